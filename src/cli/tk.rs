@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use super::out::{print_words, say_words};
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
@@ -18,21 +18,21 @@ use crate::tools::personal::tickets::gate::TicketGate;
 const NOTE_CAP: u64 = 16 * 1024 * 1024;
 
 /// Runs one command of the script.
-pub(super) fn run(words: &[String], start: &ProcessStart) -> Outcome<u8> {
-    let current = start.current.clone().ok_or_else(|| {
+pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
+    let current = settings.process.current.clone().ok_or_else(|| {
         Problem::missing("The current directory is gone.").next("Change to one that exists.")
     })?;
     let stop = Cancel::new();
     super::tool::stop_on_signals(&stop);
-    let clock = Clock::new(&start.env);
+    let clock = Clock::new(&settings.env);
     let desk = TicketCli {
-        place: TicketLocation::from(&start.env, &current),
+        place: TicketLocation::from(&settings.env, &current),
         current,
-        env: &start.env,
+        env: &settings.env,
         clock: &clock,
         stop: &stop,
     };
-    let said = desk.run(words, &mut CliCaller { env: &start.env });
+    let said = desk.run(words, &mut CliCaller { env: &settings.env });
     print_words(&said.out)?;
     say_words(&said.err);
     Ok(said.status)

@@ -4,10 +4,10 @@ pub(crate) mod catalogue;
 pub(crate) mod values;
 pub(crate) mod words;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::setup::{self, ProcessStart};
+use super::settings::Settings;
+use super::setup;
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::ids;
@@ -30,24 +30,28 @@ impl EventSink for StderrSink {
     }
 }
 
-/// Runs the tool `name` with `args` (a JSON object) in `given`, else in the current directory wherever it is.
+/// Runs the tool `name` with `args` (a JSON object) in the working directory of `settings`, else in the current directory wherever it is.
 ///
 /// # Errors
 /// The directory does not exist; the tool's own failure is in the output.
 pub(crate) fn run(
-    start: &ProcessStart,
+    settings: &Settings,
     name: &str,
     args: String,
-    given: Option<&Path>,
     stop: &Cancel,
 ) -> Outcome<ToolOutput> {
-    let mut world = setup::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
-    if let (None, None, Some(current)) = (world.working_dir.root(), given, &start.current) {
+    let mut world = setup::world(settings, &mut |words| say(&format!("Warning: {words}")))?;
+    let is_given = settings.working_dir.is_some();
+    if let (None, false, Some(current)) = (
+        world.working_dir.root(),
+        is_given,
+        &settings.process.current,
+    ) {
         world.working_dir = Default::default();
         world.working_dir.set(Root::open(current)?, false);
     }
     // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
-    world.set_coding(given.is_some());
+    world.set_coding(is_given);
     let mut ctx = ToolContext::new(Arc::new(world), stop.clone(), Arc::new(StderrSink));
     ctx.approval = Approval::UserInvoked;
     let call = call(name, args);

@@ -11,7 +11,8 @@ use crate::app::direct_call::words::{self, DirectCommand};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::setup::{self, ModelChoice};
+use crate::app::settings::ModelChoice;
+use crate::app::setup;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
@@ -94,7 +95,7 @@ impl Session {
             .working_dir
             .root()
             .map(|root| root.path().to_owned());
-        root.or_else(|| self.current.clone())
+        root.or_else(|| self.settings.process.current.clone())
             .or_else(|| self.home())
             .unwrap_or_else(|| PathBuf::from("/"))
     }

@@ -24,20 +24,8 @@ pub struct ToolPolicy {
 }
 
 impl ToolPolicy {
-    /// Reads the restrictions; a group that does not exist is an error with the nearest one.
-    pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
-        Self::with_tools(env, None, warn)
-    }
-
-    /// As [`ToolPolicy::new`], with the groups of a flag, which beats the environment.
-    pub(crate) fn with_tools(
-        env: &Env,
-        flag: Option<&str>,
-        warn: &mut dyn FnMut(String),
-    ) -> Outcome<Self> {
-        let tools = flag
-            .filter(|list| !list.is_empty())
-            .or_else(|| env.get("MARVIN_TOOLS"));
+    /// Reads the restrictions; `tools` are the groups to offer, as `--tools` has them. A group that does not exist is an error with the nearest one.
+    pub fn new(env: &Env, tools: Option<&str>, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
         let writable = env.get("MARVIN_WRITABLE_FILES").map(|list| {
             list.split(',')
                 .map(|path| path.trim().trim_start_matches("./").to_owned())
@@ -139,7 +127,7 @@ mod tests {
 
     fn offered(vars: &[(&str, &str)]) -> Vec<&'static str> {
         let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
-        let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, env.get("MARVIN_TOOLS"), &mut |_| {}).unwrap();
         all()
             .filter(|tool| bounds.offers(tool))
             .map(|tool| tool.name)
@@ -227,12 +215,10 @@ mod tests {
                 .all(|name| name.starts_with("git_"))
         );
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
-        let env = Env::from([("MARVIN_TOOLS", "flies")]);
-        // A flag beats the environment, also a wrong one.
-        let by_flag = ToolPolicy::with_tools(&env, Some("git"), &mut |_| {}).unwrap();
-        assert_eq!(by_flag.groups, Some(vec!["git"]));
+        let with = |tools| ToolPolicy::new(&Env::default(), Some(tools), &mut |_| {});
+        assert_eq!(with("git").unwrap().groups, Some(vec!["git"]));
         assert!(
-            ToolPolicy::new(&env, &mut |_| {})
+            with("flies")
                 .unwrap_err()
                 .one_line()
                 .contains("Did you mean \"files\"?")
