@@ -4,12 +4,8 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::Tool;
-use crate::tools::engine::rules::Rules;
+use crate::tools::engine::rules::{Rules, SideEffect};
 
-/// Modules offered to a child process.
-const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
-/// Tools of other modules that it is offered as well.
-const CHILD_TOOLS: [&str; 1] = ["write_note"];
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
 pub struct ToolPolicy {
@@ -62,7 +58,8 @@ impl ToolPolicy {
             return refused(
                 "this process may only write the files named in MARVIN_WRITABLE_FILES",
                 &format!(
-                    "Use create_file, append_file or apply_patch on: {}.",
+                    "Use {} on: {}.",
+                    writers_of_named_files().join(" or "),
                     files.join(", ")
                 ),
             );
@@ -79,18 +76,19 @@ impl ToolPolicy {
                     }
                 ),
             ),
-            None if self.depth > 0
-                && !CHILD_MODULES.contains(&module)
-                && !CHILD_TOOLS.contains(&name) =>
-            {
-                refused(
-                    "a sub-agent has only file, search, git, shell, package and ticket tools",
-                    "Do the task with those.",
-                )
-            }
+            None if self.depth > 0 && !rules.in_children => refused(
+                "a sub-agent has only the tools for work on a project",
+                "Do the task with those.",
+            ),
             _ => None,
         }
     }
+}
+
+/// The tools that write project files and check each against the list.
+fn writers_of_named_files() -> Vec<&'static str> {
+    let writers = crate::tools::all().filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
+    writers.map(|tool| tool.name).collect()
 }
 
 /// Parses `--tools GROUP,…`: `all` means no limit, `none` no tools.

@@ -9,7 +9,7 @@ use crate::tools::engine::write_allowlist;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, READ};
 
-crate::tools! { "git";
+crate::tools! { "git", in_children;
     /// Short status with branch.
     git_status(GitStatus; READ.coding().seconds(30).service("git")) {
     } => status, says ["git status", "status"];

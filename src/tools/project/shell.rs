@@ -12,7 +12,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, ToolOk};
 
-crate::tools! { "shell";
+crate::tools! { "shell", in_children;
     /// Run a shell command in the working directory.
     run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
         /// shell text

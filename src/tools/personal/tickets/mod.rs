@@ -48,7 +48,7 @@ crate::choice! {
     }
 }
 
-crate::tools! { "tickets";
+crate::tools! { "tickets", in_children;
     /// Create a ticket.
     create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli")) {
         /// short title
