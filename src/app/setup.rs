@@ -20,6 +20,7 @@ use crate::llm::provider::Provider;
 use crate::net::user_agent::agent;
 use crate::tools::engine::context::{Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::registry::Registry;
 
 /// The world of a session in its working directory.
 ///
@@ -29,6 +30,7 @@ pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcom
     size_limit::report_as_error();
     let bounds = ToolPolicy::new(&settings.env, settings.tools.as_deref(), warn)?;
     let mut world = SessionContext::new(settings.env.clone(), bounds);
+    world.registry = registry();
     let env = settings.env.clone();
     world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&world.paths);
@@ -48,6 +50,11 @@ pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcom
         (None, None) => {}
     }
     Ok(world)
+}
+
+/// The tools of a run. Those that come from outside the table are registered here.
+pub(crate) fn registry() -> Registry {
+    Registry::default()
 }
 
 /// The home folder and `/` are no projects.

@@ -102,8 +102,10 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
         "tool" => tool::run(&words, settings),
         "tk" => tk::run(&words, &settings),
-        "tools" => print(&catalogue::list(&words)?).map(|()| 0),
-        "services" => print(&services::list(&words, &settings.env)?).map(|()| 0),
+        "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
+        "services" => {
+            print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
+        }
         "doctor" => print(&doctor::report(&words, &settings)?).map(|()| 0),
         "completions" => {
             let shell = words.first().map_or("", String::as_str);

@@ -49,7 +49,6 @@ use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
-use commands::SessionCommand;
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 
@@ -307,16 +306,15 @@ impl Session {
         self.remember(line);
         self.poll_news();
         match (commands::read(line), &self.shell) {
-            (Some(Ok(SessionCommand::Quit)), Some(_)) if line.eq_ignore_ascii_case("exit") => {
-                self.command(SessionCommand::ShellMode);
-            }
-            (Some(Ok(command)), shell)
-                if shell.is_none() || line.starts_with('!') || command == SessionCommand::Quit =>
+            (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
+            (Some(command), shell)
+                if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
             {
-                self.command(command);
+                if let Err(problem) = command.run(self) {
+                    self.shows.push(UiUpdate::Failed(problem));
+                }
             }
             (_, Some(_)) => self.shell_line(line),
-            (Some(Err(problem)), None) => self.shows.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
