@@ -9,6 +9,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_TICKET;
 use crate::proc::editor;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::personal::tickets::command::{Caller, TicketCli};
@@ -73,7 +74,7 @@ impl Caller for CliCaller<'_> {
 
     fn before_create(&mut self) -> Outcome<()> {
         // Typed by the user it is accepted at once. A child process that calls it in place of its tool is still subject to the tool's check.
-        match self.env.get("MARVIN_TICKET") {
+        match MARVIN_TICKET.read(self.env) {
             Some(_) => TicketGate::default().first(),
             None => Ok(()),
         }

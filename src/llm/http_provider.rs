@@ -11,6 +11,9 @@ use super::wire::{Dialect, ErrorContext, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::variables::{
+    MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT, Whole,
+};
 use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 
@@ -38,15 +41,19 @@ impl HttpProvider {
         agent: String,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Self> {
-        let mut seconds =
-            |name, default| Duration::from_secs(env.number(name, default, warn).max(1));
+        let first_byte = match remote.row.local {
+            // It loads the model and reads the whole prompt before it answers.
+            true => Whole {
+                default: 300,
+                ..MARVIN_FIRST_BYTE_TIMEOUT
+            },
+            false => MARVIN_FIRST_BYTE_TIMEOUT,
+        };
+        let mut seconds = |variable: Whole| Duration::from_secs(variable.read(env, warn).max(1));
         let limits = Timeouts {
-            connect: seconds("MARVIN_CONNECT_TIMEOUT", 10),
-            first_byte: seconds(
-                "MARVIN_FIRST_BYTE_TIMEOUT",
-                if remote.row.local { 300 } else { 60 },
-            ),
-            silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
+            connect: seconds(MARVIN_CONNECT_TIMEOUT),
+            first_byte: seconds(first_byte),
+            silence: seconds(MARVIN_IDLE_TIMEOUT),
         };
         let client = Client::new(ClientOptions {
             limits,
@@ -174,9 +181,9 @@ impl HttpProvider {
             NetError::Cancelled => Failure::cancelled(),
             NetError::TimedOut(phase, limit) => {
                 let (what, variable) = match phase {
-                    RequestPhase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
-                    RequestPhase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
-                    RequestPhase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
+                    RequestPhase::Connect => ("could not be reached", MARVIN_CONNECT_TIMEOUT.name),
+                    RequestPhase::FirstByte => ("sent nothing", MARVIN_FIRST_BYTE_TIMEOUT.name),
+                    RequestPhase::Silence => ("fell silent in mid-reply", MARVIN_IDLE_TIMEOUT.name),
                 };
                 let words = format!("{name} {what} for {} s.", limit.as_secs());
                 Failure::new(

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use crate::base::env::Env;
 use crate::base::problem::Problem;
+use crate::base::variables::{LLM_PROVIDER, MARVIN_MODEL, MARVIN_PRICES, MARVIN_TOOLS, Text};
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -87,7 +88,7 @@ impl Settings {
             help: _,
             version: _,
         } = args;
-        let set = |name| env.get(name).map(str::to_owned);
+        let set = |variable: Text| variable.read(&env).map(str::to_owned);
         Self {
             prompt: PromptSource {
                 text: prompt,
@@ -97,14 +98,14 @@ impl Settings {
             },
             working_dir,
             model: ModelChoice {
-                provider: provider.or_else(|| set("LLM_PROVIDER")),
+                provider: provider.or_else(|| set(LLM_PROVIDER)),
                 // The environment's model is a caller's word to a run that nobody watches.
-                model: model.or_else(|| set("MARVIN_MODEL").filter(|_| non_interactive)),
+                model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
             tools: tools
                 .filter(|list| !list.is_empty())
-                .or_else(|| set("MARVIN_TOOLS")),
-            prices: set("MARVIN_PRICES").map(PathBuf::from),
+                .or_else(|| set(MARVIN_TOOLS)),
+            prices: set(MARVIN_PRICES).map(PathBuf::from),
             max_cost,
             ntfy,
             interface,

@@ -10,6 +10,9 @@ mod outside;
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{
+    MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT,
+};
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::{ProviderSpec, ROWS};
@@ -107,18 +110,16 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         ),
         "",
     ));
-    for (name, default) in [
-        ("MARVIN_CONNECT_TIMEOUT", 10),
-        ("MARVIN_FIRST_BYTE_TIMEOUT", 60),
-        ("MARVIN_IDLE_TIMEOUT", 120),
+    for limit in [
+        MARVIN_CONNECT_TIMEOUT,
+        MARVIN_FIRST_BYTE_TIMEOUT,
+        MARVIN_IDLE_TIMEOUT,
     ] {
         let mut wrong = None;
-        let seconds = settings
-            .env
-            .number(name, default, &mut |words| wrong = Some(words));
+        let seconds = limit.read(&settings.env, &mut |words| wrong = Some(words));
         findings.push(finding(
             "limits",
-            name,
+            limit.name,
             wrong.is_none(),
             wrong.unwrap_or_else(|| format!("{seconds} s")),
             "Set it to a whole number of seconds.",

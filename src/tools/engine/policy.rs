@@ -3,6 +3,7 @@
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_WRITABLE_FILES};
 use crate::tools::Tool;
 use crate::tools::engine::rules::{Rules, SideEffect};
 
@@ -22,16 +23,16 @@ pub struct ToolPolicy {
 impl ToolPolicy {
     /// Reads the restrictions; `tools` are the groups to offer, as `--tools` has them. A group that does not exist is an error with the nearest one.
     pub fn new(env: &Env, tools: Option<&str>, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
-        let writable = env.get("MARVIN_WRITABLE_FILES").map(|list| {
+        let writable = MARVIN_WRITABLE_FILES.read(env).map(|list| {
             list.split(',')
                 .map(|path| path.trim().trim_start_matches("./").to_owned())
                 .filter(|path| !path.is_empty())
                 .collect()
         });
         Ok(Self {
-            readonly: env.flag("MARVIN_READONLY"),
+            readonly: MARVIN_READONLY.read(env),
             writable,
-            depth: env.number("MARVIN_DEPTH", 0, warn),
+            depth: MARVIN_DEPTH.read(env, warn),
             groups: tools.map(groups).transpose()?.flatten(),
         })
     }

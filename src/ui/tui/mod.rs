@@ -28,6 +28,7 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::NO_COLOR;
 use crate::proc::editor;
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
@@ -68,7 +69,7 @@ struct Screenful {
 
 fn open(settings: Settings) -> Outcome<Screenful> {
     let env = settings.env.clone();
-    let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
+    let mode = ColorMode::detect(NO_COLOR.read(&env), env.get("TERM"), env.get("COLORTERM"));
     let colours = if mode == ColorMode::None {
         Colours::Off
     } else {
