@@ -95,11 +95,11 @@ fn code(dir: &Path, out: &mut String) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
         let lines = product
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
-        lines.for_each(|line| out.push_str(line));
+        lines.for_each(|line| out.push_str(line.trim()));
     }
 }
 
