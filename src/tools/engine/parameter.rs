@@ -29,8 +29,8 @@ pub(crate) struct Parameter {
     pub max: Option<i64>,
 }
 
-impl From<&'static Field> for Parameter {
-    fn from(field: &'static Field) -> Self {
+impl From<&Field> for Parameter {
+    fn from(field: &Field) -> Self {
         Self {
             name: field.name.into(),
             aliases: field.aliases,
