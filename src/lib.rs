@@ -19,8 +19,8 @@
 //! [`testing`] is not a floor: it names what tests, benchmarks and fuzz targets may reach.
 //!
 //! # Life of a prompt
-//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a
-//! closed standard output → [`agent::turn`] builds the system prompt, sends a request through [`llm`], runs the calls of a round by
+//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::settings`] says what flags and environment mean, once →
+//! [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a closed standard output → [`agent::turn`] builds the system prompt, sends a request through [`llm`], runs the calls of a round by
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
 //! # Life of a conversation
@@ -73,6 +73,6 @@ use std::ffi::OsString;
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
     match cli::run::run(args, base::env::Env::new(vars)) {
         cli::run::CliOutcome::Done(status) => status,
-        cli::run::CliOutcome::Talk(low, start) => ui::run(*low, start),
+        cli::run::CliOutcome::Talk(settings) => ui::run(*settings),
     }
 }

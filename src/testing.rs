@@ -107,9 +107,8 @@ pub mod tools {
     pub use crate::tools::all;
     pub use crate::tools::engine::batch::run_one;
     pub use crate::tools::engine::context::{SessionContext, ToolContext};
-    pub use crate::tools::engine::owned_tool::OwnedTool;
     pub use crate::tools::engine::policy::ToolPolicy;
-    pub use crate::tools::engine::registry::{Registry, find_tool};
+    pub use crate::tools::engine::registry::find_tool;
 }
 
 pub mod web_results {

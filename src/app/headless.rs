@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::settings::CliArgs;
-use super::setup::{self, ProcessStart};
+use super::settings::Settings;
+use super::setup;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
@@ -25,8 +25,7 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// State that ends the run, usable from any thread.
 struct HeadlessRun {
-    low: CliArgs,
-    start: ProcessStart,
+    settings: Settings,
     began: Instant,
     stop: Cancel,
     /// The turn's world, as soon as there is one.
@@ -35,10 +34,9 @@ struct HeadlessRun {
 }
 
 /// Runs to the end and gives the exit status; the cost line is always the last on standard error.
-pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
+pub(crate) fn run(settings: Settings) -> u8 {
     let run = Arc::new(HeadlessRun {
-        low,
-        start,
+        settings,
         began: Instant::now(),
         stop: Cancel::new(),
         world: OnceLock::new(),
@@ -92,12 +90,12 @@ impl HeadlessRun {
         if let Some(notice) = self.world.get().and_then(|world| world.save_usage()) {
             say(&notice);
         }
-        if let Some(topic) = &self.low.ntfy {
+        if let Some(topic) = &self.settings.ntfy {
             let took = self.began.elapsed();
             // The sender of a signal waits for the exit.
             let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
             run_notice::ended(
-                &self.start.env,
+                &self.settings.env,
                 topic,
                 patience,
                 status == 0,
@@ -123,21 +121,25 @@ fn fail(problem: &Problem) -> u8 {
 
 /// The run itself.
 fn work(run: &HeadlessRun) -> Outcome<()> {
-    let (low, start, stop) = (&run.low, &run.start, &run.stop);
+    let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |words: String| say(&format!("Warning: {words}"));
-    let prompt = low.prompt(start.stdin_is_terminal)?;
-    let world = Arc::new(setup::world(start, low.working_dir.as_deref(), &mut warn)?);
+    let prompt = settings
+        .prompt
+        .required(settings.process.stdin_is_terminal)?;
+    let world = Arc::new(setup::world(settings, &mut warn)?);
     let _ = run.world.set(Arc::clone(&world));
-    let spending = setup::spending(&start.env, low.max_cost)?;
-    let choice = low.model_choice(&start.env);
+    let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(
-        &choice, &spending, &start.env, &mut warn,
+        &settings.model,
+        &spending,
+        &settings.env,
+        &mut warn,
     )?);
     world.set_summarizer(summarizer(&target));
     let facts = models::facts(target.local, &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
-        StdoutSink::new(stop.clone(), low.verbose)
+        StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());

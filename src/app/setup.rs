@@ -1,8 +1,9 @@
 //! Opening a session: its world, its provider, the person it talks to.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
@@ -10,6 +11,7 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{MARVIN_MODELS, MARVIN_PRICES, Text};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, ProviderChoice};
@@ -20,43 +22,28 @@ use crate::llm::provider::Provider;
 use crate::net::user_agent::agent;
 use crate::tools::engine::context::{Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
-
-/// Where this process stands when it starts.
-#[derive(Debug, Clone)]
-pub(crate) struct ProcessStart {
-    /// The environment with `config.yaml` below.
-    pub env: Env,
-    /// What `--tools` says; it beats the environment.
-    pub tools: Option<String>,
-    /// The current directory; `None` when it is gone.
-    pub current: Option<PathBuf>,
-    /// Standard input is a terminal.
-    pub stdin_is_terminal: bool,
-}
+use crate::tools::engine::registry::Registry;
 
 /// The world of a session in its working directory.
 ///
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
-pub(crate) fn world(
-    start: &ProcessStart,
-    given: Option<&Path>,
-    warn: &mut dyn FnMut(String),
-) -> Outcome<SessionContext> {
+pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcome<SessionContext> {
     size_limit::report_as_error();
-    let bounds = ToolPolicy::with_tools(&start.env, start.tools.as_deref(), warn)?;
-    let mut world = SessionContext::new(start.env.clone(), bounds);
-    let env = start.env.clone();
+    let bounds = ToolPolicy::new(&settings.env, settings.tools.as_deref(), warn)?;
+    let mut world = SessionContext::new(settings.env.clone(), bounds);
+    world.registry = registry();
+    let env = settings.env.clone();
     world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&world.paths);
     world.set_profile(&active);
-    match (given, &start.current) {
+    match (&settings.working_dir, &settings.process.current) {
         (Some(dir), _) => world.working_dir.set(
             Root::open(dir)
                 .map_err(|problem| problem.next("--working-dir needs a folder that exists."))?,
             true,
         ),
-        (None, Some(current)) if is_project(&start.env, current) => {
+        (None, Some(current)) if is_project(&settings.env, current) => {
             if let Ok(root) = Root::open(current) {
                 world.working_dir.set(root, world.policy.depth > 0);
             }
@@ -65,6 +52,11 @@ pub(crate) fn world(
         (None, None) => {}
     }
     Ok(world)
+}
+
+/// The tools of a run. Those that come from outside the table are registered here.
+pub(crate) fn registry() -> Registry {
+    Registry::default()
 }
 
 /// The home folder and `/` are no projects.
@@ -88,15 +80,6 @@ pub(crate) fn person(
     profile::person(world, sent, warn)
 }
 
-/// What the user wants to answer; what is not said is chosen.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ModelChoice {
-    /// The provider.
-    pub provider: Option<String>,
-    /// The model.
-    pub model: Option<String>,
-}
-
 /// What model calls may cost, the same for every model of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Spending {
@@ -106,7 +89,7 @@ pub(crate) struct Spending {
     pub max_cost: Option<f64>,
 }
 
-/// The model that answers: what `choice` says, else the environment, else the first that can work.
+/// The model that answers: what `choice` says, else the first provider that can work, with its usual model.
 ///
 /// # Errors
 /// The provider is unknown, has no key, or cannot be reached as it is set up.
@@ -139,34 +122,37 @@ pub(crate) fn model_target(
 /// Bytes of a file of prices or models, at most; the whole catalogue of models.dev has a quarter.
 const MODELS_CAP: u64 = 16 << 20;
 
-/// The user's prices with the ceiling that they set.
+/// What is known about models, with the ceiling that the user set.
 ///
 /// # Errors
-/// The file of prices cannot be read.
-pub(crate) fn spending(env: &Env, max_cost: Option<f64>) -> Outcome<Spending> {
-    let prices = Arc::new(model_registry(env)?);
-    Ok(Spending { prices, max_cost })
+/// A file of the user cannot be read.
+pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
+    Ok(Spending {
+        prices: Arc::new(model_registry(settings)?),
+        max_cost: settings.max_cost,
+    })
 }
 
 /// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table.
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn model_registry(env: &Env) -> Outcome<ModelRegistry> {
-    let read = |variable: &str| {
-        let text = |path: &str| {
-            open::text(Path::new(path), MODELS_CAP)
-                .map_err(|why| Problem::system(format!("Cannot read {variable} ({path})"), why))
-        };
-        env.get(variable).map(text).transpose()
+pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
+    let text = |variable: Text, path: &Path| {
+        open::text(path, MODELS_CAP).map_err(|why| {
+            Problem::system(
+                format!("Cannot read {} ({})", variable.name, path.display()),
+                why,
+            )
+        })
     };
-    let prices = match read("MARVIN_PRICES")? {
-        Some(json) => UserPrices::parse(&json)?,
+    let prices = match &settings.prices {
+        Some(path) => UserPrices::parse(&text(MARVIN_PRICES, path)?)?,
         None => UserPrices::default(),
     };
-    let file = match read("MARVIN_MODELS")? {
-        Some(json) => ModelsFile::parse(&json)?,
+    let file = match &settings.models {
+        Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
         None => ModelsFile::default(),
     };
-    Ok(ModelRegistry::new(prices, file, Clock::new(env)))
+    Ok(ModelRegistry::new(prices, file, Clock::new(&settings.env)))
 }

@@ -1,9 +1,10 @@
-//! The environment variables as a table, and `config.yaml`, which supplies values for those that are unset.
+//! All environment variables, those of providers and services included, and `config.yaml`, which supplies values for those that are unset.
 
 use serde_json::Value;
 
 use crate::base::env::Env;
 use crate::base::text;
+use crate::base::variables::TABLE;
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS};
@@ -21,103 +22,19 @@ pub(crate) struct Variable {
     pub secret: bool,
 }
 
-/// Variables that are not generated from another table: name and use.
-const OWN: &[(&str, &str)] = &[
-    ("LLM_PROVIDER", "provider, when --provider does not say"),
-    ("MARVIN_MODEL", "model in non-interactive mode"),
-    ("MARVIN_DEPTH", "how many Marvins stand above this one"),
-    ("MARVIN_TICKET", "parent ticket of a child"),
-    (
-        "TICKETS_DIR",
-        "folder of the tickets, instead of the nearest .tickets",
-    ),
-    (
-        "MARVIN_READONLY",
-        "1 takes away every tool that changes more than notes, tickets and the session",
-    ),
-    (
-        "MARVIN_WRITABLE_FILES",
-        "the only files that may be written, separated by commas",
-    ),
-    ("MARVIN_SUBAGENT_LOG", "file for one JSON line a tool call"),
-    ("EDITOR", "editor for preferences (nano)"),
-    ("VISUAL", "editor for preferences, when EDITOR is not set"),
-    (
-        "MARVIN_SHELL",
-        "shell that runs commands with -c, instead of bash or sh",
-    ),
-    (
-        "MARVIN_CONFIG_DIR",
-        "folder of settings and profiles instead of ~/.config/local-finder",
-    ),
-    (
-        "MARVIN_CONTACT",
-        "contact named to services in the User-Agent",
-    ),
-    (
-        "MARVIN_PRICES",
-        "JSON file with prices that override the built-in ones",
-    ),
-    (
-        "MARVIN_MODELS",
-        "JSON file in the form of models.dev, with what is newer than the built-in table",
-    ),
-    (
-        "MARVIN_CONNECT_TIMEOUT",
-        "seconds to connect to a provider (10)",
-    ),
-    (
-        "MARVIN_FIRST_BYTE_TIMEOUT",
-        "seconds to a reply's first byte (60; servers of this machine 300)",
-    ),
-    (
-        "MARVIN_IDLE_TIMEOUT",
-        "seconds of silence inside a reply (120)",
-    ),
-    ("MARVIN_TOOLS", "tool groups offered, as --tools"),
-    (
-        "MARVIN_ALLOW_PRIVATE",
-        "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas",
-    ),
-    (
-        "MARVIN_SPOTIFY_PORT",
-        "port of the address that the sign-in to Spotify comes back to (8888)",
-    ),
-    ("MARVIN_NOW", "stops the clock, for tests"),
-    ("NO_COLOR", "no colours"),
-    ("HTTP_PROXY", "proxy for http addresses"),
-    ("HTTPS_PROXY", "proxy for https addresses"),
-    ("ALL_PROXY", "proxy for all addresses"),
-    ("NO_PROXY", "hosts that are reached without a proxy"),
-    (
-        "SSL_CERT_FILE",
-        "certificates to trust instead of the built-in ones",
-    ),
-];
-/// Variables with secrets that are in no other table.
-const OWN_SECRETS: &[(&str, &str)] = &[
-    ("SPOTIFY_CLIENT_SECRET", "secret of the Spotify application"),
-    ("NTFY_TOKEN", "token for ntfy"),
-];
-
 /// Every variable that Marvin obeys.
 pub(crate) fn all() -> impl Iterator<Item = Variable> {
-    let plain = |(name, doc): &(&str, &str)| Variable {
-        name: (*name).to_owned(),
-        doc: (*doc).to_owned(),
-        secret: false,
-    };
     let secret = |name: &str, doc: String| Variable {
         name: name.to_owned(),
         doc,
         secret: true,
     };
-    let mut list: Vec<Variable> = OWN.iter().map(plain).collect();
-    list.extend(
-        OWN_SECRETS
-            .iter()
-            .map(|(name, doc)| secret(name, (*doc).to_owned())),
-    );
+    let declared = TABLE.iter().map(|row| Variable {
+        name: row.name.to_owned(),
+        doc: row.doc.to_owned(),
+        secret: row.is_secret,
+    });
+    let mut list: Vec<Variable> = declared.collect();
     for row in ROWS {
         list.extend(
             row.key

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
+use super::variables::MARVIN_NOW;
 use super::zones::ZoneFiles;
 
 /// How long the local zone is cached: the user may travel, and the system's zone files may be replaced.
@@ -24,7 +25,7 @@ impl Clock {
     pub fn new(env: &super::env::Env) -> Self {
         let zones = ZoneFiles::new(env);
         Self {
-            fixed: env.get("MARVIN_NOW").and_then(|text| zones.zoned(text)),
+            fixed: MARVIN_NOW.read(env).and_then(|text| zones.zoned(text)),
             zones: Arc::new(zones),
             local: Arc::default(),
         }

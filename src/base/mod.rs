@@ -14,4 +14,5 @@ pub(crate) mod patterns;
 pub(crate) mod problem;
 pub(crate) mod redact;
 pub(crate) mod text;
+pub(crate) mod variables;
 pub(crate) mod zones;

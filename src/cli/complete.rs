@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::flags::{Complete, FLAGS, Flag, SUBCOMMANDS, ValueMode, words};
+use super::subcommands::SUBCOMMANDS;
+use crate::app::settings::FLAGS;
+use crate::app::settings::flag::{Complete, Flag, ValueMode, words};
 
 /// The script for a shell; `None` for a shell that is not known.
 pub(crate) fn script(shell: &str) -> Option<String> {

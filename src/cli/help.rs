@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::flags::{FLAGS, Flag, SUBCOMMANDS, ValueMode};
+use super::subcommands::SUBCOMMANDS;
+use crate::app::settings::FLAGS;
+use crate::app::settings::flag::{Flag, ValueMode};
 use crate::app::variables;
 
 /// One-line description of Marvin.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::flags::{FLAGS, SUBCOMMANDS};
 use super::help::{ABOUT, USAGE, written};
+use super::subcommands::SUBCOMMANDS;
+use crate::app::settings::FLAGS;
 use crate::app::variables;
 
 /// The page.

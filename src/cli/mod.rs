@@ -2,12 +2,12 @@
 
 pub(crate) mod complete;
 pub(crate) mod doctor;
-pub(crate) mod flags;
 pub(crate) mod help;
 pub(crate) mod man;
 mod out;
 pub(crate) mod parse;
 pub(crate) mod run;
 mod services;
+mod subcommands;
 mod tk;
 mod tool;

@@ -1,11 +1,12 @@
-//! Parses arguments by the tables of [`super::flags`].
+//! Parses arguments by the tables of flags and subcommands.
 
 use std::ffi::OsString;
 
 use lexopt::{Arg, Parser};
 
-use super::flags::{self, FLAGS, SUBCOMMANDS, ValueMode};
-use crate::app::settings::CliArgs;
+use super::subcommands::SUBCOMMANDS;
+use crate::app::settings::flag::{ValueMode, text as utf8};
+use crate::app::settings::{self, CliArgs, FLAGS};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
@@ -31,16 +32,16 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
             args.into_iter().skip(1).collect(),
         ));
     }
-    let mut low = CliArgs::default();
+    let mut typed = CliArgs::default();
     let mut parser = Parser::from_args(args);
     while let Some(arg) = parser.next().map_err(wrong)? {
         let (flag, name) = match arg {
             Arg::Value(word) => {
-                low.words.push(flags::text(word, "the prompt")?);
+                typed.words.push(utf8(word, "the prompt")?);
                 continue;
             }
             Arg::Long(name) => (
-                flags::long(name).ok_or_else(|| unknown(name))?,
+                settings::long(name).ok_or_else(|| unknown(name))?,
                 format!("--{name}"),
             ),
             Arg::Short(short) => {
@@ -67,9 +68,9 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
                 None => next_word(&mut parser).unwrap_or_default(),
             },
         };
-        (flag.apply)(&mut low, value)?;
+        (flag.apply)(&mut typed, value)?;
     }
-    Ok(CliCommand::Run(Box::new(low)))
+    Ok(CliCommand::Run(Box::new(typed)))
 }
 
 /// The flag's value; one that begins with `-` is only accepted in the `=` form.
@@ -117,9 +118,9 @@ fn unknown(name: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn low(args: &[&str]) -> Outcome<CliArgs> {
+    fn typed(args: &[&str]) -> Outcome<CliArgs> {
         match parse(args.iter().map(Into::into).collect())? {
-            CliCommand::Run(low) => Ok(*low),
+            CliCommand::Run(typed) => Ok(*typed),
             CliCommand::Sub(name, _) => panic!("subcommand {name}"),
         }
     }
@@ -127,50 +128,53 @@ mod tests {
     #[test]
     fn both_forms_of_a_value_are_taken_and_dashes_only_with_equals() {
         assert_eq!(
-            low(&["--prompt", "a b"]).unwrap().prompt.as_deref(),
+            typed(&["--prompt", "a b"]).unwrap().prompt.as_deref(),
             Some("a b")
         );
-        assert_eq!(low(&["--prompt=-x"]).unwrap().prompt.as_deref(), Some("-x"));
+        assert_eq!(
+            typed(&["--prompt=-x"]).unwrap().prompt.as_deref(),
+            Some("-x")
+        );
         assert!(
-            low(&["--prompt", "--stdin"])
+            typed(&["--prompt", "--stdin"])
                 .unwrap_err()
                 .one_line()
                 .contains("--prompt=VALUE")
         );
         assert!(
-            low(&["--stdin=1"])
+            typed(&["--stdin=1"])
                 .unwrap_err()
                 .one_line()
                 .contains("takes no value")
         );
-        assert!(low(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
+        assert!(typed(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
     }
 
     #[test]
     fn ntfy_takes_the_next_word_only_when_there_is_one() {
         assert_eq!(
-            low(&["--ntfy", "topic", "x"]).unwrap().ntfy.as_deref(),
+            typed(&["--ntfy", "topic", "x"]).unwrap().ntfy.as_deref(),
             Some("topic")
         );
         assert_eq!(
-            low(&["--ntfy", "--stdin"]).unwrap().ntfy.as_deref(),
+            typed(&["--ntfy", "--stdin"]).unwrap().ntfy.as_deref(),
             Some("")
         );
-        assert_eq!(low(&["--ntfy"]).unwrap().ntfy.as_deref(), Some(""));
+        assert_eq!(typed(&["--ntfy"]).unwrap().ntfy.as_deref(), Some(""));
     }
 
     #[test]
     fn the_last_model_wins_and_a_pair_is_none() {
-        let got = low(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
+        let got = typed(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
         assert_eq!(got.model.as_deref(), Some("openai/gpt:free"));
-        let problem = low(&["--model", "opus=x"]).unwrap_err().one_line();
+        let problem = typed(&["--model", "opus=x"]).unwrap_err().one_line();
         assert!(problem.contains("--model x"), "{problem}");
     }
 
     #[test]
     fn flags_of_what_is_not_built_are_unknown() {
         for flag in ["--design-first", "--allow-dirty", "--branch"] {
-            let problem = low(&[flag]).unwrap_err().one_line();
+            let problem = typed(&[flag]).unwrap_err().one_line();
             assert!(problem.contains(&format!("\"{flag}\"")), "{problem}");
         }
     }
@@ -178,7 +182,7 @@ mod tests {
     #[test]
     fn slips_are_mended_and_subcommands_are_first_words() {
         assert!(
-            low(&["--promt", "x"])
+            typed(&["--promt", "x"])
                 .unwrap_err()
                 .one_line()
                 .contains("--prompt")
@@ -187,9 +191,9 @@ mod tests {
             matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", rest) if rest.len() == 1)
         );
         assert_eq!(
-            low(&["--", "tools", "--json"]).unwrap().words,
+            typed(&["--", "tools", "--json"]).unwrap().words,
             ["tools", "--json"]
         );
-        assert_eq!(low(&["tools shed"]).unwrap().words, ["tools shed"]);
+        assert_eq!(typed(&["tools shed"]).unwrap().words, ["tools shed"]);
     }
 }

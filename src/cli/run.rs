@@ -8,8 +8,7 @@ use super::parse::{CliCommand, parse};
 use super::{complete, doctor, help, man, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
-use crate::app::settings::CliArgs;
-use crate::app::setup::ProcessStart;
+use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
 use crate::app::{headless, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
@@ -23,7 +22,7 @@ pub(crate) enum CliOutcome {
     /// Exit with this status.
     Done(u8),
     /// Start an interactive session.
-    Talk(Box<CliArgs>, ProcessStart),
+    Talk(Box<Settings>),
 }
 
 impl From<u8> for CliOutcome {
@@ -41,17 +40,16 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
             warn(variables::layer(&mut env));
             report(subcommand(name, rest, env)).into()
         }
-        Ok(CliCommand::Run(low)) if low.help => report(print(&help::help())).into(),
-        Ok(CliCommand::Run(low)) if low.version => {
+        Ok(CliCommand::Run(args)) if args.help => report(print(&help::help())).into(),
+        Ok(CliCommand::Run(args)) if args.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
-        Ok(CliCommand::Run(low)) if low.fire_alarm.is_some() => {
+        Ok(CliCommand::Run(args)) => {
             warn(variables::layer(&mut env));
-            report(fire(env, &low.fire_alarm.unwrap_or_default())).into()
-        }
-        Ok(CliCommand::Run(low)) => {
-            warn(variables::layer(&mut env));
-            talk(low, env)
+            match args.fire_alarm.clone() {
+                Some(id) => report(fire(&id, &settings(*args, env))).into(),
+                None => talk(*args, env),
+            }
         }
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
@@ -64,8 +62,8 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
 }
 
 /// Entry point of a crontab line.
-fn fire(env: Env, id: &str) -> Outcome<()> {
-    let world = setup::world(&start(env, None), None, &mut |words| say(&words))?;
+fn fire(id: &str, settings: &Settings) -> Outcome<()> {
+    let world = setup::world(settings, &mut |words| say(&words))?;
     ring::fire_scheduled(&world.alerts, id, &Cancel::new())
 }
 
@@ -75,24 +73,21 @@ fn warn(warnings: Vec<String>) {
         .for_each(|words| say(&format!("Warning: {words}")));
 }
 
-fn talk(mut low: Box<CliArgs>, env: Env) -> CliOutcome {
-    low.ntfy = low.ntfy.map(|topic| run_notice::topic(&topic));
-    let start = start(env, low.tools.clone());
-    if low.non_interactive {
-        CliOutcome::Done(headless::run(*low, start))
+fn talk(mut args: CliArgs, env: Env) -> CliOutcome {
+    args.ntfy = args.ntfy.map(|topic| run_notice::topic(&topic));
+    if args.non_interactive {
+        CliOutcome::Done(headless::run(settings(args, env)))
     } else {
-        CliOutcome::Talk(low, start)
+        CliOutcome::Talk(Box::new(settings(args, env)))
     }
 }
 
-/// Facts about this process that are looked up once.
-fn start(env: Env, tools: Option<String>) -> ProcessStart {
-    ProcessStart {
-        env,
-        tools,
+fn settings(args: CliArgs, env: Env) -> Settings {
+    let process = ProcessFacts {
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
-    }
+    };
+    Settings::new(args, env, process)
 }
 
 fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
@@ -101,14 +96,17 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         .map(|arg| arg.into_string().map_err(|arg| not_text(name, &arg)))
         .collect::<Outcome<_>>()?;
     let asks_help = matches!(words.first().map(String::as_str), Some("--help" | "-h"));
+    let settings = settings(CliArgs::default(), env);
     match name {
         // The ticket script has a help of its own.
         _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
-        "tool" => tool::run(&words, start(env, None)),
-        "tk" => tk::run(&words, &start(env, None)),
-        "tools" => print(&catalogue::list(&words)?).map(|()| 0),
-        "services" => print(&services::list(&words, &env)?).map(|()| 0),
-        "doctor" => print(&doctor::report(&words, &start(env, None))?).map(|()| 0),
+        "tool" => tool::run(&words, settings),
+        "tk" => tk::run(&words, &settings),
+        "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
+        "services" => {
+            print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
+        }
+        "doctor" => print(&doctor::report(&words, &settings)?).map(|()| 0),
         "completions" => {
             let shell = words.first().map_or("", String::as_str);
             let script = complete::script(shell).ok_or_else(|| {

@@ -9,29 +9,31 @@ use crate::base::problem::{Outcome, Problem};
 use crate::llm::catalog::ROWS;
 use crate::llm::choose;
 use crate::net::services::{SERVICES, variable};
-use crate::tools::all;
+use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::registry::Registry;
 
 /// Between two columns.
 const GAP: &str = "  ";
 
 #[derive(Serialize)]
-struct ServiceRow {
+struct ServiceRow<'a> {
     id: &'static str,
     base: String,
     override_variable: String,
     key_variable: Option<&'static str>,
     key_set: bool,
     about: &'static str,
-    tools: Vec<&'static str>,
+    tools: Vec<&'a str>,
 }
 
 /// The list, as text or JSON.
-pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
+pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<String> {
     let json = match words {
         [] => false,
         [word] if word == "--json" => true,
         _ => return Err(Problem::input("marvin services takes only --json.")),
     };
+    let tools = registry.all();
     let providers = ROWS.iter().map(|row| ServiceRow {
         id: row.name,
         base: choose::base(env, row),
@@ -48,12 +50,14 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
         key_variable: service.key,
         key_set: service.key_in(env).is_some(),
         about: service.about,
-        tools: all()
+        tools: tools
+            .iter()
             .filter(|tool| {
-                let asks = tool.rules.asks.iter().any(|asked| asked.id == service.id);
-                asks || tool.rules.service == Some(service.id)
+                let rules = tool.rules();
+                let asks = rules.asks.iter().any(|asked| asked.id == service.id);
+                asks || rules.service == Some(service.id)
             })
-            .map(|tool| tool.name)
+            .map(ToolRef::name)
             .collect(),
     });
     let rows: Vec<ServiceRow> = providers.chain(services).collect();
@@ -66,7 +70,7 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
 }
 
 /// The rows in columns. On a terminal of `width` columns the tools that a service serves are named as far as they fit.
-fn table(rows: &[ServiceRow], width: Option<usize>) -> String {
+fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
     let lines: Vec<[String; 4]> = rows
         .iter()
         .map(|row| {

@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use super::out::{print_words, say_words};
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_TICKET;
 use crate::proc::editor;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::personal::tickets::command::{Caller, TicketCli};
@@ -18,21 +19,21 @@ use crate::tools::personal::tickets::gate::TicketGate;
 const NOTE_CAP: u64 = 16 * 1024 * 1024;
 
 /// Runs one command of the script.
-pub(super) fn run(words: &[String], start: &ProcessStart) -> Outcome<u8> {
-    let current = start.current.clone().ok_or_else(|| {
+pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
+    let current = settings.process.current.clone().ok_or_else(|| {
         Problem::missing("The current directory is gone.").next("Change to one that exists.")
     })?;
     let stop = Cancel::new();
     super::tool::stop_on_signals(&stop);
-    let clock = Clock::new(&start.env);
+    let clock = Clock::new(&settings.env);
     let desk = TicketCli {
-        place: TicketLocation::from(&start.env, &current),
+        place: TicketLocation::from(&settings.env, &current),
         current,
-        env: &start.env,
+        env: &settings.env,
         clock: &clock,
         stop: &stop,
     };
-    let said = desk.run(words, &mut CliCaller { env: &start.env });
+    let said = desk.run(words, &mut CliCaller { env: &settings.env });
     print_words(&said.out)?;
     say_words(&said.err);
     Ok(said.status)
@@ -73,7 +74,7 @@ impl Caller for CliCaller<'_> {
 
     fn before_create(&mut self) -> Outcome<()> {
         // Typed by the user it is accepted at once. A child process that calls it in place of its tool is still subject to the tool's check.
-        match self.env.get("MARVIN_TICKET") {
+        match MARVIN_TICKET.read(self.env) {
             Some(_) => TicketGate::default().first(),
             None => Ok(()),
         }

@@ -8,21 +8,24 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::out::{print, print_words, say_words};
-use crate::app::direct_call::words::{DirectCommand, read};
+use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
 /// `marvin tool NAME [key=value …] [--json '{…}'] [--working-dir DIR]`.
-pub(super) fn run(words: &[String], start: ProcessStart) -> Outcome<u8> {
-    let (tool, args, dir) = match read(words)? {
-        DirectCommand::Help(tool) => return print(&catalogue::help(tool)).map(|()| 0),
-        DirectCommand::Call { tool, args, dir } => (tool, args, dir),
+pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
+    let command = DirectCommand::read(words)?;
+    settings.working_dir.clone_from(&command.dir);
+    let world = direct_call::world(&settings)?;
+    let (tool, args) = match command.resolve(&world)? {
+        DirectRequest::Help(tool) => return print(&catalogue::help(&tool)).map(|()| 0),
+        DirectRequest::Call { tool, args } => (tool, args),
     };
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
-    let output = direct_call::run(&start, tool.name, args, dir.as_deref(), &stop)?;
+    let output = direct_call::run(world, tool.name(), args, &stop);
     if output.failed {
         say_words(&format!("{}\n", output.text));
     } else {

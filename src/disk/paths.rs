@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::base::variables::MARVIN_CONFIG_DIR;
 
 /// The folder below `~/.config`; the project's old name, kept.
 const CONFIG: &str = ".config/local-finder";
@@ -24,8 +25,8 @@ impl Paths {
             .get("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute());
-        let config = env
-            .get("MARVIN_CONFIG_DIR")
+        let config = MARVIN_CONFIG_DIR
+            .read(env)
             .map(PathBuf::from)
             .or_else(|| home.as_ref().map(|home| home.join(CONFIG)));
         Self { home, config }

@@ -52,12 +52,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain([offline::NAME])
 }
 
-/// The provider that `named` or the environment names, else the first that can work.
+/// The provider called `named`, else the first that can work.
 ///
 /// # Errors
 /// An unknown name, or a named provider without its key: a named choice is never changed silently.
 pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<ProviderChoice> {
-    let chosen = match named.or_else(|| env.get("LLM_PROVIDER")) {
+    let chosen = match named {
         Some(name) => by_name(env, name)?,
         None => first_that_works(env),
     };
@@ -272,7 +272,7 @@ mod tests {
                 .contains("Set OPENAI_API_KEY")
         );
         assert!(
-            chosen(&[("LLM_PROVIDER", "opnai")], None)
+            chosen(&[], Some("opnai"))
                 .unwrap_err()
                 .one_line()
                 .contains("Did you mean \"openai\"?")

@@ -12,6 +12,9 @@ use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::variables::{
+    MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT, Whole,
+};
 use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 
@@ -41,12 +44,15 @@ impl HttpProvider {
         agent: String,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Self> {
-        let mut seconds =
-            |name, default| Duration::from_secs(env.number(name, default, warn).max(1));
+        let first_byte = Whole {
+            default: remote.row.first_byte_secs,
+            ..MARVIN_FIRST_BYTE_TIMEOUT
+        };
+        let mut seconds = |variable: Whole| Duration::from_secs(variable.read(env, warn).max(1));
         let limits = Timeouts {
-            connect: seconds("MARVIN_CONNECT_TIMEOUT", 10),
-            first_byte: seconds("MARVIN_FIRST_BYTE_TIMEOUT", remote.row.first_byte_secs),
-            silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
+            connect: seconds(MARVIN_CONNECT_TIMEOUT),
+            first_byte: seconds(first_byte),
+            silence: seconds(MARVIN_IDLE_TIMEOUT),
         };
         let client = Client::new(ClientOptions {
             limits,
@@ -203,9 +209,9 @@ impl HttpProvider {
             NetError::Cancelled => Failure::cancelled(),
             NetError::TimedOut(phase, limit) => {
                 let (what, variable) = match phase {
-                    RequestPhase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
-                    RequestPhase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
-                    RequestPhase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
+                    RequestPhase::Connect => ("could not be reached", MARVIN_CONNECT_TIMEOUT.name),
+                    RequestPhase::FirstByte => ("sent nothing", MARVIN_FIRST_BYTE_TIMEOUT.name),
+                    RequestPhase::Silence => ("fell silent in mid-reply", MARVIN_IDLE_TIMEOUT.name),
                 };
                 let words = format!("{name} {what} for {} s.", limit.as_secs());
                 Failure::new(

@@ -96,6 +96,12 @@ impl Offer {
         Self::default()
     }
 
+    /// True when it holds the same tools as `other`, by name.
+    pub fn has_tools_of(&self, other: &Self) -> bool {
+        let names = self.tools.iter().map(|tool| &tool.name);
+        names.eq(other.tools.iter().map(|tool| &tool.name))
+    }
+
     /// About how many tokens the rendered tools take; 0 before they were rendered.
     pub fn tokens(&self) -> usize {
         let rendered = self.rendered.iter().find_map(OnceLock::get);

@@ -11,6 +11,7 @@ use ureq::http::Uri;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{ALL_PROXY, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE};
 use crate::net::ip_range::IpRange;
 
 /// The way to one server.
@@ -72,7 +73,7 @@ impl ProxyRoute {
             return Ok(Self::default());
         };
         let secure = uri.scheme_str() == Some("https");
-        let roots = match env.get("SSL_CERT_FILE").filter(|_| secure) {
+        let roots = match SSL_CERT_FILE.read(env).filter(|_| secure) {
             Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|why| {
                 Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), why)
             })?),
@@ -89,7 +90,7 @@ impl ProxyRoute {
 fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-    let spared = ["no_proxy", "NO_PROXY"]
+    let spared = ["no_proxy", NO_PROXY.name]
         .iter()
         .find_map(|name| env.get(name))
         .is_some_and(|list| spares(list, host, port));
@@ -97,11 +98,11 @@ fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
         return Ok(None);
     }
     let own: [&'static str; 2] = if secure {
-        ["https_proxy", "HTTPS_PROXY"]
+        ["https_proxy", HTTPS_PROXY.name]
     } else {
-        ["http_proxy", "HTTP_PROXY"]
+        ["http_proxy", HTTP_PROXY.name]
     };
-    let mut names = own.into_iter().chain(["all_proxy", "ALL_PROXY"]);
+    let mut names = own.into_iter().chain(["all_proxy", ALL_PROXY.name]);
     let Some((variable, value)) = names.find_map(|name| env.get(name).map(|value| (name, value)))
     else {
         return Ok(None);

@@ -1,12 +1,13 @@
 //! The User-Agent header.
 
 use crate::base::env::Env;
+use crate::base::variables::MARVIN_CONTACT;
 
 /// The `User-Agent`: Marvin's name and version with the contact of the environment, else `preferred`, else the project's address.
 pub(crate) fn agent(env: &Env, preferred: Option<&str>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let project = env!("CARGO_PKG_REPOSITORY");
-    let said = [env.get("MARVIN_CONTACT"), preferred, Some(project)];
+    let said = [MARVIN_CONTACT.read(env), preferred, Some(project)];
     match said.into_iter().flatten().find_map(contact) {
         Some(contact) => format!("Marvin/{version} (+{contact})"),
         None => format!("Marvin/{version}"),

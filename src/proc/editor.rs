@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use super::program::find_program;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{EDITOR, VISUAL};
 use crate::proc::child_env::command_env;
 
 /// Editors to try when neither `EDITOR` nor `VISUAL` is set.
@@ -16,7 +17,7 @@ const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 /// # Errors
 /// There is no such program, or it exits with a failure.
 pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
-    let words = match env.get("EDITOR").or_else(|| env.get("VISUAL")) {
+    let words = match EDITOR.read(env).or_else(|| VISUAL.read(env)) {
         Some(text) => shlex::split(text).unwrap_or_default(),
         None => USUAL
             .iter()

@@ -9,6 +9,7 @@ use super::program::{find_program, is_executable};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_SHELL;
 use crate::proc::child_env::command_env;
 
 /// Bytes kept of each stream's beginning and end.
@@ -92,7 +93,7 @@ fn render(done: &ProgramOutput) -> String {
 /// # Errors
 /// `MARVIN_SHELL` is not a program.
 fn shell(env: &Env) -> Outcome<PathBuf> {
-    if let Some(own) = env.get("MARVIN_SHELL") {
+    if let Some(own) = MARVIN_SHELL.read(env) {
         let path = Path::new(own);
         let found = if path.is_absolute() {
             is_executable(path).then(|| path.to_owned())

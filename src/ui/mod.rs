@@ -12,29 +12,30 @@ mod tui;
 
 use std::io::{self, IsTerminal};
 
-use crate::app::settings::{CliArgs, Interface};
-use crate::app::setup::ProcessStart;
+use crate::app::settings::{Interface, Settings};
 use crate::app::stream::say;
 
 /// Talks with the user until they leave; returns the exit status.
-pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
-    let first = match low.first() {
+pub(crate) fn run(settings: Settings) -> u8 {
+    let first = match settings.prompt.first() {
         Ok(first) => first.unwrap_or_default(),
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
             return 1;
         }
     };
-    if is_plain(&low, &start) {
-        plain::run(low, start, &first)
+    if is_plain(&settings) {
+        plain::run(settings, &first)
     } else {
-        tui::run(low, start, &first)
+        tui::run(settings, &first)
     }
 }
 
 /// True when plain lines were asked for, or there is no terminal to draw on.
-fn is_plain(low: &CliArgs, start: &ProcessStart) -> bool {
-    let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
-    let dumb = matches!(start.env.get("TERM"), None | Some("dumb"));
-    low.face == Some(Interface::Plain) || !terminal || (dumb && low.face.is_none())
+fn is_plain(settings: &Settings) -> bool {
+    let terminal = settings.process.stdin_is_terminal && io::stdout().is_terminal();
+    let dumb = matches!(settings.env.get("TERM"), None | Some("dumb"));
+    settings.interface == Some(Interface::Plain)
+        || !terminal
+        || (dumb && settings.interface.is_none())
 }

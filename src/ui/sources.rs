@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::app::session::commands;
 use crate::llm::{catalog, choose};
 use crate::store::profiles;
-use crate::tools::all;
 use crate::tools::engine::context::SessionContext;
-use crate::tools::engine::registry;
 use crate::ui::editor::complete::Sources;
 
 /// Most entries of a folder that are looked at.
@@ -43,12 +41,15 @@ impl Sources for Candidates<'_> {
     }
 
     fn tools(&self) -> Vec<String> {
-        all().map(|tool| tool.name.to_owned()).collect()
+        let tools = self.0.registry.all();
+        tools.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     fn parameters(&self, tool: &str) -> Vec<String> {
-        let fields = registry::find_tool(tool).map_or(&[][..], |tool| tool.fields);
-        fields.iter().map(|field| field.name.to_owned()).collect()
+        let tool = self.0.registry.find(tool);
+        let parameters = tool.map(|tool| tool.parameters()).unwrap_or_default();
+        let names = parameters.into_iter().map(|one| one.name.into_owned());
+        names.collect()
     }
 
     fn paths(&self, typed: &str) -> Vec<String> {

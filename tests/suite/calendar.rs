@@ -800,7 +800,7 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
         ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
         ("PATH", desk.path.as_str()),
     ]);
-    let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+    let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
     let world = SessionContext::new(env, bounds);
     let (tell, told) = channel();
     world

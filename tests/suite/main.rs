@@ -57,6 +57,7 @@ mod plain_chat;
 mod provider_transport;
 mod providers;
 mod refusals;
+mod responses;
 mod search_web;
 mod server_selftest;
 mod service_client;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
-use crate::support::wire::{anthropic, ollama, openai};
+use crate::support::wire::{anthropic, ollama, openai, responses};
 
 /// Bytes of a piece: small enough to cut lines, characters and line breaks.
 const PIECE: usize = 11;
@@ -29,6 +29,7 @@ impl Case {
     fn provider(&self) -> &str {
         match self.text("provider") {
             "" if self.wire == "openai" => "openai-compat",
+            "" if self.wire == "responses" => "openai",
             "" => &self.wire,
             named => named,
         }
@@ -57,7 +58,7 @@ impl Case {
         let home = Home::new();
         home.write("work/a.txt", "a\n");
         let base = match self.wire.as_str() {
-            "openai" => server.url("/v1"),
+            "openai" | "responses" => server.url("/v1"),
             _ => server.url(""),
         };
         let id = self.provider().to_uppercase().replace('-', "_");
@@ -65,10 +66,19 @@ impl Case {
             .marvin()
             .env(&format!("MARVIN_URL_{id}"), base)
             .env(&format!("{id}_API_KEY"), "test-key")
+            .env(&format!("{id}_WIRE"), self.words_for_wire())
             .args(["--non-interactive", "--provider", self.provider()])
             .args(["--model", "test-model", "--prompt", "hi"])
             .run();
         (done, server)
+    }
+
+    fn words_for_wire(&self) -> &str {
+        match self.wire.as_str() {
+            "openai" => "completions",
+            "responses" => "responses",
+            _ => "",
+        }
     }
 
     fn calls(&self) -> &[Value] {
@@ -82,6 +92,7 @@ fn last_word(wire: &str) -> Answer {
     match wire {
         "anthropic" => Answer::sse(anthropic::text(&["Finished."])),
         "ollama" => Answer::ndjson(ollama::text(&["Finished."])),
+        "responses" => Answer::sse(responses::text(&["Finished."])),
         _ => Answer::sse(openai::text(&["Finished."])),
     }
 }
@@ -121,7 +132,8 @@ fn all(wire: &str) {
                 said.contains(case.text("text")) && said.ends_with("Finished.\n"),
                 "{name}: {said}"
             );
-            let second = server.request(1).json()["messages"].to_string();
+            let second = server.request(1).json();
+            let second = format!("{}{}", second["messages"], second["input"]);
             for call in case.calls() {
                 for key in ["id", "name"] {
                     let value = call[key].as_str().unwrap_or_default();
@@ -167,4 +179,9 @@ fn every_reply_in_ollamas_dialect_arrives() {
 #[test]
 fn every_reply_in_the_dialect_of_chat_completions_arrives() {
     all("openai");
+}
+
+#[test]
+fn every_reply_in_the_dialect_of_responses_arrives() {
+    all("responses");
 }

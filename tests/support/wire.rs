@@ -3,6 +3,7 @@
 pub mod anthropic;
 pub mod ollama;
 pub mod openai;
+pub mod responses;
 
 /// Cuts text into pieces of at most `size` characters, as a streaming server would.
 pub fn pieces(text: &str, size: usize) -> Vec<String> {

@@ -12,6 +12,7 @@ use super::answer::{self, TopicMessages};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
+use crate::base::variables::NTFY_TOKEN;
 use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::services;
@@ -58,7 +59,7 @@ pub(crate) fn headers(env: &Env) -> Vec<(&'static str, String)> {
         };
         ("authorization", word)
     };
-    env.get("NTFY_TOKEN").map(line).into_iter().collect()
+    NTFY_TOKEN.read(env).map(line).into_iter().collect()
 }
 
 /// Asks for all topics, some at once; what has not come when the time is over is left out.

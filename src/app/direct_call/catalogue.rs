@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::params::right_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::tools::engine::owned_tool::ToolRef;
+use crate::tools::engine::registry::Registry;
 use crate::tools::engine::rules::Annotations;
-use crate::tools::{Tool, all};
 
 /// The help of one tool: description and parameters.
-pub(crate) fn help(tool: &Tool) -> String {
-    let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
-    for field in tool.fields {
-        let mut facts = vec![field.kind.wanted()];
+pub(crate) fn help(tool: &ToolRef) -> String {
+    let mut out = format!("{} ({}): {}\n", tool.name(), tool.module(), tool.about());
+    for field in tool.parameters() {
+        let mut facts = vec![field.wanted];
         facts.push(if field.required {
             "required".to_owned()
         } else {
@@ -29,24 +29,24 @@ pub(crate) fn help(tool: &Tool) -> String {
             out,
             "  {:<18} {} ({})",
             field.name,
-            field.doc(),
+            field.about,
             facts.join(", ")
         );
     }
     let _ = writeln!(
         out,
         "For example: marvin tool {} --json '{}'",
-        tool.name,
-        right_call(tool.fields)
+        tool.name(),
+        tool.example_call()
     );
     out
 }
 
 #[derive(Serialize)]
-struct CatalogueRow {
-    name: &'static str,
-    module: &'static str,
-    summary: &'static str,
+struct CatalogueRow<'a> {
+    name: &'a str,
+    module: &'a str,
+    summary: &'a str,
     parameters: Value,
     flags: Flags,
     annotations: Annotations,
@@ -61,11 +61,11 @@ struct Flags {
     long_running: bool,
 }
 
-/// The tools that match the words `[--json] [WORD]`, one per line or as JSON.
+/// The tools of `registry` that match the words `[--json] [WORD]`, one per line or as JSON.
 ///
 /// # Errors
 /// No tool matches, or there is an unknown flag.
-pub(crate) fn list(words: &[String]) -> Outcome<String> {
+pub(crate) fn list(words: &[String], registry: &Registry) -> Outcome<String> {
     let json = words.iter().any(|word| word == "--json");
     let word = words
         .iter()
@@ -78,14 +78,15 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
         return Err(Problem::input(format!("There is no flag {flag} here."))
             .next("The one flag is --json."));
     }
-    let fits = |tool: &&Tool| {
+    let fits = |tool: &&ToolRef| {
         word.as_ref().is_none_or(|word| {
-            [tool.name, tool.module, &tool.about().to_lowercase()]
+            [tool.name(), tool.module(), &tool.about().to_lowercase()]
                 .iter()
                 .any(|text| text.contains(word.as_str()))
         })
     };
-    let found: Vec<&Tool> = all().filter(fits).collect();
+    let tools = registry.all();
+    let found: Vec<&ToolRef> = tools.iter().filter(fits).collect();
     if json {
         let rows: Vec<CatalogueRow> = found.iter().map(|tool| row(tool)).collect();
         return serde_json::to_string_pretty(&rows)
@@ -95,7 +96,7 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
     if found.is_empty() {
         let near = text::did_you_mean(
             word.as_deref().unwrap_or_default(),
-            all().map(|tool| tool.name),
+            tools.iter().map(ToolRef::name),
         );
         return Err(
             Problem::missing("No tool fits that word.").next(near.map_or_else(
@@ -109,28 +110,29 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
         let _ = writeln!(
             out,
             "{:<24} {:<10} {}",
-            tool.name,
-            tool.module,
+            tool.name(),
+            tool.module(),
             tool.about()
         );
     }
     Ok(out)
 }
 
-fn row(tool: &Tool) -> CatalogueRow {
+fn row(tool: &ToolRef) -> CatalogueRow<'_> {
+    let rules = tool.rules();
     let flags = Flags {
-        coding_only: tool.rules.coding,
-        write_op: tool.rules.effect.is_write(),
+        coding_only: rules.coding,
+        write_op: rules.effect.is_write(),
         interactive_only: false,
-        long_running: tool.rules.long,
+        long_running: rules.long,
     };
     CatalogueRow {
-        name: tool.name,
-        module: tool.module,
+        name: tool.name(),
+        module: tool.module(),
         summary: tool.about(),
-        parameters: serde_json::from_str(tool.schema).unwrap_or_default(),
+        parameters: serde_json::from_str(tool.schema()).unwrap_or_default(),
         flags,
-        annotations: tool.rules.annotations(),
-        service: tool.rules.service,
+        annotations: rules.annotations(),
+        service: rules.service,
     }
 }

@@ -4,10 +4,10 @@ pub(crate) mod catalogue;
 pub(crate) mod values;
 pub(crate) mod words;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::setup::{self, ProcessStart};
+use super::settings::Settings;
+use super::setup;
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::ids;
@@ -17,7 +17,7 @@ use crate::chat::message::{ToolCall, ToolOutput};
 use crate::disk::beneath::Root;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// Prints a tool's progress messages.
 struct StderrSink;
@@ -30,28 +30,31 @@ impl EventSink for StderrSink {
     }
 }
 
-/// Runs the tool `name` with `args` (a JSON object) in `given`, else in the current directory wherever it is.
+/// A session for one call: in the working directory of `settings`, else in the current directory wherever it is.
 ///
 /// # Errors
-/// The directory does not exist; the tool's own failure is in the output.
-pub(crate) fn run(
-    start: &ProcessStart,
-    name: &str,
-    args: String,
-    given: Option<&Path>,
-    stop: &Cancel,
-) -> Outcome<ToolOutput> {
-    let mut world = setup::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
-    if let (None, None, Some(current)) = (world.working_dir.root(), given, &start.current) {
+/// The directory does not exist, or a tool group does not.
+pub(crate) fn world(settings: &Settings) -> Outcome<SessionContext> {
+    let mut world = setup::world(settings, &mut |words| say(&format!("Warning: {words}")))?;
+    let is_given = settings.working_dir.is_some();
+    if let (None, false, Some(current)) = (
+        world.working_dir.root(),
+        is_given,
+        &settings.process.current,
+    ) {
         world.working_dir = Default::default();
         world.working_dir.set(Root::open(current)?, false);
     }
     // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
-    world.set_coding(given.is_some());
+    world.set_coding(is_given);
+    Ok(world)
+}
+
+/// Runs the tool `name` with `args` (a JSON object); the tool's own failure is in the output.
+pub(crate) fn run(world: SessionContext, name: &str, args: String, stop: &Cancel) -> ToolOutput {
     let mut ctx = ToolContext::new(Arc::new(world), stop.clone(), Arc::new(StderrSink));
     ctx.approval = Approval::UserInvoked;
-    let call = call(name, args);
-    Ok(batch::run_one(&ctx, &call).output)
+    batch::run_one(&ctx, &call(name, args)).output
 }
 
 /// A call of `name` with `args`, a JSON object.

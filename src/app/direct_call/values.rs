@@ -2,16 +2,17 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::params::{Field, Type};
+use crate::base::params::Type;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::tools::engine::parameter::Parameter;
 
 /// Parses `key=value` words: a list takes commas or the key again, `key=` is the empty text.
 ///
 /// # Errors
 /// An unknown parameter, a word that is not a pair, or `json` that is not an object.
 pub(crate) fn object(
-    fields: &[Field],
+    parameters: &[Parameter],
     words: &[String],
     json: Option<&str>,
 ) -> Outcome<Map<String, Value>> {
@@ -29,36 +30,30 @@ pub(crate) fn object(
                 text::escape_controls(&text::clip(word, 60))
             ))
         })?;
-        let field = fields
+        let parameter = parameters
             .iter()
-            .find(|field| field.name == key || field.aliases.contains(&key))
-            .ok_or_else(|| unknown(fields, key))?;
-        let value = convert(field.kind, value);
-        match (map.get_mut(field.name), value) {
+            .find(|parameter| parameter.is_called(key))
+            .ok_or_else(|| unknown(parameters, key))?;
+        let value = convert(parameter.kind, value);
+        match (map.get_mut(&*parameter.name), value) {
             (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
             (_, value) => {
-                map.insert(field.name.to_owned(), value);
+                map.insert(parameter.name.clone().into_owned(), value);
             }
         }
     }
     Ok(map)
 }
 
-fn unknown(fields: &[Field], key: &str) -> Problem {
+fn unknown(parameters: &[Parameter], key: &str) -> Problem {
     let problem = Problem::input(format!(
         "There is no parameter \"{}\".",
         text::escape_controls(&text::clip(key, 40))
     ));
-    match text::did_you_mean(key, fields.iter().map(|field| field.name)) {
+    let names: Vec<&str> = parameters.iter().map(|one| &*one.name).collect();
+    match text::did_you_mean(key, names.iter().copied()) {
         Some(hint) => problem.next(text::capitalize(&hint)),
-        None => problem.next(format!(
-            "Parameters: {}.",
-            fields
-                .iter()
-                .map(|field| field.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
+        None => problem.next(format!("Parameters: {}.", names.join(", "))),
     }
 }
 
@@ -84,6 +79,7 @@ fn convert(kind: Type, value: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::params::Field;
     use serde_json::json;
 
     #[test]
@@ -94,8 +90,9 @@ mod tests {
             Field::new("tags", "t", Type::List(&Type::Text), false),
         ];
         let read = |words: &[&str], json| {
+            let parameters: Vec<Parameter> = FIELDS.iter().map(Parameter::from).collect();
             object(
-                FIELDS,
+                &parameters,
                 &words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
                 json,
             )

@@ -4,73 +4,98 @@ use std::path::PathBuf;
 
 use super::values;
 use crate::base::problem::{Outcome, Problem};
-use crate::tools::Tool;
-use crate::tools::engine::policy::ToolPolicy;
-use crate::tools::engine::registry::{Registry, find_tool};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::owned_tool::ToolRef;
 
-/// The parsed request.
-pub(crate) enum DirectCommand {
+/// A call as it was typed; its tool is not looked up yet.
+#[derive(Debug, Default)]
+pub(crate) struct DirectCommand {
+    name: String,
+    /// `key=value` words.
+    pairs: Vec<String>,
+    json: Option<String>,
+    /// The working directory.
+    pub dir: Option<PathBuf>,
+    asks_help: bool,
+}
+
+/// What a call means in a session.
+pub(crate) enum DirectRequest {
     /// Show the tool's parameters.
-    Help(&'static Tool),
+    Help(ToolRef),
     /// Run it.
     Call {
         /// The tool.
-        tool: &'static Tool,
+        tool: ToolRef,
         /// Its arguments, a JSON object.
         args: String,
-        /// The working directory.
-        dir: Option<PathBuf>,
     },
 }
 
-/// Parses `NAME [key=value …] [--json '{…}'] [--working-dir DIR] [--help]`.
-///
-/// # Errors
-/// There is no such tool, flag or parameter.
-pub(crate) fn read(words: &[String]) -> Outcome<DirectCommand> {
-    let name = words.first().ok_or_else(|| {
-        Problem::input("Which tool? None was named.")
-            .next("marvin tools lists them; marvin tool NAME --help shows one.")
-    })?;
-    let tool =
-        find_tool(name).ok_or_else(|| Registry::default().unknown(name, &ToolPolicy::default()))?;
-    let mut pairs = Vec::new();
-    let (mut json, mut dir) = (None, None);
-    let mut rest = words.iter().skip(1);
-    while let Some(word) = rest.next() {
-        let (flag, inline) = match word.split_once('=') {
-            Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
-            _ => (word.as_str(), None),
+impl DirectCommand {
+    /// Parses `NAME [key=value …] [--json '{…}'] [--working-dir DIR] [--help]`.
+    ///
+    /// # Errors
+    /// No tool is named, a flag is unknown or lacks its value.
+    pub(crate) fn read(words: &[String]) -> Outcome<Self> {
+        let (name, words) = words.split_first().ok_or_else(|| {
+            Problem::input("Which tool? None was named.")
+                .next("marvin tools lists them; marvin tool NAME --help shows one.")
+        })?;
+        let mut command = Self {
+            name: name.clone(),
+            ..Self::default()
         };
-        let mut value = |flag: &str| {
-            inline
-                .clone()
-                .or_else(|| rest.next().cloned())
-                .ok_or_else(|| Problem::input(format!("{flag} needs a value.")))
-        };
-        match flag {
-            "--help" | "-h" => return Ok(DirectCommand::Help(tool)),
-            "--json" => json = Some(value(flag)?),
-            "--working-dir" => dir = Some(PathBuf::from(value(flag)?)),
-            _ if flag.starts_with("--") => {
-                return Err(
-                    Problem::input(format!("There is no flag {flag} here.")).next(
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            let (flag, inline) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+                _ => (word.as_str(), None),
+            };
+            let mut value = |flag: &str| {
+                inline
+                    .clone()
+                    .or_else(|| rest.next().cloned())
+                    .ok_or_else(|| Problem::input(format!("{flag} needs a value.")))
+            };
+            match flag {
+                "--help" | "-h" => {
+                    command.asks_help = true;
+                    break;
+                }
+                "--json" => command.json = Some(value(flag)?),
+                "--working-dir" => command.dir = Some(PathBuf::from(value(flag)?)),
+                _ if flag.starts_with("--") => {
+                    return Err(Problem::input(format!("There is no flag {flag} here.")).next(
                         "Flags: --json, --working-dir, --help. Parameters are given as key=value.",
-                    ),
-                );
+                    ));
+                }
+                _ => command.pairs.push(word.clone()),
             }
-            _ => pairs.push(word.clone()),
         }
+        Ok(command)
     }
-    // A tool that takes a whole text, such as a patch, reads it in every form, as it does for a model.
-    if let (Some(json), true, true) = (&json, tool.freeform.is_some(), pairs.is_empty()) {
-        let args = json.clone();
-        return Ok(DirectCommand::Call { tool, args, dir });
+
+    /// Looks the tool up among those of the session and converts the values to the types of its parameters.
+    ///
+    /// # Errors
+    /// There is no such tool or parameter.
+    pub(crate) fn resolve(&self, world: &SessionContext) -> Outcome<DirectRequest> {
+        let registry = &world.registry;
+        let tool = registry
+            .find(&self.name)
+            .ok_or_else(|| registry.unknown(&self.name, &world.policy))?;
+        if self.asks_help {
+            return Ok(DirectRequest::Help(tool));
+        }
+        // A tool that takes a whole text, such as a patch, reads it in every form, as it does for a model.
+        let args = match &self.json {
+            Some(json) if tool.is_freeform() && self.pairs.is_empty() => json.clone(),
+            json => {
+                let map = values::object(&tool.parameters(), &self.pairs, json.as_deref())?;
+                serde_json::Value::Object(map).to_string()
+            }
+        };
+        Ok(DirectRequest::Call { tool, args })
     }
-    let args = values::object(tool.fields, &pairs, json.as_deref())?;
-    Ok(DirectCommand::Call {
-        tool,
-        args: serde_json::Value::Object(args).to_string(),
-        dir,
-    })
 }

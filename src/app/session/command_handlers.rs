@@ -1,17 +1,17 @@
-//! The implementation of each command.
+//! What the longer commands do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::commands::{self, SessionCommand};
 use super::inbox::{ProfileSwitch, WorkerEvent};
-use super::{BackendState, Queued, SEED, Session, listing, shell, usage};
-use crate::app::direct_call::words::{self, DirectCommand};
+use super::{BackendState, Queued, SEED, Session, listing, shell};
+use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::setup::{self, ModelChoice};
+use crate::app::settings::ModelChoice;
+use crate::app::setup;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
@@ -27,42 +27,6 @@ use crate::tools::engine::context::ToolContext;
 const OUTPUT_FOR_MODEL: usize = 8_000;
 
 impl Session {
-    pub(super) fn command(&mut self, command: SessionCommand) {
-        match command {
-            SessionCommand::ShellMode => self.toggle_shell(),
-            SessionCommand::CodingMode => self.toggle_coding(),
-            SessionCommand::Shell { text, background } => {
-                let dir = self.place();
-                self.run_shell(text, background, dir);
-            }
-            SessionCommand::Preferences => {
-                let path = profile::preferences_file(&self.world.paths, &self.world.profile());
-                self.shows
-                    .push(path.map_or_else(UiUpdate::Failed, UiUpdate::Edit));
-            }
-            SessionCommand::Profiles | SessionCommand::Profile(None) => {
-                self.list(|world| Ok(listing::profiles(world)));
-            }
-            SessionCommand::Profile(Some(name)) => match profile::name(&self.world.paths, &name) {
-                Ok(name) => self.switch(name, None),
-                Err(problem) => self.shows.push(UiUpdate::Failed(problem)),
-            },
-            SessionCommand::Usage => self.list(usage::report),
-            SessionCommand::Saved => self.list(|world| Ok(listing::places(world))),
-            SessionCommand::Undo => self.undo(),
-            SessionCommand::Help => self.shows.push(UiUpdate::Listing(commands::help())),
-            SessionCommand::Tools(word) => {
-                let words: Vec<String> = word.into_iter().collect();
-                self.shows
-                    .push(catalogue::list(&words).map_or_else(UiUpdate::Failed, UiUpdate::Listing));
-            }
-            SessionCommand::Tool(words) => self.call_tool(&words),
-            SessionCommand::Model(words) => self.model(words),
-            SessionCommand::Stop => self.stop_background(),
-            SessionCommand::Quit => self.shows.push(UiUpdate::Leave(String::new())),
-        }
-    }
-
     pub(super) fn toggle_shell(&mut self) {
         let words = if self.shell.take().is_some() {
             "Shell mode is off.".to_owned()
@@ -94,7 +58,7 @@ impl Session {
             .working_dir
             .root()
             .map(|root| root.path().to_owned());
-        root.or_else(|| self.current.clone())
+        root.or_else(|| self.settings.process.current.clone())
             .or_else(|| self.home())
             .unwrap_or_else(|| PathBuf::from("/"))
     }
@@ -126,7 +90,7 @@ impl Session {
         }
     }
 
-    fn stop_background(&mut self) {
+    pub(super) fn stop_background(&mut self) {
         let running = self.jobs.iter().filter(|job| job.background);
         let stopped = running.inspect(|job| job.stop.fire()).count();
         if stopped == 0 {
@@ -164,23 +128,21 @@ impl Session {
         self.go_on();
     }
 
-    pub(super) fn call_tool(&mut self, words: &[String]) {
-        let (tool, args) = match words::read(words) {
-            Ok(DirectCommand::Help(tool)) => {
-                return self.shows.push(UiUpdate::Listing(catalogue::help(tool)));
+    pub(super) fn call_tool(&mut self, words: &[String]) -> Outcome<()> {
+        let command = DirectCommand::read(words)?;
+        let (tool, args) = match command.resolve(&self.world)? {
+            DirectRequest::Help(tool) => {
+                self.shows.push(UiUpdate::Listing(catalogue::help(&tool)));
+                return Ok(());
             }
-            Ok(DirectCommand::Call {
-                tool,
-                args,
-                dir: None,
-            }) => (tool, args),
-            Ok(DirectCommand::Call { .. }) => {
-                let problem = Problem::input("--working-dir belongs to marvin tool.").next(
-                    "Here tools work in the session's directory; set_working_dir changes it.",
+            DirectRequest::Call { .. } if command.dir.is_some() => {
+                return Err(
+                    Problem::input("--working-dir belongs to marvin tool.").next(
+                        "Here tools work in the session's directory; set_working_dir changes it.",
+                    ),
                 );
-                return self.shows.push(UiUpdate::Failed(problem));
             }
-            Err(problem) => return self.shows.push(UiUpdate::Failed(problem)),
+            DirectRequest::Call { tool, args } => (tool, args),
         };
         let id = self.number();
         let (stop, with_session) = self.all.child();
@@ -188,11 +150,11 @@ impl Session {
             approval: Approval::UserInvoked,
             ..ToolContext::new(Arc::clone(&self.world), stop.clone(), Arc::new(NullSink))
         };
-        let call = direct_call::call(tool.name, args);
+        let call = direct_call::call(tool.name(), args);
         let inbox = Arc::clone(&self.inbox);
         let job = shell::ShellJob {
             id,
-            command: tool.name.to_owned(),
+            command: tool.name().to_owned(),
             background: false,
             since: Instant::now(),
             stop,
@@ -205,6 +167,7 @@ impl Session {
         if self.work("tool", called) {
             self.jobs.push(job);
         }
+        Ok(())
     }
 
     pub(super) fn model(&mut self, words: Vec<String>) {

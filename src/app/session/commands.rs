@@ -1,50 +1,12 @@
-//! What a typed line means: one of the `!` commands, a line for the shell, or a message.
-//!
-//! One table drives parsing, help and completion.
+//! The commands of the conversation: one table drives parsing, help, completion, and what each of them does.
 
+use super::{Session, listing, usage};
+use crate::app::direct_call::catalogue;
+use crate::app::profile;
+use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
 
-/// A parsed line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SessionCommand {
-    /// Shell mode on or off.
-    ShellMode,
-    /// Coding mode on or off.
-    CodingMode,
-    /// A command for the shell, in the background if requested.
-    Shell {
-        /// Its text.
-        text: String,
-        /// Runs in the background.
-        background: bool,
-    },
-    /// Edit `preferences.yaml`.
-    Preferences,
-    /// List the profiles.
-    Profiles,
-    /// Switch to a profile, or make it; none shows them.
-    Profile(Option<String>),
-    /// Show what was used.
-    Usage,
-    /// List the saved places.
-    Saved,
-    /// Take back the last exchange.
-    Undo,
-    /// Show the commands.
-    Help,
-    /// Shows the catalogue, or the tools that match a word.
-    Tools(Option<String>),
-    /// Runs one tool: its name and `key=value` words.
-    Tool(Vec<String>),
-    /// Show the model, or choose provider and model.
-    Model(Vec<String>),
-    /// Stop the commands in the background.
-    Stop,
-    /// Leave.
-    Quit,
-}
-
-/// One row: syntax, description, and the parser for the words after the name.
+/// One row: syntax, description, and what it does.
 pub(crate) struct CommandSpec {
     /// Names, the usual one first.
     pub names: &'static [&'static str],
@@ -52,23 +14,31 @@ pub(crate) struct CommandSpec {
     pub args: &'static str,
     /// Its description.
     pub about: &'static str,
-    /// Parses the text after the name.
-    read: fn(&str) -> Outcome<SessionCommand>,
-    /// A command only without further words; with some, the line is a message.
-    bare: bool,
+    /// Works in shell mode without `!` too.
+    in_shell_mode: bool,
+    handler: CommandHandler,
+}
+
+/// What a command does.
+#[derive(Clone, Copy)]
+enum CommandHandler {
+    /// Without further words; with some, the line is a message.
+    Bare(fn(&mut Session)),
+    /// With the text after the name.
+    Taking(fn(&mut Session, &str) -> Outcome<()>),
 }
 
 const fn bare(
     names: &'static [&'static str],
     about: &'static str,
-    read: fn(&str) -> Outcome<SessionCommand>,
+    handler: fn(&mut Session),
 ) -> CommandSpec {
     CommandSpec {
         names,
         args: "",
         about,
-        read,
-        bare: true,
+        in_shell_mode: false,
+        handler: CommandHandler::Bare(handler),
     }
 }
 
@@ -76,102 +46,175 @@ const fn taking(
     names: &'static [&'static str],
     args: &'static str,
     about: &'static str,
-    read: fn(&str) -> Outcome<SessionCommand>,
+    handler: fn(&mut Session, &str) -> Outcome<()>,
 ) -> CommandSpec {
     CommandSpec {
         names,
         args,
         about,
-        read,
-        bare: false,
+        in_shell_mode: false,
+        handler: CommandHandler::Taking(handler),
+    }
+}
+
+impl CommandSpec {
+    const fn in_shell_mode(mut self) -> Self {
+        self.in_shell_mode = true;
+        self
     }
 }
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
-    bare(&["!help"], "this list", |_| Ok(SessionCommand::Help)),
+    bare(&["!help"], "this list", |session| {
+        session.shows.push(UiUpdate::Listing(help()));
+    }),
     taking(
         &["!tools"],
         "[WORD]",
         "the tools, or those that fit a word",
-        |rest| Ok(SessionCommand::Tools(one(rest))),
+        |session, rest| {
+            let word: Vec<String> = one(rest).into_iter().collect();
+            let list = catalogue::list(&word, &session.world.registry)?;
+            session.shows.push(UiUpdate::Listing(list));
+            Ok(())
+        },
     ),
     taking(
         &["!tool"],
         "NAME key=value …",
         "run one tool without a model",
-        |rest| words(rest).map(SessionCommand::Tool),
+        |session, rest| session.call_tool(&words(rest)?),
     ),
     taking(
         &["!model"],
         "[PROVIDER] [MODEL]",
         "show or change provider and model",
-        |rest| words(rest).map(SessionCommand::Model),
+        |session, rest| {
+            session.model(words(rest)?);
+            Ok(())
+        },
     ),
     taking(
         &["!profile"],
         "[NAME]",
         "switch to another profile, created if new",
-        |rest| Ok(SessionCommand::Profile(one(rest))),
+        |session, rest| {
+            match one(rest) {
+                Some(name) => {
+                    let name = profile::name(&session.world.paths, &name)?;
+                    session.switch(name, None);
+                }
+                None => session.list(|world| Ok(listing::profiles(world))),
+            }
+            Ok(())
+        },
     ),
-    bare(&["!undo"], "take back the last exchange", |_| {
-        Ok(SessionCommand::Undo)
-    }),
+    bare(&["!undo"], "take back the last exchange", Session::undo),
     bare(
         &["!code"],
         "coding mode on or off: more rounds, project instructions",
-        |_| Ok(SessionCommand::CodingMode),
+        Session::toggle_coding,
     ),
     bare(
         &["!shell", "!sh"],
         "shell mode on or off: each line is a command",
-        |_| Ok(SessionCommand::ShellMode),
+        Session::toggle_shell,
     ),
     taking(
-        &["!sh", "!"],
+        &["!sh", SHELL_MARK],
         "COMMAND",
         "run a command; with & at the end in the background",
-        shell,
+        run_in_shell,
     ),
-    bare(&["!stop"], "stop what runs in the background", |_| {
-        Ok(SessionCommand::Stop)
+    bare(
+        &["!stop"],
+        "stop what runs in the background",
+        Session::stop_background,
+    ),
+    bare(
+        &["preferences"],
+        "edit your preferences in $EDITOR",
+        |session| {
+            let world = &session.world;
+            let path = profile::preferences_file(&world.paths, &world.profile());
+            session
+                .shows
+                .push(path.map_or_else(UiUpdate::Failed, UiUpdate::Edit));
+        },
+    ),
+    bare(&["profiles"], "list the profiles", |session| {
+        session.list(|world| Ok(listing::profiles(world)));
     }),
-    bare(&["preferences"], "edit your preferences in $EDITOR", |_| {
-        Ok(SessionCommand::Preferences)
+    bare(&["saved"], "list the saved places", |session| {
+        session.list(|world| Ok(listing::places(world)));
     }),
-    bare(&["profiles"], "list the profiles", |_| {
-        Ok(SessionCommand::Profiles)
+    bare(&["usage"], "usage and cost", |session| {
+        session.list(usage::report);
     }),
-    bare(&["saved"], "list the saved places", |_| {
-        Ok(SessionCommand::Saved)
-    }),
-    bare(&["usage"], "usage and cost", |_| Ok(SessionCommand::Usage)),
-    bare(&["quit", "exit"], "leave", |_| Ok(SessionCommand::Quit)),
+    bare(&["quit", "exit"], "leave", |session| {
+        session.shows.push(UiUpdate::Leave(String::new()));
+    })
+    .in_shell_mode(),
 ];
 
-/// The command in `line`; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
-///
-/// # Errors
-/// A command with invalid arguments.
-pub(crate) fn read(line: &str) -> Option<Outcome<SessionCommand>> {
-    let line = line.trim();
+/// What begins a command for the shell.
+const SHELL_MARK: &str = "!";
+
+/// A line that is a command.
+pub(super) struct SessionCommand<'a> {
+    handler: CommandHandler,
+    /// The text after its name.
+    rest: &'a str,
+    /// Works in shell mode without `!` too.
+    pub in_shell_mode: bool,
+}
+
+impl SessionCommand<'_> {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The words after the name are wrong, or it cannot be done.
+    pub(super) fn run(&self, session: &mut Session) -> Outcome<()> {
+        match self.handler {
+            CommandHandler::Bare(run) => {
+                run(session);
+                Ok(())
+            }
+            CommandHandler::Taking(run) => run(session, self.rest),
+        }
+    }
+}
+
+/// The row that `line` calls, and the text after its name; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
+fn find(line: &str) -> Option<(&'static CommandSpec, &str)> {
     let (name, rest) = line
         .split_once(char::is_whitespace)
         .map_or((line, ""), |(name, rest)| (name, rest.trim()));
     let fits = |row: &&CommandSpec| {
         row.names.iter().any(|own| own.eq_ignore_ascii_case(name))
-            && if row.bare {
-                rest.is_empty()
-            } else {
+            && match row.handler {
+                CommandHandler::Bare(_) => rest.is_empty(),
                 // `!sh` alone is the mode.
-                !(rest.is_empty() && row.names.contains(&"!sh"))
+                CommandHandler::Taking(_) => !(rest.is_empty() && row.names.contains(&"!sh")),
             }
     };
     if let Some(row) = ROWS.iter().find(fits) {
-        return Some((row.read)(rest));
+        return Some((row, rest));
     }
-    let command = line.strip_prefix('!')?.trim();
-    Some(shell(command))
+    let shell = ROWS.iter().find(|row| row.names.contains(&SHELL_MARK))?;
+    let command = line.strip_prefix(SHELL_MARK)?.trim();
+    Some((shell, command))
+}
+
+/// The command in `line`; `None` when it is a message.
+pub(super) fn read(line: &str) -> Option<SessionCommand<'_>> {
+    let (row, rest) = find(line.trim())?;
+    Some(SessionCommand {
+        handler: row.handler,
+        rest,
+        in_shell_mode: row.in_shell_mode,
+    })
 }
 
 /// The list that `!help` shows.
@@ -200,7 +243,15 @@ fn words(rest: &str) -> Outcome<Vec<String>> {
     })
 }
 
-fn shell(text: &str) -> Outcome<SessionCommand> {
+fn run_in_shell(session: &mut Session, text: &str) -> Outcome<()> {
+    let (text, background) = shell_job(text)?;
+    let dir = session.place();
+    session.run_shell(text, background, dir);
+    Ok(())
+}
+
+/// A command for the shell, and whether it runs in the background.
+fn shell_job(text: &str) -> Outcome<(String, bool)> {
     let (text, background) = match text.strip_suffix('&') {
         Some(before) if !before.ends_with('&') => (before.trim_end(), true),
         _ => (text, false),
@@ -209,69 +260,67 @@ fn shell(text: &str) -> Outcome<SessionCommand> {
         return Err(Problem::input("There is no command after the \"!\".")
             .next("For example: !ls. All commands: !help."));
     }
-    Ok(SessionCommand::Shell {
-        text: text.to_owned(),
-        background,
-    })
+    Ok((text.to_owned(), background))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn command(line: &str) -> Option<SessionCommand> {
-        read(line).map(Result::unwrap)
+    /// The first name of the row that a line calls, and the text after its name.
+    fn command(line: &str) -> Option<(&'static str, &str)> {
+        find(line.trim()).map(|(row, rest)| (row.names[0], rest))
     }
 
-    fn shell_line(text: &str, background: bool) -> Option<SessionCommand> {
-        Some(SessionCommand::Shell {
-            text: text.to_owned(),
-            background,
-        })
+    fn shell_line(text: &str, background: bool) -> (String, bool) {
+        (text.to_owned(), background)
     }
 
     #[test]
     fn exact_words_are_commands_and_sentences_are_messages() {
-        assert_eq!(command(" Usage "), Some(SessionCommand::Usage));
+        assert_eq!(command(" Usage "), Some(("usage", "")));
         assert_eq!(command("usage of X"), None);
         assert_eq!(command("quit smoking"), None);
-        assert_eq!(command("EXIT"), Some(SessionCommand::Quit));
+        assert_eq!(command("EXIT"), Some(("quit", "")));
         assert_eq!(command("what does !ls do"), None);
-        assert_eq!(command("!sh"), Some(SessionCommand::ShellMode));
-        assert_eq!(command("!shell"), Some(SessionCommand::ShellMode));
-        assert_eq!(
-            command("!model groq"),
-            Some(SessionCommand::Model(vec!["groq".to_owned()]))
-        );
+        assert_eq!(command("!sh"), Some(("!shell", "")));
+        assert_eq!(command("!shell"), Some(("!shell", "")));
+        assert_eq!(command("!model  groq"), Some(("!model", "groq")));
     }
 
     #[test]
-    fn the_rest_goes_to_the_shell() {
-        assert_eq!(command("!ls -l"), shell_line("ls -l", false));
-        assert_eq!(command("! ls"), shell_line("ls", false));
-        assert_eq!(command("!sh help"), shell_line("help", false));
-        assert_eq!(command("!sleep 9 &"), shell_line("sleep 9", true));
-        assert_eq!(command("!a && b"), shell_line("a && b", false));
-        assert_eq!(command("!help me"), shell_line("help me", false));
-        assert!(read("!").unwrap().is_err());
-        assert!(read("!tool x a='b").unwrap().is_err());
-        let tool = vec!["tree".to_owned(), "path=a b".to_owned()];
-        assert_eq!(
-            command("!tool tree path='a b'"),
-            Some(SessionCommand::Tool(tool))
-        );
+    fn other_lines_with_a_mark_go_to_the_shell() {
+        for (line, rest) in [
+            ("!ls -l", "ls -l"),
+            ("! ls", "ls"),
+            ("!sh help", "help"),
+            ("!help me", "help me"),
+            ("!", ""),
+        ] {
+            assert_eq!(command(line), Some(("!sh", rest)), "{line}");
+        }
+        assert_eq!(shell_job("ls -l").unwrap(), shell_line("ls -l", false));
+        assert_eq!(shell_job("sleep 9 &").unwrap(), shell_line("sleep 9", true));
+        assert_eq!(shell_job("a && b").unwrap(), shell_line("a && b", false));
+        assert!(shell_job("").is_err() && shell_job("&").is_err());
     }
 
     #[test]
-    fn every_row_reads_its_own_names() {
+    fn words_are_split_as_a_shell_splits_them() {
+        assert_eq!(words("tree path='a b'").unwrap(), ["tree", "path=a b"]);
+        assert!(words("x a='b").is_err());
+    }
+
+    #[test]
+    fn every_row_is_found_by_its_own_names() {
         for row in ROWS {
             for name in row.names {
-                let line = if row.bare {
-                    (*name).to_owned()
-                } else {
-                    format!("{name} x")
+                let line = match row.handler {
+                    CommandHandler::Bare(_) => (*name).to_owned(),
+                    CommandHandler::Taking(_) => format!("{name} x"),
                 };
-                assert!(read(&line).is_some_and(|got| got.is_ok()), "{line}");
+                let (found, _) = find(&line).unwrap();
+                assert!(std::ptr::eq(found, row), "{line}");
             }
         }
     }

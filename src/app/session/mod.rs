@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
-use super::settings::CliArgs;
-use super::setup::{self, ProcessStart, Spending};
+use super::settings::Settings;
+use super::setup::{self, Spending};
 use crate::agent::model_target::ModelTarget;
 use crate::alerts;
 use crate::alerts::ntfy_inbox::NtfyInbox;
@@ -49,7 +49,6 @@ use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
-use commands::SessionCommand;
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 
@@ -106,7 +105,7 @@ struct Queued {
 
 /// A conversation with the user.
 pub(crate) struct Session {
-    low: CliArgs,
+    settings: Settings,
     world: Arc<SessionContext>,
     inbox: Arc<Inbox>,
     scribe: DiskWriter,
@@ -119,7 +118,6 @@ pub(crate) struct Session {
     said: Vec<String>,
     /// The directory of shell mode.
     shell: Option<PathBuf>,
-    current: Option<PathBuf>,
     /// Fires when the session is dropped: nothing that it started outlives it.
     all: Cancel,
     turn: Option<RunningTurn>,
@@ -158,25 +156,21 @@ impl Session {
     ///
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
-    pub(crate) fn open(
-        low: CliArgs,
-        start: ProcessStart,
-        asking: AskMode,
-    ) -> Outcome<(Self, Receiver<()>)> {
+    pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, bell) = Inbox::new();
         let mut shows = Vec::new();
         let mut warn = |words: String| shows.push(UiUpdate::System(words));
-        let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
+        let mut world = setup::world(&settings, &mut warn)?;
         world.approval = match asking {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
         let herald = Arc::clone(&inbox);
-        world.set_coding(low.working_dir.is_some());
+        world.set_coding(settings.working_dir.is_some());
         world
             .alerts
             .set_announce(Box::new(move |words| herald.send(WorkerEvent::Call(words))));
-        let spending = setup::spending(&start.env, low.max_cost)?;
+        let spending = setup::spending(&settings)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -184,7 +178,7 @@ impl Session {
                 Vec::new()
             }
         };
-        if let Some(topic) = &low.ntfy {
+        if let Some(topic) = &settings.ntfy {
             shows.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
             )));
@@ -200,7 +194,6 @@ impl Session {
             meter: TokenMeter::default(),
             said: Vec::new(),
             shell: None,
-            current: start.current,
             all: Cancel::new(),
             turn: None,
             abandoned: None,
@@ -220,7 +213,7 @@ impl Session {
             began: Instant::now(),
             leaving: false,
             shows,
-            low,
+            settings,
         };
         alerts::watch(&session.world.alerts);
         session.seed(&past);
@@ -230,7 +223,7 @@ impl Session {
         if !past.is_empty() {
             session.shows.push(UiUpdate::Past(past));
         }
-        session.choose(session.low.model_choice(&session.world.env));
+        session.choose(session.settings.model.clone());
         Ok((session, bell))
     }
 
@@ -313,16 +306,15 @@ impl Session {
         self.remember(line);
         self.poll_news();
         match (commands::read(line), &self.shell) {
-            (Some(Ok(SessionCommand::Quit)), Some(_)) if line.eq_ignore_ascii_case("exit") => {
-                self.command(SessionCommand::ShellMode);
-            }
-            (Some(Ok(command)), shell)
-                if shell.is_none() || line.starts_with('!') || command == SessionCommand::Quit =>
+            (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
+            (Some(command), shell)
+                if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
             {
-                self.command(command);
+                if let Err(problem) = command.run(self) {
+                    self.shows.push(UiUpdate::Failed(problem));
+                }
             }
             (_, Some(_)) => self.shell_line(line),
-            (Some(Err(problem)), None) => self.shows.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
@@ -400,7 +392,7 @@ impl Session {
             self.receive();
         }
         let usage = self.world.save_usage();
-        if let Some(topic) = &self.low.ntfy {
+        if let Some(topic) = &self.settings.ntfy {
             let cost = self.world.ledger.totals().cost;
             run_notice::ended(
                 &self.world.env,

@@ -10,6 +10,7 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
+use crate::llm::models;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
@@ -35,12 +36,27 @@ impl Session {
                 }
             }
             BackendState::Ready { target, offer } => {
-                let (target, offer) = (Arc::clone(target), Arc::clone(offer));
+                let (target, mut offer) = (Arc::clone(target), Arc::clone(offer));
                 if let Some(queued) = self.queue.pop_front() {
+                    // One that is the same is kept: it is rendered once, and providers cache what begins alike.
+                    let now = self.offer(&target);
+                    if !now.has_tools_of(&offer) {
+                        offer = Arc::new(now);
+                        self.brain = BackendState::Ready {
+                            target: Arc::clone(&target),
+                            offer: Arc::clone(&offer),
+                        };
+                    }
                     self.begin(queued, target, offer);
                 }
             }
         }
+    }
+
+    /// The tools that the model is offered: those of the table, and those that have come since.
+    pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
+        let most = models::facts(target.local, &target.model).tools;
+        self.world.registry.offer(&self.world.policy, most)
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {

@@ -10,7 +10,6 @@ use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 use crate::chat::event::Event;
-use crate::llm::models;
 
 impl Session {
     pub(super) fn note(&mut self, note: WorkerEvent) {
@@ -85,7 +84,6 @@ impl Session {
         self.holding -= 1;
         match outcome {
             Ok(target) => {
-                let most = models::facts(target.local, &target.model).tools;
                 let words = target.words();
                 if self.greeted {
                     self.shows.push(UiUpdate::System(words));
@@ -95,10 +93,8 @@ impl Session {
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
                 self.world.set_summarizer(summarizer);
-                self.brain = BackendState::Ready {
-                    target,
-                    offer: Arc::new(self.world.registry.offer(&self.world.policy, most)),
-                };
+                let offer = Arc::new(self.offer(&target));
+                self.brain = BackendState::Ready { target, offer };
             }
             Err(problem) => {
                 // A failed change keeps the previous provider.

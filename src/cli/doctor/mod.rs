@@ -7,9 +7,12 @@ use std::time::Duration;
 mod finding;
 mod outside;
 
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{
+    MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT,
+};
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::{ProviderSpec, ROWS};
@@ -61,14 +64,14 @@ const PROGRAMS: [Program; 12] = [
 ];
 
 /// The report, as text or JSON.
-pub(super) fn report(words: &[String], start: &ProcessStart) -> Outcome<String> {
+pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     let json = match words {
         [] => false,
         [word] if word == "--json" => true,
         _ => return Err(Problem::input("marvin doctor takes only --json.")),
     };
-    let mut findings: Vec<Finding> = ROWS.iter().map(|row| provider(row, start)).collect();
-    let chosen = choose::choose(&start.env, None);
+    let mut findings: Vec<Finding> = ROWS.iter().map(|row| provider(row, settings)).collect();
+    let chosen = choose::choose(&settings.env, settings.model.provider.as_deref());
     findings.insert(
         0,
         match &chosen {
@@ -88,11 +91,11 @@ pub(super) fn report(words: &[String], start: &ProcessStart) -> Outcome<String> 
             ),
         },
     );
-    findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, start)));
-    findings.extend(outside::findings(&start.env));
-    findings.extend(folders(start));
+    findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
+    findings.extend(outside::findings(&settings.env));
+    findings.extend(folders(settings));
     let terminal = std::io::stdout().is_terminal();
-    let term = start.env.get("TERM").unwrap_or("not set");
+    let term = settings.env.get("TERM").unwrap_or("not set");
     findings.push(finding(
         "terminal",
         "stdout",
@@ -107,18 +110,16 @@ pub(super) fn report(words: &[String], start: &ProcessStart) -> Outcome<String> 
         ),
         "",
     ));
-    for (name, default) in [
-        ("MARVIN_CONNECT_TIMEOUT", 10),
-        ("MARVIN_FIRST_BYTE_TIMEOUT", 60),
-        ("MARVIN_IDLE_TIMEOUT", 120),
+    for limit in [
+        MARVIN_CONNECT_TIMEOUT,
+        MARVIN_FIRST_BYTE_TIMEOUT,
+        MARVIN_IDLE_TIMEOUT,
     ] {
         let mut wrong = None;
-        let seconds = start
-            .env
-            .number(name, default, &mut |words| wrong = Some(words));
+        let seconds = limit.read(&settings.env, &mut |words| wrong = Some(words));
         findings.push(finding(
             "limits",
-            name,
+            limit.name,
             wrong.is_none(),
             wrong.unwrap_or_else(|| format!("{seconds} s")),
             "Set it to a whole number of seconds.",
@@ -146,9 +147,9 @@ pub(super) fn report(words: &[String], start: &ProcessStart) -> Outcome<String> 
     Ok(out)
 }
 
-fn provider(row: &'static ProviderSpec, start: &ProcessStart) -> Finding {
-    let remote = choose::remote(&start.env, row);
-    let model = choose::model(&start.env, row);
+fn provider(row: &'static ProviderSpec, settings: &Settings) -> Finding {
+    let remote = choose::remote(&settings.env, row);
+    let model = choose::model(&settings.env, row);
     match row.key {
         Some(key) => {
             let set = remote.key.is_some();
@@ -180,14 +181,14 @@ fn provider(row: &'static ProviderSpec, start: &ProcessStart) -> Finding {
     }
 }
 
-fn program(program: &Program, start: &ProcessStart) -> Finding {
+fn program(program: &Program, settings: &Settings) -> Finding {
     let name = program.name;
-    let Some(path) = find_program(name, &start.env) else {
+    let Some(path) = find_program(name, &settings.env) else {
         let state = format!("not found; wanted for {}", program.what);
         return finding("program", name, false, state, program.get);
     };
     let version = program.version.map(|flag| {
-        let mut run = ProgramSpec::new(&path, [flag], command_env(&start.env));
+        let mut run = ProgramSpec::new(&path, [flag], command_env(&settings.env));
         run.limit = Duration::from_secs(3);
         let said = run.run(&Cancel::new()).map(|done| done.stdout.text());
         said.unwrap_or_default()
@@ -203,8 +204,8 @@ fn program(program: &Program, start: &ProcessStart) -> Finding {
     )
 }
 
-fn folders(start: &ProcessStart) -> Vec<Finding> {
-    let paths = Paths::new(&start.env);
+fn folders(settings: &Settings) -> Vec<Finding> {
+    let paths = Paths::new(&settings.env);
     let config = match paths.config() {
         Ok(dir) => {
             let dir = dir.to_owned();
@@ -230,7 +231,7 @@ fn folders(start: &ProcessStart) -> Vec<Finding> {
             "Set HOME or MARVIN_CONFIG_DIR.",
         ),
     };
-    let current = match &start.current {
+    let current = match &settings.process.current {
         Some(dir) => finding("folder", "current", true, dir.display().to_string(), ""),
         None => finding(
             "folder",

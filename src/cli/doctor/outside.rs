@@ -4,6 +4,7 @@ use super::finding::{Finding, finding};
 use crate::app::profile;
 use crate::base::env::Env;
 use crate::base::text::escape_controls;
+use crate::base::variables::MARVIN_CONTACT;
 use crate::disk::paths::Paths;
 use crate::formats::address::Address;
 use crate::net::services::{SERVICES, Service, variable};
@@ -53,7 +54,7 @@ pub(super) fn findings(env: &Env) -> Vec<Finding> {
 
 /// The contact in the User-Agent: the environment's, else the active profile's.
 fn contact(env: &Env) -> Option<String> {
-    let set = env.get("MARVIN_CONTACT").and_then(user_agent::contact);
+    let set = MARVIN_CONTACT.read(env).and_then(user_agent::contact);
     set.or_else(|| {
         let paths = Paths::new(env);
         let profile = paths.profile(&profile::active(&paths)).ok()?;

@@ -99,7 +99,9 @@ pub(super) fn thinks_by_name(model: &str) -> bool {
 
 /// True for models that can be told how hard to think.
 pub(crate) fn takes_effort(model: &str) -> bool {
-    super::facts(false, model).efforts.takes(ReasoningEffort::High)
+    super::facts(false, model)
+        .efforts
+        .takes(ReasoningEffort::High)
 }
 
 #[cfg(test)]
@@ -146,8 +148,12 @@ mod tests {
             "olmo",
             "claude-haiku-4-5",
         ];
-        let (takes, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|model| takes_effort(model));
-        assert_eq!((takes.len(), others.first()), (6, Some(&"gpt-5-chat-latest")));
+        let (takes, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|model| takes_effort(model));
+        assert_eq!(
+            (takes.len(), others.first()),
+            (6, Some(&"gpt-5-chat-latest"))
+        );
     }
 
     #[test]

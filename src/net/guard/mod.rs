@@ -25,6 +25,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, io_words};
+use crate::base::variables::MARVIN_ALLOW_PRIVATE;
 use crate::formats::address::{Address, Host};
 use allow::Allowed;
 
@@ -66,7 +67,7 @@ impl Guard {
     /// `Config` when the variable has an entry that cannot be read.
     pub(crate) fn new(env: &Env) -> Outcome<Self> {
         Ok(Self {
-            allowed: allow::entries(env.get("MARVIN_ALLOW_PRIVATE").unwrap_or_default())?,
+            allowed: allow::entries(MARVIN_ALLOW_PRIVATE.read(env).unwrap_or_default())?,
             names: Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.collect())),
         })
     }

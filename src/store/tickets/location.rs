@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::base::env::Env;
 use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::TICKETS_DIR;
 use crate::disk::atomic::Access;
 use crate::store::tickets::folder::Folder;
 
@@ -29,7 +30,7 @@ impl TicketLocation {
             access: Access::Usual,
             current: current.to_owned(),
         };
-        if let Some(named) = env.get("TICKETS_DIR") {
+        if let Some(named) = TICKETS_DIR.read(env) {
             return at(current.join(named), Some(named.to_owned()));
         }
         let near = current
@@ -44,7 +45,7 @@ impl TicketLocation {
 
     /// The user's own tickets in `dir`; `TICKETS_DIR` wins here too.
     pub(crate) fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
-        if env.get("TICKETS_DIR").is_some() {
+        if TICKETS_DIR.read(env).is_some() {
             return Self::from(env, current);
         }
         Self {

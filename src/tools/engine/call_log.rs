@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::context::SessionContext;
 use crate::base::redact::secrets;
 use crate::base::text::clip;
+use crate::base::variables::MARVIN_SUBAGENT_LOG;
 use crate::disk::jsonl;
 
 /// Most characters of the arguments and of the result.
@@ -31,7 +32,7 @@ pub(crate) fn record(
     result: &str,
     elapsed: Duration,
 ) {
-    let Some(path) = world.env.get("MARVIN_SUBAGENT_LOG") else {
+    let Some(path) = MARVIN_SUBAGENT_LOG.read(&world.env) else {
         return;
     };
     let hide = |text: &str| secrets(text, &world.secrets).into_owned();

@@ -8,6 +8,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_CONTACT;
 use crate::chat::event::{CallState, Event, EventSink};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
@@ -152,7 +153,7 @@ impl SessionContext {
 
     /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences.
     pub fn contact(&self) -> Option<String> {
-        let set = self.env.get("MARVIN_CONTACT").and_then(contact);
+        let set = MARVIN_CONTACT.read(&self.env).and_then(contact);
         set.or_else(|| contact(self.preference("contact")?.as_str()?))
     }
 

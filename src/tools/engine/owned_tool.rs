@@ -6,11 +6,14 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::arguments::{ParsedArguments, parse_arguments, parse_owned_arguments};
 use super::context::ToolContext;
+use super::parameter::{self, Parameter};
 use super::policy::ToolPolicy;
 use super::result::ToolOk;
 use super::rules::Rules;
 use super::tool::Tool;
+use crate::base::params::right_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
@@ -64,6 +67,62 @@ impl ToolRef {
         }
     }
 
+    /// Where it comes from: what `--tools` takes.
+    pub(crate) fn module(&self) -> &str {
+        match self {
+            Self::BuiltIn(tool) => tool.module,
+            Self::Owned(tool) => &tool.module,
+        }
+    }
+
+    /// What it does, one sentence.
+    pub(crate) fn about(&self) -> &str {
+        match self {
+            Self::BuiltIn(tool) => tool.about(),
+            Self::Owned(tool) => &tool.summary,
+        }
+    }
+
+    /// JSON Schema of its parameters.
+    pub(crate) fn schema(&self) -> &str {
+        match self {
+            Self::BuiltIn(tool) => tool.schema,
+            Self::Owned(tool) => tool.schema.get(),
+        }
+    }
+
+    /// Its parameters in published order.
+    pub(crate) fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            Self::BuiltIn(tool) => tool.fields.iter().map(Parameter::from).collect(),
+            Self::Owned(tool) => parameter::of_schema(tool.schema.get()),
+        }
+    }
+
+    /// The arguments of a correct call, for example.
+    pub(crate) fn example_call(&self) -> String {
+        match self {
+            Self::BuiltIn(tool) => right_call(tool.fields),
+            Self::Owned(_) => parameter::example_call(&self.parameters()),
+        }
+    }
+
+    /// True when it also takes one text instead of named parameters.
+    pub(crate) fn is_freeform(&self) -> bool {
+        matches!(self, Self::BuiltIn(tool) if tool.freeform.is_some())
+    }
+
+    /// The arguments of a call, from the text that a model wrote.
+    ///
+    /// # Errors
+    /// They are no object, nor what else the tool takes.
+    pub(crate) fn parse_arguments(&self, raw: &str) -> Outcome<ParsedArguments> {
+        match self {
+            Self::BuiltIn(tool) => parse_arguments(tool, raw),
+            Self::Owned(tool) => parse_owned_arguments(&tool.name, raw),
+        }
+    }
+
     /// Side effect, limits.
     pub fn rules(&self) -> &Rules {
         match self {
@@ -74,10 +133,7 @@ impl ToolRef {
 
     /// Why it may not run within `bounds`, when it may not.
     pub(super) fn refusal(&self, bounds: &ToolPolicy) -> Option<Problem> {
-        match self {
-            Self::BuiltIn(tool) => bounds.refusal(tool.name, tool.module, &tool.rules),
-            Self::Owned(tool) => bounds.refusal(&tool.name, &tool.module, &tool.rules),
-        }
+        bounds.refusal(self.name(), self.module(), self.rules())
     }
 
     /// The tool as a model sees it; nothing is copied of a built-in one.

@@ -3,13 +3,10 @@
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_WRITABLE_FILES};
 use crate::tools::Tool;
-use crate::tools::engine::rules::Rules;
+use crate::tools::engine::rules::{Rules, SideEffect};
 
-/// Modules offered to a child process.
-const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
-/// Tools of other modules that it is offered as well.
-const CHILD_TOOLS: [&str; 1] = ["write_note"];
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
 pub struct ToolPolicy {
@@ -24,30 +21,18 @@ pub struct ToolPolicy {
 }
 
 impl ToolPolicy {
-    /// Reads the restrictions; a group that does not exist is an error with the nearest one.
-    pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
-        Self::with_tools(env, None, warn)
-    }
-
-    /// As [`ToolPolicy::new`], with the groups of a flag, which beats the environment.
-    pub(crate) fn with_tools(
-        env: &Env,
-        flag: Option<&str>,
-        warn: &mut dyn FnMut(String),
-    ) -> Outcome<Self> {
-        let tools = flag
-            .filter(|list| !list.is_empty())
-            .or_else(|| env.get("MARVIN_TOOLS"));
-        let writable = env.get("MARVIN_WRITABLE_FILES").map(|list| {
+    /// Reads the restrictions; `tools` are the groups to offer, as `--tools` has them. A group that does not exist is an error with the nearest one.
+    pub fn new(env: &Env, tools: Option<&str>, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
+        let writable = MARVIN_WRITABLE_FILES.read(env).map(|list| {
             list.split(',')
                 .map(|path| path.trim().trim_start_matches("./").to_owned())
                 .filter(|path| !path.is_empty())
                 .collect()
         });
         Ok(Self {
-            readonly: env.flag("MARVIN_READONLY"),
+            readonly: MARVIN_READONLY.read(env),
             writable,
-            depth: env.number("MARVIN_DEPTH", 0, warn),
+            depth: MARVIN_DEPTH.read(env, warn),
             groups: tools.map(groups).transpose()?.flatten(),
         })
     }
@@ -74,7 +59,8 @@ impl ToolPolicy {
             return refused(
                 "this process may only write the files named in MARVIN_WRITABLE_FILES",
                 &format!(
-                    "Use create_file, append_file or apply_patch on: {}.",
+                    "Use {} on: {}.",
+                    writers_of_named_files().join(" or "),
                     files.join(", ")
                 ),
             );
@@ -91,18 +77,19 @@ impl ToolPolicy {
                     }
                 ),
             ),
-            None if self.depth > 0
-                && !CHILD_MODULES.contains(&module)
-                && !CHILD_TOOLS.contains(&name) =>
-            {
-                refused(
-                    "a sub-agent has only file, search, git, shell, package and ticket tools",
-                    "Do the task with those.",
-                )
-            }
+            None if self.depth > 0 && !rules.in_children => refused(
+                "a sub-agent has only the tools for work on a project",
+                "Do the task with those.",
+            ),
             _ => None,
         }
     }
+}
+
+/// The tools that write project files and check each against the list.
+fn writers_of_named_files() -> Vec<&'static str> {
+    let writers = crate::tools::all().filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
+    writers.map(|tool| tool.name).collect()
 }
 
 /// Parses `--tools GROUP,…`: `all` means no limit, `none` no tools.
@@ -139,7 +126,7 @@ mod tests {
 
     fn offered(vars: &[(&str, &str)]) -> Vec<&'static str> {
         let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
-        let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, env.get("MARVIN_TOOLS"), &mut |_| {}).unwrap();
         all()
             .filter(|tool| bounds.offers(tool))
             .map(|tool| tool.name)
@@ -227,12 +214,10 @@ mod tests {
                 .all(|name| name.starts_with("git_"))
         );
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
-        let env = Env::from([("MARVIN_TOOLS", "flies")]);
-        // A flag beats the environment, also a wrong one.
-        let by_flag = ToolPolicy::with_tools(&env, Some("git"), &mut |_| {}).unwrap();
-        assert_eq!(by_flag.groups, Some(vec!["git"]));
+        let with = |tools| ToolPolicy::new(&Env::default(), Some(tools), &mut |_| {});
+        assert_eq!(with("git").unwrap().groups, Some(vec!["git"]));
         assert!(
-            ToolPolicy::new(&env, &mut |_| {})
+            with("flies")
                 .unwrap_err()
                 .one_line()
                 .contains("Did you mean \"files\"?")

@@ -7,14 +7,13 @@ use std::time::Duration;
 use super::context::ToolContext;
 use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
-use super::rules::Rules;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
-use crate::tools::engine::arguments::{ParsedArguments, parse_arguments, parse_owned_arguments};
+use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
@@ -82,13 +81,18 @@ impl Registry {
         self.find(bare).or_else(|| self.find(last))
     }
 
-    /// What a process may offer its model: the tools within `bounds`, at most `most` of them, since providers take a limited number.
-    pub(crate) fn offer(&self, bounds: &ToolPolicy, most: usize) -> Offer {
+    /// Every tool: those of the table in catalogue order, then those that came at run time.
+    pub(crate) fn all(&self) -> Vec<ToolRef> {
         let owned = self.owned();
         let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
-        let offered = all()
-            .map(ToolRef::BuiltIn)
-            .chain(owned)
+        all().map(ToolRef::BuiltIn).chain(owned).collect()
+    }
+
+    /// What a process may offer its model: the tools within `bounds`, at most `most` of them, since providers take a limited number.
+    pub(crate) fn offer(&self, bounds: &ToolPolicy, most: usize) -> Offer {
+        let offered = self
+            .all()
+            .into_iter()
             .filter(|tool| tool.refusal(bounds).is_none())
             .take(most)
             .map(|tool| tool.offered());
@@ -106,7 +110,7 @@ impl Registry {
         let rules = tool.rules();
         let asked = rules
             .limit_from
-            .and_then(|field| match understood(&tool, &call.args) {
+            .and_then(|field| match tool.parse_arguments(&call.args) {
                 Ok(ParsedArguments::Named(map)) => map
                     .get(field)
                     .and_then(<u64 as crate::base::params::Param>::read),
@@ -123,17 +127,9 @@ impl Registry {
 
     /// The answer to a name that no tool has.
     pub(crate) fn unknown(&self, name: &str, bounds: &ToolPolicy) -> Problem {
-        let owned = self.owned();
-        let offered =
-            |name: &str, module: &str, rules: &Rules| bounds.refusal(name, module, rules).is_none();
-        let built_in = all()
-            .filter(|tool| offered(tool.name, tool.module, &tool.rules))
-            .map(|tool| tool.name);
-        let own = owned
-            .iter()
-            .filter(|tool| offered(&tool.name, &tool.module, &tool.rules))
-            .map(|tool| tool.name.as_str());
-        let names: Vec<&str> = built_in.chain(own).collect();
+        let tools = self.all();
+        let offered = tools.iter().filter(|tool| tool.refusal(bounds).is_none());
+        let names: Vec<&str> = offered.map(ToolRef::name).collect();
         if name.is_empty() || name == NAMELESS {
             return Problem::input("The call has no tool name, so nothing was run.")
                 .next("Call again with the name of a tool.");
@@ -176,14 +172,6 @@ pub(crate) struct CallPlan {
     pub limit: Duration,
 }
 
-/// The arguments of a call of `tool`.
-fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<ParsedArguments> {
-    match tool {
-        ToolRef::BuiltIn(tool) => parse_arguments(tool, raw_args),
-        ToolRef::Owned(tool) => parse_owned_arguments(&tool.name, raw_args),
-    }
-}
-
 /// Runs one call to its end. Never panics.
 pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
@@ -212,7 +200,11 @@ pub(crate) fn finish_call(
             (problem.for_model(), true, end, Vec::new(), None)
         }
     };
-    let text = capped(text, find_tool(&call.name), &ctx.world.context);
+    let tool = || {
+        let tool = ctx.world.registry.find(&call.name)?;
+        Some((tool.name().to_owned(), tool.parameters()))
+    };
+    let text = capped(text, tool, &ctx.world.context);
     call_log::record(&ctx.world, &call.name, &call.args, &text, took);
     ctx.world.ledger.add_tool_call(&text::clip(&call.name, 64));
     FinishedCall {
@@ -239,7 +231,7 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
     if let Some(refusal) = tool.refusal(bounds) {
         return Err(refusal);
     }
-    match (understood(&tool, raw_args)?, tool) {
+    match (tool.parse_arguments(raw_args)?, tool) {
         (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
         (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
         (
@@ -262,6 +254,7 @@ mod tests {
     use crate::llm::provider::Params;
     use crate::tools::engine::batch;
     use crate::tools::engine::context::SessionContext;
+    use crate::tools::engine::rules::Rules;
     use crate::tools::{OUTSIDE, READ};
 
     fn names(bounds: &ToolPolicy, most: usize) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! The one limit that every tool's result passes on its way to a model, whichever tool made it.
 
 use super::context_gauge::ContextGauge;
+use super::parameter::Parameter;
 use crate::base::text::{head, tail, thousands};
-use crate::tools::Tool;
 
 /// Bytes of a result at most; above what `read_file` hands out in one call, which has a limit of its own.
 const MAX_RESULT_BYTES: usize = 256 * 1024;
@@ -11,8 +11,13 @@ const MIN_RESULT_BYTES: usize = 8 * 1024;
 /// The divisor for the part shown from the end: totals and errors are there.
 const TAIL_SHARE: usize = 8;
 
-/// `text` within the limit: its beginning and its end, and between them what is missing and how to get it.
-pub(crate) fn capped(text: String, tool: Option<&Tool>, context: &ContextGauge) -> String {
+/// `text` within the limit: its beginning and its end, and between them what is missing and how to get it. `tool` gives the name and the parameters of the
+/// tool that made it, and is only asked when something is missing.
+pub(crate) fn capped(
+    text: String,
+    tool: impl FnOnce() -> Option<(String, Vec<Parameter>)>,
+    context: &ContextGauge,
+) -> String {
     let limit = context
         .largest_result()
         .unwrap_or(MAX_RESULT_BYTES)
@@ -28,25 +33,22 @@ pub(crate) fn capped(text: String, tool: Option<&Tool>, context: &ContextGauge) 
     out.push_str(&format!(
         "\n[Cut: {left_out} of {} bytes are left out here; the end follows. {}]\n",
         count(text.len()),
-        how_to_get_the_rest(tool)
+        how_to_get_the_rest(tool())
     ));
     out.push_str(last);
     out
 }
 
-fn how_to_get_the_rest(tool: Option<&Tool>) -> String {
-    let Some(tool) = tool else {
+fn how_to_get_the_rest(tool: Option<(String, Vec<Parameter>)>) -> String {
+    let Some((tool, parameters)) = tool else {
         return "Ask for less at once.".to_owned();
     };
-    let names: Vec<&str> = tool.fields.iter().map(|field| field.name).collect();
+    let names: Vec<&str> = parameters.iter().map(|one| &*one.name).collect();
     let by = match names.is_empty() {
         true => String::new(),
         false => format!(", narrowed by its parameters ({})", names.join(", ")),
     };
-    format!(
-        "To get the rest, call {} again for less at once{by}.",
-        tool.name
-    )
+    format!("To get the rest, call {tool} again for less at once{by}.")
 }
 
 fn count(bytes: usize) -> String {
@@ -56,15 +58,19 @@ fn count(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::engine::registry::find_tool;
+    use crate::tools::engine::registry::Registry;
 
     #[test]
     fn beginning_and_end_stay_and_the_cut_is_explained() {
         let context = ContextGauge::default();
         let short = "x".repeat(MAX_RESULT_BYTES);
-        assert_eq!(capped(short.clone(), None, &context), short);
+        assert_eq!(capped(short.clone(), || None, &context), short);
+        let tree = || {
+            let tool = Registry::default().find("tree")?;
+            Some((tool.name().to_owned(), tool.parameters()))
+        };
         let long = format!("begin {} end", "é".repeat(1 << 20));
-        let out = capped(long, find_tool("tree"), &context);
+        let out = capped(long, tree, &context);
         assert!(out.len() < MAX_RESULT_BYTES + 1_000, "{}", out.len());
         assert!(out.starts_with("begin ") && out.ends_with(" end"));
         assert!(out.contains("of 2,097,162 bytes are left out") && out.contains("call tree again"));
@@ -75,10 +81,10 @@ mod tests {
     fn a_small_window_makes_the_limit_smaller() {
         let context = ContextGauge::default();
         context.set(0, 0, 10_000, 20_000);
-        let out = capped("x".repeat(100_000), None, &context);
+        let out = capped("x".repeat(100_000), || None, &context);
         assert!((30_000..31_000).contains(&out.len()), "{}", out.len());
         context.set(0, 0, 10, 20);
-        let out = capped("x".repeat(100_000), None, &context);
+        let out = capped("x".repeat(100_000), || None, &context);
         assert!(out.len() > MIN_RESULT_BYTES);
     }
 }

@@ -56,6 +56,8 @@ pub struct Rules {
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
+    /// A sub-agent has it too, unless its caller chose other groups.
+    pub in_children: bool,
     /// May run long; the front end shows progress.
     pub long: bool,
     /// Upper bound of one call.
@@ -115,6 +117,7 @@ impl Rules {
         Self {
             effect,
             coding: false,
+            in_children: false,
             long: false,
             limit: Duration::from_secs(30),
             limit_from: None,
@@ -184,6 +187,13 @@ impl Rules {
     #[must_use]
     pub const fn coding(mut self) -> Self {
         self.coding = true;
+        self
+    }
+
+    /// A sub-agent has it too.
+    #[must_use]
+    pub const fn in_children(mut self) -> Self {
+        self.in_children = true;
         self
     }
 

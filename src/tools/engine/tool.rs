@@ -38,7 +38,8 @@ impl Tool {
     }
 }
 
-/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each.
+/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each. After the module's name stands what holds for all of them, such as
+/// `in_children`: a method of [`Rules`].
 ///
 /// ```text
 /// tools! { "system";
@@ -48,11 +49,16 @@ impl Tool {
 /// ```
 #[macro_export]
 macro_rules! tools {
-    ($module:literal; $(
+    ($module:literal $(, $for_all:ident)*; $(
         $(#[doc = $about:literal])* $name:ident ( $args:ident ; $rules:expr ) { $($fields:tt)* }
         => $run:path $(, freeform $freeform:path)? $(, says [$($phrase:literal),* $(,)?])? ;
     )*) => {
         $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
+
+        /// What holds for every tool of this module.
+        const fn of_module(rules: $crate::tools::engine::rules::Rules) -> $crate::tools::engine::rules::Rules {
+            rules $(.$for_all())*
+        }
 
         /// The tools of this module.
         pub(crate) const TOOLS: &[$crate::tools::Tool] = &[ $( {
@@ -63,7 +69,7 @@ macro_rules! tools {
                 name: stringify!($name),
                 module: $module,
                 summary: concat!($($about),*),
-                rules: $rules,
+                rules: of_module($rules),
                 fields: $args::FIELDS,
                 schema: $args::SCHEMA,
                 phrases: &[$($($phrase),*)?],

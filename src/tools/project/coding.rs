@@ -11,7 +11,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::project::search::{SearchQuery, search};
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
-crate::tools! { "coding";
+crate::tools! { "coding", in_children;
     /// Choose the directory all coding tools work in.
     set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5).idempotent()) {
         /// absolute path (the one place an absolute path is allowed); ~ expands

@@ -17,7 +17,7 @@ use crate::tools::output::file_edit;
 use crate::tools::project::scratch;
 use crate::tools::{PROJECT_FILES, READ, ToolOk};
 
-crate::tools! { "files";
+crate::tools! { "files", in_children;
     /// Read a project file with line numbers.
     read_file(ReadFile; READ.coding().seconds(10)) {
         /// relative path

@@ -2,6 +2,7 @@
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::base::variables::MARVIN_TICKET;
 use crate::disk::beneath::Root;
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
@@ -9,7 +10,7 @@ use crate::tools::engine::write_allowlist;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, READ};
 
-crate::tools! { "git";
+crate::tools! { "git", in_children;
     /// Short status with branch.
     git_status(GitStatus; READ.coding().seconds(30).service("git")) {
     } => status, says ["git status", "status"];
@@ -91,7 +92,7 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         );
     }
     // A sub-agent's commits name its ticket.
-    let message = match ctx.world.env.get("MARVIN_TICKET") {
+    let message = match MARVIN_TICKET.read(&ctx.world.env) {
         Some(ticket) if !args.message.contains(ticket) => {
             format!("{}\n\nTicket: {ticket}", args.message.trim_end())
         }

@@ -17,7 +17,7 @@ use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 
-crate::tools! { "packages";
+crate::tools! { "packages", in_children;
     /// Add packages to the project.
     install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv").additive()) {
         /// names with optional versions

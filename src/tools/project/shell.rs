@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
 use crate::proc::shell::{self, ShellOutput};
@@ -12,7 +13,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, ToolOk};
 
-crate::tools! { "shell";
+crate::tools! { "shell", in_children;
     /// Run a shell command in the working directory.
     run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
         /// shell text
@@ -48,7 +49,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
             .next("Restore files with git_checkout, or leave them and say so."));
     }
-    if first == "tk" && ctx.world.env.get("MARVIN_TICKET").is_some() {
+    if first == "tk" && MARVIN_TICKET.read(&ctx.world.env).is_some() {
         return Err(
             Problem::refused("Tickets are not handled through the shell.")
                 .next("Use the ticket tools."),

@@ -9,7 +9,7 @@ use super::search::HistorySearch;
 use super::undo::EditMerge;
 use super::view::{self, Vertical};
 use super::{Editor, Outcome, changed};
-use crate::ui::keys::Action;
+use crate::ui::keys::{self, Action};
 
 /// Columns to lay rows out for before the first frame.
 const WIDTH: usize = 80;
@@ -17,7 +17,7 @@ const WIDTH: usize = 80;
 impl Editor {
     /// Performs the action of a key; `sources` is used only by completion.
     pub(crate) fn act(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
-        if is_for_the_interface(action) {
+        if keys::is_for_the_interface(action) {
             return Outcome::Pass(action);
         }
         if self.search.is_some() {
@@ -193,38 +193,6 @@ impl Editor {
             self.buffer.go(at);
         }
     }
-}
-
-/// Actions that neither edit nor close anything here.
-fn is_for_the_interface(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Quit
-            | Action::QuitIfEmpty
-            | Action::Suspend
-            | Action::Redraw
-            | Action::PageUp
-            | Action::PageDown
-            | Action::TenUp
-            | Action::TenDown
-            | Action::ScrollUp
-            | Action::ScrollDown
-            | Action::Top
-            | Action::Bottom
-            | Action::Help
-            | Action::CopyReply
-            | Action::CopyCode
-            | Action::Unfold
-            | Action::UnfoldAll
-            | Action::Yes
-            | Action::Always
-            | Action::No
-            | Action::NoBecause
-            | Action::QuestionUp
-            | Action::QuestionDown
-            | Action::QuestionPageUp
-            | Action::QuestionPageDown
-    )
 }
 
 /// The line of the cursor; of an empty one the newline before it.

@@ -8,116 +8,7 @@ use std::fmt;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// The action of a key. The input editor performs the editing ones, the interface the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Action {
-    /// Put this character at the cursor; the only action that is not in the table.
-    Insert(char),
-    /// Submit the input (after a backslash: a new line instead).
-    Send,
-    /// Break the line at the cursor.
-    Newline,
-    /// To the character before.
-    Left,
-    /// To the next character.
-    Right,
-    /// To the beginning of the word.
-    WordLeft,
-    /// To the end of the word.
-    WordRight,
-    /// To the beginning of the line.
-    LineStart,
-    /// To the end of the line.
-    LineEnd,
-    /// A row up; on the first row the history entry before.
-    Up,
-    /// A row down; on the last row the next history entry.
-    Down,
-    /// Delete the character before the cursor.
-    EraseBack,
-    /// Delete the character under the cursor.
-    EraseForward,
-    /// Kill back to the beginning of the word.
-    KillWordBack,
-    /// Kill back to the blank before.
-    KillBlankBack,
-    /// Kill to the end of the word.
-    KillWordForward,
-    /// Kill the whole line.
-    KillLine,
-    /// Kill to the end of the line.
-    KillToEnd,
-    /// Insert what was killed last.
-    Yank,
-    /// Replace what was just yanked by the kill before it.
-    YankPop,
-    /// Take back the last edit.
-    Undo,
-    /// Redo.
-    Redo,
-    /// Search the input history; again: the older match.
-    Search,
-    /// Complete the word at the cursor; again: the next candidate.
-    Complete,
-    /// The candidate before.
-    CompleteBack,
-    /// Close what is open, cancel what runs, or clear the input; never quits.
-    Escape,
-    /// Cancel what runs; idle: clear the input, a second time within 2 s: leave.
-    Cancel,
-    /// Leave.
-    Quit,
-    /// Leave if the input is empty; say so if it is not.
-    QuitIfEmpty,
-    /// Suspend to the shell.
-    Suspend,
-    /// Draw everything again.
-    Redraw,
-    /// A page up in the chat.
-    PageUp,
-    /// A page down in the chat.
-    PageDown,
-    /// Ten lines up in the chat.
-    TenUp,
-    /// Ten lines down in the chat.
-    TenDown,
-    /// A line up in the chat.
-    ScrollUp,
-    /// A line down in the chat.
-    ScrollDown,
-    /// To the beginning of the chat.
-    Top,
-    /// To the end of the chat.
-    Bottom,
-    /// Show the keys.
-    Help,
-    /// Copy the last reply to the clipboard.
-    CopyReply,
-    /// Copy the last block of code to the clipboard.
-    CopyCode,
-    /// Fold or unfold the last tool result.
-    Unfold,
-    /// Fold or unfold all tool results.
-    UnfoldAll,
-    /// Edit the input in `$EDITOR`.
-    OpenEditor,
-    /// A question: yes, this once.
-    Yes,
-    /// A question: yes, and not again for this exact command.
-    Always,
-    /// A question: no.
-    No,
-    /// A question: no, with a word to the model.
-    NoBecause,
-    /// A question: its text a row up.
-    QuestionUp,
-    /// A question: its text a row down.
-    QuestionDown,
-    /// A question: its text a page up.
-    QuestionPageUp,
-    /// A question: its text a page down.
-    QuestionPageDown,
-}
+pub(crate) use table::Action;
 
 /// Where a key is pressed; some keys mean something else there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +130,12 @@ pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> 
         }
         _ => None,
     })
+}
+
+/// True when the interface performs `action`, whatever is open in the input.
+pub(crate) fn is_for_the_interface(action: Action) -> bool {
+    let mut rows = table::ROWS.iter();
+    rows.any(|row| row.action == action && row.is_for_the_interface())
 }
 
 /// The keys of one subject, for the help overlay.

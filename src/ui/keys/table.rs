@@ -1,8 +1,119 @@
-//! The key table: keys, what they do, the sentence of the help, and where they hold.
+//! The key table: actions, their keys, the sentence of the help, and where they hold.
 
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
-use super::{Action, Key, When};
+use super::{Key, When};
+
+/// The action of a key. The input editor performs the editing ones, the interface the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    /// Put this character at the cursor; the only action that is not in the table.
+    Insert(char),
+    /// Submit the input (after a backslash: a new line instead).
+    Send,
+    /// Break the line at the cursor.
+    Newline,
+    /// To the character before.
+    Left,
+    /// To the next character.
+    Right,
+    /// To the beginning of the word.
+    WordLeft,
+    /// To the end of the word.
+    WordRight,
+    /// To the beginning of the line.
+    LineStart,
+    /// To the end of the line.
+    LineEnd,
+    /// A row up; on the first row the history entry before.
+    Up,
+    /// A row down; on the last row the next history entry.
+    Down,
+    /// Delete the character before the cursor.
+    EraseBack,
+    /// Delete the character under the cursor.
+    EraseForward,
+    /// Kill back to the beginning of the word.
+    KillWordBack,
+    /// Kill back to the blank before.
+    KillBlankBack,
+    /// Kill to the end of the word.
+    KillWordForward,
+    /// Kill the whole line.
+    KillLine,
+    /// Kill to the end of the line.
+    KillToEnd,
+    /// Insert what was killed last.
+    Yank,
+    /// Replace what was just yanked by the kill before it.
+    YankPop,
+    /// Take back the last edit.
+    Undo,
+    /// Redo.
+    Redo,
+    /// Search the input history; again: the older match.
+    Search,
+    /// Complete the word at the cursor; again: the next candidate.
+    Complete,
+    /// The candidate before.
+    CompleteBack,
+    /// Close what is open, cancel what runs, or clear the input; never quits.
+    Escape,
+    /// Cancel what runs; idle: clear the input, a second time within 2 s: leave.
+    Cancel,
+    /// Leave.
+    Quit,
+    /// Leave if the input is empty; say so if it is not.
+    QuitIfEmpty,
+    /// Suspend to the shell.
+    Suspend,
+    /// Draw everything again.
+    Redraw,
+    /// A page up in the chat.
+    PageUp,
+    /// A page down in the chat.
+    PageDown,
+    /// Ten lines up in the chat.
+    TenUp,
+    /// Ten lines down in the chat.
+    TenDown,
+    /// A line up in the chat.
+    ScrollUp,
+    /// A line down in the chat.
+    ScrollDown,
+    /// To the beginning of the chat.
+    Top,
+    /// To the end of the chat.
+    Bottom,
+    /// Show the keys.
+    Help,
+    /// Copy the last reply to the clipboard.
+    CopyReply,
+    /// Copy the last block of code to the clipboard.
+    CopyCode,
+    /// Fold or unfold the last tool result.
+    Unfold,
+    /// Fold or unfold all tool results.
+    UnfoldAll,
+    /// Edit the input in `$EDITOR`.
+    OpenEditor,
+    /// A question: yes, this once.
+    Yes,
+    /// A question: yes, and not again for this exact command.
+    Always,
+    /// A question: no.
+    No,
+    /// A question: no, with a word to the model.
+    NoBecause,
+    /// A question: its text a row up.
+    QuestionUp,
+    /// A question: its text a row down.
+    QuestionDown,
+    /// A question: its text a page up.
+    QuestionPageUp,
+    /// A question: its text a page down.
+    QuestionPageDown,
+}
 
 /// One row: several keys for one action.
 pub(super) struct KeyBinding {
@@ -11,6 +122,20 @@ pub(super) struct KeyBinding {
     pub(super) when: When,
     pub(super) group: &'static str,
     pub(super) doc: &'static str,
+    /// What is open in the input takes it first.
+    input_first: bool,
+}
+
+impl KeyBinding {
+    const fn input_first(mut self) -> Self {
+        self.input_first = true;
+        self
+    }
+
+    /// True when the interface performs the action, whatever is open in the input.
+    pub(super) fn is_for_the_interface(&self) -> bool {
+        [CHAT, ANSWER, MARVIN].contains(&self.group) && !self.input_first
+    }
 }
 
 const INPUT: &str = "Input";
@@ -55,6 +180,7 @@ const fn row(
         when,
         group,
         doc,
+        input_first: false,
     }
 }
 
@@ -111,8 +237,8 @@ pub(super) const ROWS: &[KeyBinding] = &[
     row(When::Asked, ANSWER, &[plain(KeyCode::Down)], Action::QuestionDown, "a row down in it"),
     row(When::Asked, ANSWER, &[plain(KeyCode::Up)], Action::QuestionUp, "a row up in it"),
 
-    row(When::Input, MARVIN, &[plain(KeyCode::Esc)], Action::Escape, "stop the answer, or clear the input"),
-    row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: leave"),
+    row(When::Input, MARVIN, &[plain(KeyCode::Esc)], Action::Escape, "stop the answer, or clear the input").input_first(),
+    row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: leave").input_first(),
     row(When::Input, MARVIN, &[ctrl('d')], Action::QuitIfEmpty, "leave (empty input)"),
     row(When::Always, MARVIN, &[ctrl('q')], Action::Quit, "leave"),
     row(When::Always, MARVIN, &[ctrl('z')], Action::Suspend, "suspend to the shell"),

@@ -147,3 +147,30 @@ fn unknown_chords_are_no_text() {
         None
     );
 }
+
+#[test]
+fn the_input_takes_first_what_edits_it_and_what_closes_something_in_it() {
+    use Action::{
+        Always, Cancel, Complete, CopyCode, Escape, Help, No, OpenEditor, PageUp, QuestionUp, Quit,
+        QuitIfEmpty, Redraw, Search, Send, Suspend, TenDown, Unfold, Up, Yank,
+    };
+    for action in [Send, Up, Yank, Search, Complete, OpenEditor, Escape, Cancel] {
+        assert!(!is_for_the_interface(action), "{action:?}");
+    }
+    for action in [
+        Always,
+        CopyCode,
+        Help,
+        No,
+        PageUp,
+        QuestionUp,
+        Quit,
+        QuitIfEmpty,
+        Redraw,
+        Suspend,
+        TenDown,
+        Unfold,
+    ] {
+        assert!(is_for_the_interface(action), "{action:?}");
+    }
+}

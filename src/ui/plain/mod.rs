@@ -15,8 +15,7 @@ use crossbeam_channel::{Receiver, after, never, select};
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
-use crate::app::settings::CliArgs;
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
@@ -30,18 +29,18 @@ use read::LineSource;
 use watch::LineWatch;
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: CliArgs, start: ProcessStart, first: &str) -> u8 {
-    let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
-    let asking = if start.stdin_is_terminal {
+pub(super) fn run(settings: Settings, first: &str) -> u8 {
+    let terminal = settings.process.stdin_is_terminal && io::stdout().is_terminal();
+    let asking = if settings.process.stdin_is_terminal {
         AskMode::Person
     } else {
         AskMode::Nobody
     };
-    let env = start.env.clone();
+    let env = settings.env.clone();
     // There the line editor leaves the keys to the system.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
-    let twice = start.stdin_is_terminal && undriven;
-    let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
+    let twice = settings.process.stdin_is_terminal && undriven;
+    let opened = Session::open(settings, asking).and_then(|(session, bell)| {
         let watch = LineWatch::start(session.stopper(), twice)?;
         Ok((session, bell, watch))
     });

@@ -12,6 +12,7 @@ use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate};
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
+use crate::base::variables::NO_COLOR;
 use crate::chat::event::{CallEnd, Event};
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
@@ -44,7 +45,7 @@ pub(super) struct Printer {
 
 impl Printer {
     pub(super) fn new(terminal: bool, env: &Env) -> Self {
-        let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
+        let mode = ColorMode::detect(NO_COLOR.read(env), env.get("TERM"), env.get("COLORTERM"));
         Self {
             terminal,
             theme: Theme::new(if terminal { mode } else { ColorMode::None }),

@@ -18,6 +18,7 @@ use rustyline::{
 
 use super::ahead::{ReadLine, TypedAhead};
 use super::print::Printer;
+use crate::base::variables::NO_COLOR;
 use crate::tools::engine::context::SessionContext;
 use crate::ui::editor::complete::{Completeness, word};
 use crate::ui::sources::Candidates;
@@ -126,7 +127,7 @@ pub(super) enum LineSource {
 
 impl LineSource {
     pub(super) fn new(terminal: bool, world: &Arc<SessionContext>) -> Self {
-        let colours = world.env.get("NO_COLOR").is_none();
+        let colours = NO_COLOR.read(&world.env).is_none();
         let config = Config::builder().max_history_size(1_000).map(|config| {
             config
                 .auto_add_history(true)

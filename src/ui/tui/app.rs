@@ -112,8 +112,10 @@ impl App {
     }
 
     fn show(&mut self, show: UiUpdate) {
-        let time = self.session.world().clock.hour_minute();
-        self.chat.show(&show, &time, Instant::now());
+        let world = self.session.world();
+        let time = world.clock.hour_minute();
+        self.chat
+            .show(&show, &time, Instant::now(), &world.registry);
         match show {
             UiUpdate::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);

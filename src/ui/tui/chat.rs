@@ -15,6 +15,7 @@ use super::tool::ToolCallCell;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::chat::event::{CallEnd, Event};
 use crate::store::chat_log::{LogEntry, LogRole};
+use crate::tools::engine::registry::Registry;
 use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, BlockKind, BlockSplitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
@@ -98,7 +99,7 @@ impl Chat {
     }
 
     /// Takes in what the session shows, at `time` of the clock.
-    pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant) {
+    pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
             UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
             UiUpdate::Profile(name) => {
@@ -115,7 +116,7 @@ impl Chat {
                 self.waiting = Some(now);
                 self.top = None;
             }
-            UiUpdate::Event(event) => self.event(event, time, now),
+            UiUpdate::Event(event) => self.event(event, time, now, tools),
             UiUpdate::AnswerEnd(end) => self.end(*end),
             UiUpdate::Failed(problem) => {
                 let mut text = format!("Error: {}", problem.one_line());
@@ -227,7 +228,7 @@ impl Chat {
         }
     }
 
-    fn event(&mut self, event: &Event, time: &str, now: Instant) {
+    fn event(&mut self, event: &Event, time: &str, now: Instant, tools: &Registry) {
         match event {
             Event::Delta(text) => {
                 if self.open.begun {
@@ -250,7 +251,7 @@ impl Chat {
                     self.gap();
                 }
                 let calls = calls.iter().map(|call| {
-                    let mut call = ToolCallCell::new(call);
+                    let mut call = ToolCallCell::new(call, tools);
                     call.unfolded = self.unfold_all;
                     ChatPart::Tool(Box::new(call))
                 });

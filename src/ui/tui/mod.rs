@@ -24,11 +24,11 @@ use crossbeam_channel::{Receiver, after, never, select, unbounded};
 
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
-use crate::app::settings::CliArgs;
-use crate::app::setup::ProcessStart;
+use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::NO_COLOR;
 use crate::proc::editor;
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
@@ -45,8 +45,8 @@ use sheet::SPIN;
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: CliArgs, start: ProcessStart, first: &str) -> u8 {
-    match open(low, start) {
+pub(super) fn run(settings: Settings, first: &str) -> u8 {
+    match open(settings) {
         Ok(screenful) => screenful.talk(first),
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
@@ -67,15 +67,15 @@ struct Screenful {
     guard: TerminalGuard,
 }
 
-fn open(low: CliArgs, start: ProcessStart) -> Outcome<Screenful> {
-    let env = start.env.clone();
-    let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
+fn open(settings: Settings) -> Outcome<Screenful> {
+    let env = settings.env.clone();
+    let mode = ColorMode::detect(NO_COLOR.read(&env), env.get("TERM"), env.get("COLORTERM"));
     let colours = if mode == ColorMode::None {
         Colours::Off
     } else {
         Colours::On
     };
-    let (session, bell) = Session::open(low, start, AskMode::Person)?;
+    let (session, bell) = Session::open(settings, AskMode::Person)?;
     let clock = session.world().clock.clone();
     let crash = session.world().paths.crash_log().ok();
     let (give, inputs) = unbounded();

@@ -7,12 +7,13 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::sheet::{CANCEL_HINT_AFTER, LayoutContext, running, spinner, took, two_ends};
-use crate::base::params::{Field, Type};
+use crate::base::params::Type;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::ToolCall;
-use crate::tools::engine::arguments::{ParsedArguments, parse_arguments};
-use crate::tools::engine::registry;
+use crate::tools::engine::arguments::ParsedArguments;
+use crate::tools::engine::parameter::Parameter;
+use crate::tools::engine::registry::Registry;
 use crate::ui::keys::{self, Action};
 use crate::ui::text::clean::{clean, clean_line};
 use crate::ui::text::diff::{self, DiffFrame};
@@ -83,8 +84,9 @@ struct CallOutcome {
 }
 
 impl ToolCallCell {
-    pub(super) fn new(call: &ToolCall) -> Self {
-        let arguments = Arguments::of(call);
+    /// A call of a tool of `registry`.
+    pub(super) fn new(call: &ToolCall, registry: &Registry) -> Self {
+        let arguments = Arguments::of(call, registry);
         Self {
             id: call.id.clone(),
             name: clean_line(&call.name),
@@ -145,19 +147,19 @@ impl ToolCallCell {
 /// The arguments of a call, understood as the tool itself understands them.
 struct Arguments<'a> {
     call: &'a ToolCall,
-    fields: &'static [Field],
+    parameters: Vec<Parameter>,
     /// Those that the result's display will show.
     displayed: &'static [&'static str],
     args: Option<ParsedArguments>,
 }
 
 impl<'a> Arguments<'a> {
-    fn of(call: &'a ToolCall) -> Self {
-        let tool = registry::find_tool(&call.name);
+    fn of(call: &'a ToolCall, registry: &Registry) -> Self {
+        let tool = registry.find(&call.name);
         let args = if call.args.len() > MAX_ARGS_BYTES {
             None
-        } else if let Some(tool) = tool {
-            parse_arguments(tool, &call.args).ok()
+        } else if let Some(tool) = &tool {
+            tool.parse_arguments(&call.args).ok()
         } else {
             serde_json::from_str(&call.args)
                 .ok()
@@ -165,8 +167,8 @@ impl<'a> Arguments<'a> {
         };
         Self {
             call,
-            fields: tool.map_or(&[][..], |tool| tool.fields),
-            displayed: tool.map_or(&[][..], |tool| tool.rules.displayed),
+            displayed: tool.as_ref().map_or(&[][..], |tool| tool.rules().displayed),
+            parameters: tool.map(|tool| tool.parameters()).unwrap_or_default(),
             args,
         }
     }
@@ -178,25 +180,34 @@ impl<'a> Arguments<'a> {
             Some(ParsedArguments::Whole(patch)) => return clean_line(&files_of(patch)),
             None => return clean_line(crate::base::text::head(&self.call.args, ARG)),
         };
-        let field = |key: &str| {
-            let mut fields = self.fields.iter().enumerate();
-            fields.find(|(_, field)| field.name == key || field.aliases.contains(&key))
+        let parameter = |key: &str| {
+            let mut parameters = self.parameters.iter().enumerate();
+            parameters.find(|(_, parameter)| parameter.is_called(key))
         };
         let mut given: Vec<GivenArgument<'_>> = map
             .iter()
             .map(|(key, value)| {
-                let field = field(key);
-                let name = field.map_or(key.as_str(), |(_, field)| field.name);
-                GivenArgument { name, field, value }
+                let parameter = parameter(key);
+                let name = parameter.map_or(key.as_str(), |(_, parameter)| &*parameter.name);
+                GivenArgument {
+                    name,
+                    parameter,
+                    value,
+                }
             })
             .collect();
         // The required ones in published order, the others as they were given.
-        given.sort_by_key(|given| match given.field {
-            Some((at, field)) if field.required => at,
+        given.sort_by_key(|given| match given.parameter {
+            Some((at, parameter)) if parameter.required => at,
             _ => usize::MAX,
         });
         let mut words = Vec::new();
-        for GivenArgument { name, field, value } in given {
+        for GivenArgument {
+            name,
+            parameter,
+            value,
+        } in given
+        {
             if self.displayed.contains(&name) || value.is_null() {
                 continue;
             }
@@ -205,9 +216,9 @@ impl<'a> Arguments<'a> {
                 other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
             };
             // A word says by itself what it is for; a number or a yes does not.
-            let clear = match field {
-                Some((_, field)) => {
-                    field.required || matches!(field.kind, Type::Text | Type::Choice(_))
+            let clear = match parameter {
+                Some((_, parameter)) => {
+                    parameter.required || matches!(parameter.kind, Type::Text | Type::Choice(_))
                 }
                 None => value.is_string(),
             };
@@ -230,7 +241,7 @@ struct GivenArgument<'a> {
     /// Its published name.
     name: &'a str,
     /// Its declaration, and the place of that among the others.
-    field: Option<(usize, &'static Field)>,
+    parameter: Option<(usize, &'a Parameter)>,
     value: &'a Value,
 }
 
@@ -393,7 +404,7 @@ mod tests {
             args: args.to_owned(),
             provider_state: None,
         };
-        ToolCallCell::new(&call)
+        ToolCallCell::new(&call, &Registry::default())
     }
 
     /// The rows eleven seconds after `since`.

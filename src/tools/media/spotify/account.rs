@@ -9,6 +9,7 @@ use super::tokens::{AccountToken, PendingAuth, TokenStore};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::redact;
+use crate::base::variables::SPOTIFY_CLIENT_SECRET;
 use crate::disk::lock::Lock;
 use crate::net::keys;
 use crate::net::service::ServiceResponse;
@@ -77,7 +78,7 @@ pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
         .ask(&SPOTIFY_ACCOUNTS)
         .path("/api/token")
         .timeout(RENEWING);
-    let secret = keys::find(&ctx.world.env, "SPOTIFY_CLIENT_SECRET").filter(|_| !token.ours);
+    let secret = keys::find(&ctx.world.env, SPOTIFY_CLIENT_SECRET.name).filter(|_| !token.ours);
     if let Some(secret) = &secret {
         // A token of the original was got with the secret and is renewed with it.
         let pair = STANDARD.encode(format!("{id}:{secret}"));

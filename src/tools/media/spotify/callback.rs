@@ -8,10 +8,11 @@ use super::pkce::AuthResponse;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_SPOTIFY_PORT;
 
 /// The default port of the callback address, and the variable that overrides it.
 const PORT: u16 = 8888;
-const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
+const VARIABLE: &str = MARVIN_SPOTIFY_PORT.name;
 /// Polling interval of connections.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Connections at once; browsers open some that they never use.

@@ -15,7 +15,7 @@ use home::{LARGEST, NotesDir, lock};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; NOTES.seconds(5).displays(&["content"])) {
+    write_note(WriteNote; NOTES.in_children().seconds(5).displays(&["content"])) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::base::variables::MARVIN_TICKET;
 use crate::store::tickets::change::descends;
 use crate::store::tickets::location::TicketLocation;
 
@@ -47,7 +48,7 @@ impl TicketGate {
 /// # Errors
 /// The parent that was given lies elsewhere, or `MARVIN_TICKET` does not exist.
 pub(crate) fn parent(place: &TicketLocation, env: &Env, given: &str) -> Outcome<String> {
-    let Some(top) = env.get("MARVIN_TICKET") else {
+    let Some(top) = MARVIN_TICKET.read(env) else {
         return Ok(given.to_owned());
     };
     let folder = place.open()?;

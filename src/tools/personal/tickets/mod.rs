@@ -12,6 +12,7 @@ use self::command::{Caller, TicketCli};
 use self::gate::TicketGate;
 use self::show::Filter;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::MARVIN_TICKET;
 use crate::formats::front_matter::{NewTicket, tags};
 use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
@@ -48,7 +49,7 @@ crate::choice! {
     }
 }
 
-crate::tools! { "tickets";
+crate::tools! { "tickets", in_children;
     /// Create a ticket.
     create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli")) {
         /// short title
@@ -289,7 +290,7 @@ impl Caller for ModelCaller<'_> {
             return Ok(());
         }
         // A direct call is a process of its own and never gets to a second attempt.
-        if self.0.approval.is_user_invoked() && world.env.get("MARVIN_TICKET").is_none() {
+        if self.0.approval.is_user_invoked() && MARVIN_TICKET.read(&world.env).is_none() {
             return Ok(());
         }
         world.modules.get::<TicketGate>().first()

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_part_that_takes_too_long_ends_alone() {
         let env = Env::from([("HOME", "/nowhere")]);
-        let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
         let stop = Cancel::new();
         let ctx = ToolContext::new(
             Arc::new(SessionContext::new(env, bounds)),

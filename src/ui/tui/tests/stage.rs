@@ -18,6 +18,7 @@ use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::registry::Registry;
 use crate::ui::editor::Editor;
 use crate::ui::text::theme::{ColorMode, Theme};
 
@@ -33,6 +34,8 @@ pub(super) struct Stage {
     pub(super) status: SessionStatus,
     pub(super) flash: Option<&'static str>,
     pub(super) queue: Vec<String>,
+    /// The tools of the session.
+    pub(super) tools: Registry,
     began: Instant,
 }
 
@@ -58,12 +61,13 @@ impl Stage {
             },
             flash: None,
             queue: Vec::new(),
+            tools: Registry::default(),
             began: Instant::now(),
         }
     }
 
     pub(super) fn show(&mut self, show: &UiUpdate) {
-        self.chat.show(show, "09:05", self.began);
+        self.chat.show(show, "09:05", self.began, &self.tools);
     }
 
     pub(super) fn you(&mut self, text: &str) {
@@ -186,6 +190,11 @@ impl Stage {
         let (buffer, _) = self.draw((80, 24), mode);
         snapshot::same(&format!("tui/{name}-looks"), &looks(&buffer));
     }
+}
+
+/// The rows of a small frame as text.
+pub(super) fn small(stage: &mut Stage) -> String {
+    text(&stage.draw((80, 24), ColorMode::None).0)
 }
 
 /// The rows as text, with a bar at each end to make blanks visible.

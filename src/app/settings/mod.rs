@@ -1,0 +1,405 @@
+//! The settings of a run: the flags with what each stores in [`CliArgs`], and what these mean together with the environment: [`Settings`].
+
+pub(crate) mod flag;
+mod prompt;
+
+use std::path::PathBuf;
+
+use crate::base::env::Env;
+use crate::base::problem::Problem;
+use crate::base::variables::{
+    LLM_PROVIDER, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+};
+use flag::{Complete, Flag, ValueMode, flag, text};
+use prompt::PromptSource;
+
+/// The interface to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interface {
+    /// Lines only.
+    Plain,
+    /// The whole screen.
+    Screen,
+}
+
+/// The provider and model that the user wants; what is not said is chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelChoice {
+    /// The provider.
+    pub provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Facts about this process that are looked up once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProcessFacts {
+    /// The current directory; `None` when it is gone.
+    pub current: Option<PathBuf>,
+    /// Standard input is a terminal.
+    pub stdin_is_terminal: bool,
+}
+
+/// What a run was told: a flag beats the environment, which beats `config.yaml`. Computed once, and the same value in every mode.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The environment with `config.yaml` below, for what is looked up when it is needed: keys, addresses, time limits.
+    pub env: Env,
+    /// The process.
+    pub process: ProcessFacts,
+    /// The prompt, or where it is.
+    pub prompt: PromptSource,
+    /// The folder to work in, when one was named.
+    pub working_dir: Option<PathBuf>,
+    /// Who is to answer.
+    pub model: ModelChoice,
+    /// Groups of tools to offer, as written.
+    pub tools: Option<String>,
+    /// The user's list of prices.
+    pub prices: Option<PathBuf>,
+    /// The user's file of models.
+    pub models: Option<PathBuf>,
+    /// US dollars after which no further call is made.
+    pub max_cost: Option<f64>,
+    /// The ntfy topic that is told of the end.
+    pub ntfy: Option<String>,
+    /// The interface that was asked for.
+    pub interface: Option<Interface>,
+    /// Standard error tells what is done.
+    pub verbose: bool,
+}
+
+impl Settings {
+    /// The meaning of `args` in `env`.
+    pub(crate) fn new(args: CliArgs, env: Env, process: ProcessFacts) -> Self {
+        // Every field is named, so that a flag without a meaning does not compile.
+        let CliArgs {
+            words,
+            non_interactive,
+            prompt,
+            prompt_file,
+            stdin,
+            working_dir,
+            provider,
+            model,
+            tools,
+            max_cost,
+            ntfy,
+            interface,
+            verbose,
+            // These decide what is run, before there are settings.
+            fire_alarm: _,
+            help: _,
+            version: _,
+        } = args;
+        let set = |variable: Text| variable.read(&env).map(str::to_owned);
+        Self {
+            prompt: PromptSource {
+                text: prompt,
+                file: prompt_file,
+                words,
+                with_stdin: stdin,
+            },
+            working_dir,
+            model: ModelChoice {
+                provider: provider.or_else(|| set(LLM_PROVIDER)),
+                // The environment's model is a caller's word to a run that nobody watches.
+                model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
+            },
+            tools: tools
+                .filter(|list| !list.is_empty())
+                .or_else(|| set(MARVIN_TOOLS)),
+            prices: set(MARVIN_PRICES).map(PathBuf::from),
+            models: set(MARVIN_MODELS).map(PathBuf::from),
+            max_cost,
+            ntfy,
+            interface,
+            verbose,
+            process,
+            env,
+        }
+    }
+}
+
+/// The command line as typed: flags and words, not yet interpreted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CliArgs {
+    /// Words that are not flags.
+    pub words: Vec<String>,
+    /// `--non-interactive`.
+    pub non_interactive: bool,
+    /// `--prompt`.
+    pub prompt: Option<String>,
+    /// `--prompt-file`.
+    pub prompt_file: Option<PathBuf>,
+    /// `--stdin`.
+    pub stdin: bool,
+    /// `--working-dir`.
+    pub working_dir: Option<PathBuf>,
+    /// `--provider`.
+    pub provider: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--tools`.
+    pub tools: Option<String>,
+    /// `--max-cost`.
+    pub max_cost: Option<f64>,
+    /// `--ntfy`; empty when the topic is to be made up.
+    pub ntfy: Option<String>,
+    /// `--plain`, `--curses`.
+    pub interface: Option<Interface>,
+    /// `--verbose`.
+    pub verbose: bool,
+    /// `--fire-alarm`: what the scheduler calls.
+    pub fire_alarm: Option<String>,
+    /// `--help`.
+    pub help: bool,
+    /// `--version`.
+    pub version: bool,
+}
+
+/// The flags of `marvin`.
+pub(crate) static FLAGS: &[Flag] = &[
+    flag(
+        "non-interactive",
+        ValueMode::Nothing,
+        "Answer one prompt on standard output and end.",
+        |args, _| {
+            args.non_interactive = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "prompt",
+        ValueMode::Value("TEXT"),
+        "The prompt.",
+        |args, value| {
+            args.prompt = Some(text(value, "--prompt")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "prompt-file",
+        ValueMode::Value("FILE"),
+        "Read the prompt from a file.",
+        |args, value| {
+            args.prompt_file = Some(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(Complete::File),
+    flag(
+        "stdin",
+        ValueMode::Nothing,
+        "Append standard input to the prompt, marked as data.",
+        |args, _| {
+            args.stdin = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "working-dir",
+        ValueMode::Value("DIR"),
+        "Work on the code in this folder; file tools cannot leave it.",
+        |args, value| {
+            args.working_dir = Some(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(Complete::Folder),
+    flag(
+        "provider",
+        ValueMode::Value("NAME"),
+        "The language model's provider; marvin doctor lists them.",
+        |args, value| {
+            args.provider = Some(text(value, "--provider")?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Provider),
+    flag(
+        "model",
+        ValueMode::Value("MODEL"),
+        "The model.",
+        |args, value| {
+            let value = text(value, "--model")?;
+            if let Some((_, model)) = value.split_once('=') {
+                return Err(Problem::input(format!("There is no model \"{value}\"."))
+                    .next(format!("Give a model's name alone: --model {model}")));
+            }
+            args.model = Some(value);
+            Ok(())
+        },
+    ),
+    flag(
+        "tools",
+        ValueMode::Value("GROUP,…"),
+        "Offer only these groups of tools; all and none work too.",
+        |args, value| {
+            args.tools = Some(text(value, "--tools")?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Group),
+    flag(
+        "max-cost",
+        ValueMode::Value("USD"),
+        "Make no further model call once this much is spent.",
+        |args, value| {
+            let value = text(value, "--max-cost")?;
+            let cost = value
+                .trim_start_matches('$')
+                .parse::<f64>()
+                .ok()
+                .filter(|cost| cost.is_finite() && *cost >= 0.0);
+            args.max_cost = Some(cost.ok_or_else(|| {
+                Problem::input(format!("--max-cost wants US dollars, not \"{value}\"."))
+                    .next("For example: --max-cost 2.50")
+            })?);
+            Ok(())
+        },
+    ),
+    flag(
+        "ntfy",
+        ValueMode::Maybe("TOPIC"),
+        "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
+        |args, value| {
+            args.ntfy = Some(text(value, "--ntfy")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "plain",
+        ValueMode::Nothing,
+        "Use the plain interface.",
+        |args, _| {
+            args.interface = Some(Interface::Plain);
+            Ok(())
+        },
+    ),
+    flag(
+        "curses",
+        ValueMode::Nothing,
+        "Use the full-screen interface.",
+        |args, _| {
+            args.interface = Some(Interface::Screen);
+            Ok(())
+        },
+    ),
+    flag(
+        "verbose",
+        ValueMode::Nothing,
+        "Say on standard error what is done and why it failed.",
+        |args, _| {
+            args.verbose = true;
+            Ok(())
+        },
+    ),
+    flag("help", ValueMode::Nothing, "Show this help.", |args, _| {
+        args.help = true;
+        Ok(())
+    })
+    .short('h'),
+    flag(
+        "version",
+        ValueMode::Nothing,
+        "Show the version.",
+        |args, _| {
+            args.version = true;
+            Ok(())
+        },
+    )
+    .short('V'),
+    flag(
+        "fire-alarm",
+        ValueMode::Value("ID"),
+        "Ring an alarm that is due; the scheduler calls it.",
+        |args, value| {
+            args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag("no-bytecode", ValueMode::Nothing, "Ignored.", |_, _| Ok(()))
+        .short('B')
+        .hidden(),
+];
+
+/// The flag with this long name.
+pub(crate) fn long(name: &str) -> Option<&'static Flag> {
+    // A hidden flag with a short name is known by that alone.
+    FLAGS
+        .iter()
+        .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(args: CliArgs, vars: &[(&str, &str)]) -> Settings {
+        let vars = vars
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        let process = ProcessFacts::default();
+        Settings::new(args, Env::new(vars), process)
+    }
+
+    #[test]
+    fn the_tables_are_in_order() {
+        for (i, flag) in FLAGS.iter().enumerate() {
+            assert!(
+                flag.doc.ends_with('.') && !flag.doc.trim_end_matches('.').contains(". "),
+                "{}: one sentence",
+                flag.long
+            );
+            assert!(
+                flag.long
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c == '-'),
+                "{}",
+                flag.long
+            );
+            for other in FLAGS.iter().skip(i + 1) {
+                assert!(
+                    flag.long != other.long && (flag.short.is_none() || flag.short != other.short),
+                    "{} twice",
+                    flag.long
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment() {
+        let vars = [("LLM_PROVIDER", "groq"), ("MARVIN_TOOLS", "git")];
+        let unset = settings(CliArgs::default(), &vars);
+        assert_eq!(unset.model.provider.as_deref(), Some("groq"));
+        assert_eq!(unset.tools.as_deref(), Some("git"));
+        let args = || CliArgs {
+            provider: Some("openai".to_owned()),
+            tools: Some("files".to_owned()),
+            ..CliArgs::default()
+        };
+        let set = settings(args(), &vars);
+        assert_eq!(set.model.provider.as_deref(), Some("openai"));
+        assert_eq!(set.tools.as_deref(), Some("files"));
+        let empty = CliArgs {
+            tools: Some(String::new()),
+            ..args()
+        };
+        assert_eq!(settings(empty, &vars).tools.as_deref(), Some("git"));
+    }
+
+    #[test]
+    fn the_environment_chooses_a_model_only_where_nobody_watches() {
+        let vars = [("MARVIN_MODEL", "of-caller")];
+        let args = |non_interactive| CliArgs {
+            non_interactive,
+            ..CliArgs::default()
+        };
+        assert_eq!(settings(args(false), &vars).model.model, None);
+        let model = settings(args(true), &vars).model.model;
+        assert_eq!(model.as_deref(), Some("of-caller"));
+    }
+}

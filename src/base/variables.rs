@@ -1,0 +1,129 @@
+//! The environment variables that Marvin obeys, declared once: name, type, default, description.
+//!
+//! Code reads them by these constants: one that is not declared does not compile, and one that nothing reads is dead code. `config.yaml` sets them too,
+//! secrets excepted. Providers and services have further ones, which are made from their tables; variables of other programs (`HOME`, `TERM`) are none of these.
+
+use super::env::Env;
+
+/// A text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text {
+    /// The variable.
+    pub name: &'static str,
+}
+
+impl Text {
+    const IS_SECRET: bool = false;
+
+    /// Its value, when it is set.
+    pub(crate) fn read(self, env: &Env) -> Option<&str> {
+        env.get(self.name)
+    }
+}
+
+/// A secret: never in a file, a log or a child.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Secret {
+    /// The variable.
+    pub name: &'static str,
+}
+
+impl Secret {
+    const IS_SECRET: bool = true;
+
+    /// Its value, when it is set.
+    pub(crate) fn read(self, env: &Env) -> Option<&str> {
+        env.get(self.name)
+    }
+}
+
+/// On or off; off when it is not set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switch {
+    name: &'static str,
+}
+
+impl Switch {
+    const IS_SECRET: bool = false;
+
+    /// True when it is on.
+    pub(crate) fn read(self, env: &Env) -> bool {
+        env.flag(self.name)
+    }
+}
+
+/// A whole number of zero or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value when it is not set, or is no such number.
+    pub default: u64,
+}
+
+impl Whole {
+    const IS_SECRET: bool = false;
+
+    /// Its value.
+    pub(crate) fn read(self, env: &Env, warn: &mut dyn FnMut(String)) -> u64 {
+        env.number(self.name, self.default, warn)
+    }
+}
+
+/// A variable as the help lists it.
+#[derive(Debug)]
+pub(crate) struct DeclaredVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// Its description.
+    pub doc: &'static str,
+    /// Holds a secret.
+    pub is_secret: bool,
+}
+
+macro_rules! variables {
+    ($( $name:ident: $kind:ident $(= $default:literal)?, $doc:literal; )*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`: ", $doc)]
+            pub(crate) const $name: $kind = $kind { name: stringify!($name) $(, default: $default)? };
+        )*
+
+        /// All of them, in the order of the help.
+        pub(crate) const TABLE: &[DeclaredVariable] = &[$(
+            DeclaredVariable { name: stringify!($name), doc: $doc, is_secret: $kind::IS_SECRET },
+        )*];
+    };
+}
+
+variables! {
+    LLM_PROVIDER: Text, "provider, when --provider does not say";
+    MARVIN_MODEL: Text, "model in non-interactive mode";
+    MARVIN_DEPTH: Whole = 0, "how many Marvins stand above this one";
+    MARVIN_TICKET: Text, "parent ticket of a child";
+    TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";
+    MARVIN_READONLY: Switch, "1 takes away every tool that changes more than notes, tickets and the session";
+    MARVIN_WRITABLE_FILES: Text, "the only files that may be written, separated by commas";
+    MARVIN_SUBAGENT_LOG: Text, "file for one JSON line a tool call";
+    EDITOR: Text, "editor for preferences (nano)";
+    VISUAL: Text, "editor for preferences, when EDITOR is not set";
+    MARVIN_SHELL: Text, "shell that runs commands with -c, instead of bash or sh";
+    MARVIN_CONFIG_DIR: Text, "folder of settings and profiles instead of ~/.config/local-finder";
+    MARVIN_CONTACT: Text, "contact named to services in the User-Agent";
+    MARVIN_PRICES: Text, "JSON file with prices that override the built-in ones";
+    MARVIN_MODELS: Text, "JSON file in the form of models.dev, with what is newer than the built-in table";
+    MARVIN_CONNECT_TIMEOUT: Whole = 10, "seconds to connect to a provider (10)";
+    MARVIN_FIRST_BYTE_TIMEOUT: Whole = 60, "seconds to a reply's first byte (60; servers of this machine 300)";
+    MARVIN_IDLE_TIMEOUT: Whole = 120, "seconds of silence inside a reply (120)";
+    MARVIN_TOOLS: Text, "tool groups offered, as --tools";
+    MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
+    MARVIN_SPOTIFY_PORT: Text, "port of the address that the sign-in to Spotify comes back to (8888)";
+    MARVIN_NOW: Text, "stops the clock, for tests";
+    NO_COLOR: Text, "no colours";
+    HTTP_PROXY: Text, "proxy for http addresses";
+    HTTPS_PROXY: Text, "proxy for https addresses";
+    ALL_PROXY: Text, "proxy for all addresses";
+    NO_PROXY: Text, "hosts that are reached without a proxy";
+    SSL_CERT_FILE: Text, "certificates to trust instead of the built-in ones";
+    SPOTIFY_CLIENT_SECRET: Secret, "secret of the Spotify application";
+    NTFY_TOKEN: Secret, "token for ntfy";
+}

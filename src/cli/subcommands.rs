@@ -1,0 +1,69 @@
+//! The subcommands, declared once: parsing, help, completions and the manual page come from this table.
+
+/// A subcommand.
+pub(crate) struct Subcommand {
+    /// Its name.
+    pub name: &'static str,
+    /// The arguments.
+    pub usage: &'static str,
+    /// Description, one sentence.
+    pub doc: &'static str,
+    /// Accepted and not shown.
+    pub hidden: bool,
+}
+
+/// The subcommands.
+pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand {
+        name: "tool",
+        usage: "NAME [key=value …] [--json '{…}'] [--working-dir DIR]",
+        doc: "Run one tool without a model.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "tools",
+        usage: "[--json] [WORD]",
+        doc: "List the tools.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "tk",
+        usage: "COMMAND …",
+        doc: "Work on tickets with the ticket script's commands.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "services",
+        usage: "[--json]",
+        doc: "List the outside services and their addresses.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "doctor",
+        usage: "[--json]",
+        doc: "Say what works here and what to do about the rest.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "completions",
+        usage: "bash|zsh|fish",
+        doc: "Print a completion script for a shell.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "man",
+        usage: "",
+        doc: "Print the manual page.",
+        hidden: false,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subcommand_is_described_by_a_sentence() {
+        assert!(SUBCOMMANDS.iter().all(|command| command.doc.ends_with('.')));
+    }
+}
