@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, doctor, help, man, services, tk, tool};
+use super::{complete, doctor, help, man, models, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
@@ -103,6 +103,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tool" => tool::run(&words, settings),
         "tk" => tk::run(&words, &settings),
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
+        "models" => models::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
         }

@@ -33,6 +33,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "models",
+        usage: "[PROVIDER] [--json]",
+        doc: "List the models that a provider serves, with window, price and end.",
+        hidden: false,
+    },
+    Subcommand {
         name: "services",
         usage: "[--json]",
         doc: "List the outside services and their addresses.",

@@ -43,6 +43,7 @@ mod licences;
 mod location;
 mod maps;
 mod media;
+mod models;
 mod music;
 mod nesting;
 mod note_patches;

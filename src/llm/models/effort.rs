@@ -71,6 +71,10 @@ impl Efforts {
     }
 
     /// The one nearest to `wanted`; of two as near, the lower, which costs less. `None` when the model takes none.
+    #[allow(
+        dead_code,
+        reason = "the wires take what `--effort` says with the next commits"
+    )]
     pub(crate) fn nearest(self, wanted: ReasoningEffort) -> Option<ReasoningEffort> {
         ReasoningEffort::ALL
             .into_iter()

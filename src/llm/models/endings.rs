@@ -1,5 +1,7 @@
 //! Models that have ended or will end, with what takes their place.
 
+use std::fmt;
+
 use jiff::civil::Date;
 
 use super::names::{bare_name, is_snapshot, rest};
@@ -15,6 +17,16 @@ pub(crate) enum ModelEnd {
     Gone,
     /// One day that is not set yet.
     Deprecated,
+}
+
+impl fmt::Display for ModelEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::On(day) => day.fmt(f),
+            Self::Gone => f.write_str("gone"),
+            Self::Deprecated => f.write_str("deprecated"),
+        }
+    }
 }
 
 /// The end of a model.
@@ -56,19 +68,38 @@ pub(crate) fn retirement(provider: &str, model: &str) -> Option<Retirement> {
             Some(prefix) => rest(&name, prefix).is_some(),
             None => rest(&name, pattern).is_some_and(is_snapshot),
         })
-        .and_then(|[_, _, day, successor]| {
-            Some(Retirement {
-                end: match day {
-                    "gone" => ModelEnd::Gone,
-                    "deprecated" => ModelEnd::Deprecated,
-                    day => ModelEnd::On(day.parse().ok()?),
-                },
-                successor: Some(successor).filter(|name| *name != "-"),
-            })
+        .and_then(|[_, _, day, successor]| end(day, successor))
+}
+
+/// The models that `provider` serves no more on the day `today`.
+pub(crate) fn ended(
+    provider: &str,
+    today: Date,
+) -> impl Iterator<Item = (&'static str, Retirement)> {
+    lines()
+        .filter(move |[own, ..]| *own == provider)
+        .filter_map(|[_, pattern, day, successor]| {
+            Some((pattern.trim_end_matches('*'), end(day, successor)?))
         })
+        .filter(move |(_, retirement)| retirement.end.is_over(today))
+}
+
+fn end(day: &str, successor: &'static str) -> Option<Retirement> {
+    Some(Retirement {
+        end: match day {
+            "gone" => ModelEnd::Gone,
+            "deprecated" => ModelEnd::Deprecated,
+            day => ModelEnd::On(day.parse().ok()?),
+        },
+        successor: Some(successor).filter(|name| *name != "-"),
+    })
 }
 
 /// What to say of a model that a provider does not know: when it ended, and what to take instead. Nothing for a model that has no end.
+#[allow(
+    dead_code,
+    reason = "the errors of the wires name it with the next commits"
+)]
 pub(crate) fn successor_hint(provider: &str, model: &str, today: Date) -> Option<String> {
     let retirement = retirement(provider, model)?;
     let fate = format!("\"{model}\" {} at {provider}", retirement.end.words(today));

@@ -44,6 +44,20 @@ pub struct ListedModel {
     pub successor: Option<String>,
 }
 
+impl ListedModel {
+    /// A model of which only the name is known.
+    pub(crate) fn named(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            window: None,
+            output: None,
+            price: None,
+            end: None,
+            successor: None,
+        }
+    }
+}
+
 /// A list, or a page of one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListPage {

@@ -8,7 +8,7 @@ mod models_file;
 mod names;
 mod price;
 mod prices_file;
-mod table;
+pub(crate) mod table;
 
 pub(crate) use effort::{Efforts, ReasoningEffort, takes_effort};
 pub(crate) use models_file::ModelsFile;
@@ -152,6 +152,11 @@ impl ModelRegistry {
             Some(price) => (price.cost(tokens), tokens.estimated),
             None => (TokenPrice::GUESS.cost(tokens), true),
         }
+    }
+
+    /// The user's own price of the model of exactly this name.
+    pub(crate) fn user_price(&self, model: &str) -> Option<TokenPrice> {
+        self.prices.get(model).cloned()
     }
 
     /// The user's file of models.

@@ -29,6 +29,16 @@ struct TableLine {
 
 /// Facts about `model` at `provider`. The day is asked for only where a price changes on a day.
 pub(super) fn find(provider: &str, model: &str, today: &dyn Fn() -> Date) -> Option<ModelInfo> {
+    line_of(provider, model, today)?.info()
+}
+
+/// The name by which the table knows `model` at `provider`.
+pub(crate) fn name_of(provider: &str, model: &str) -> Option<&'static str> {
+    // A price that changes on a day changes no name.
+    line_of(provider, model, &|| Date::MIN).map(|line| line.name)
+}
+
+fn line_of(provider: &str, model: &str, today: &dyn Fn() -> Date) -> Option<TableLine> {
     let name = bare_name(model);
     let mut best: Option<TableLine> = None;
     for line in lines() {
@@ -40,11 +50,11 @@ pub(super) fn find(provider: &str, model: &str, today: &dyn Fn() -> Date) -> Opt
             best = Some(line);
         }
     }
-    best?.info()
+    best
 }
 
 /// Names of the models that `provider` serves, as far as the table knows.
-pub(super) fn names(provider: &str) -> Vec<&'static str> {
+pub(crate) fn names(provider: &str) -> Vec<&'static str> {
     let own = lines().filter(|line| line.owner() == provider);
     let mut names: Vec<_> = own.map(|line| line.name).collect();
     names.dedup();

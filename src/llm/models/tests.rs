@@ -1,3 +1,5 @@
+//! What is known of models, from the files and the table together.
+
 use super::*;
 use crate::llm::catalog::ROWS;
 
