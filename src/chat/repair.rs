@@ -120,7 +120,11 @@ fn is_json(text: &str) -> bool {
 /// result. `None` when it is short enough or has no such place.
 pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
     let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
-    (least..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+    let user_from = |from: usize| {
+        (from..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+    };
+    // More than necessary: each cut costs what the provider has cached of the conversation.
+    user_from(least + cap / 4).or_else(|| user_from(least))
 }
 
 #[cfg(test)]
