@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::app::session::commands;
 use crate::llm::{catalog, choose};
 use crate::store::profiles;
-use crate::tools::all;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::registry;
+use crate::tools::{Tool, all};
 use crate::ui::editor::complete::Sources;
 
 /// Most entries of a folder that are looked at.
@@ -47,7 +47,7 @@ impl Sources for Candidates<'_> {
     }
 
     fn parameters(&self, tool: &str) -> Vec<String> {
-        let fields = registry::find_tool(tool).map_or(&[][..], |tool| tool.fields);
+        let fields = registry::find_tool(tool).map_or_else(Vec::new, Tool::fields);
         fields.iter().map(|field| field.name.to_owned()).collect()
     }
 

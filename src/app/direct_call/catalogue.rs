@@ -13,8 +13,8 @@ use crate::tools::{Tool, all};
 
 /// The help of one tool: description and parameters.
 pub(crate) fn help(tool: &Tool) -> String {
-    let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
-    for field in tool.fields {
+    let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.summary);
+    for field in tool.fields() {
         let mut facts = vec![field.kind.wanted()];
         facts.push(if field.required {
             "required".to_owned()
@@ -37,7 +37,7 @@ pub(crate) fn help(tool: &Tool) -> String {
         out,
         "For example: marvin tool {} --json '{}'",
         tool.name,
-        right_call(tool.fields)
+        right_call(&tool.fields())
     );
     out
 }
@@ -80,7 +80,7 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
     }
     let fits = |tool: &&Tool| {
         word.as_ref().is_none_or(|word| {
-            [tool.name, tool.module, &tool.about().to_lowercase()]
+            [tool.name, tool.module, &tool.summary.to_lowercase()]
                 .iter()
                 .any(|text| text.contains(word.as_str()))
         })
@@ -109,9 +109,7 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
         let _ = writeln!(
             out,
             "{:<24} {:<10} {}",
-            tool.name,
-            tool.module,
-            tool.about()
+            tool.name, tool.module, tool.summary
         );
     }
     Ok(out)
@@ -127,7 +125,7 @@ fn row(tool: &Tool) -> CatalogueRow {
     CatalogueRow {
         name: tool.name,
         module: tool.module,
-        summary: tool.about(),
+        summary: tool.summary,
         parameters: serde_json::from_str(tool.schema).unwrap_or_default(),
         flags,
         annotations: tool.rules.annotations(),

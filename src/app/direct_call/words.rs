@@ -67,7 +67,7 @@ pub(crate) fn read(words: &[String]) -> Outcome<DirectCommand> {
         let args = json.clone();
         return Ok(DirectCommand::Call { tool, args, dir });
     }
-    let args = values::object(tool.fields, &pairs, json.as_deref())?;
+    let args = values::object(&tool.fields(), &pairs, json.as_deref())?;
     Ok(DirectCommand::Call {
         tool,
         args: serde_json::Value::Object(args).to_string(),

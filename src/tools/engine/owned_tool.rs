@@ -85,7 +85,7 @@ impl ToolRef {
         match self {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),
-                about: tool.about().into(),
+                about: tool.summary.into(),
                 params: Params::Declared(tool.schema),
                 phrases: Phrases::BuiltIn(tool.phrases),
             },

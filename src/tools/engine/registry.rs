@@ -277,7 +277,7 @@ mod tests {
     fn every_default_is_a_value_that_its_schema_shows() {
         for tool in all() {
             let schema: serde_json::Value = serde_json::from_str(tool.schema).unwrap();
-            for field in tool.fields {
+            for field in tool.fields() {
                 let shown = schema["properties"][field.name].get("default");
                 assert_eq!(shown, field.default_value().as_ref(), "{}", tool.name);
                 assert_eq!(shown.is_some(), field.default.is_some(), "{}", tool.name);

@@ -38,7 +38,7 @@ fn how_to_get_the_rest(tool: Option<&Tool>) -> String {
     let Some(tool) = tool else {
         return "Ask for less at once.".to_owned();
     };
-    let names: Vec<&str> = tool.fields.iter().map(|field| field.name).collect();
+    let names: Vec<&str> = tool.fields().iter().map(|field| field.name).collect();
     let by = match names.is_empty() {
         true => String::new(),
         false => format!(", narrowed by its parameters ({})", names.join(", ")),

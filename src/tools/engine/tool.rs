@@ -19,8 +19,8 @@ pub struct Tool {
     pub summary: &'static str,
     /// Side effect, limits, modes.
     pub rules: Rules,
-    /// Parameters in published order.
-    pub fields: &'static [Field],
+    /// Makes its parameters, in published order.
+    pub fields: fn() -> Vec<Field>,
     /// Their JSON Schema.
     pub schema: &'static str,
     /// Phrases that call it without a model: words, `{parameter}` slots, and at the end fixed values such as `{path=inbox.md}`.
@@ -32,9 +32,9 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Its description, without the doc comment's leading space.
-    pub fn about(&self) -> &'static str {
-        self.summary.trim()
+    /// Its parameters, in published order.
+    pub fn fields(&self) -> Vec<Field> {
+        (self.fields)()
     }
 }
 
@@ -62,9 +62,10 @@ macro_rules! tools {
             $crate::tools::Tool {
                 name: stringify!($name),
                 module: $module,
-                summary: concat!($($about),*),
+                // A doc comment begins with a space.
+                summary: concat!($($about),*).trim_ascii(),
                 rules: $rules,
-                fields: $args::FIELDS,
+                fields: || $args::fields().to_vec(),
                 schema: $args::SCHEMA,
                 phrases: &[$($($phrase),*)?],
                 freeform,

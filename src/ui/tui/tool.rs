@@ -11,6 +11,7 @@ use crate::base::params::{Field, Type};
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::ToolCall;
+use crate::tools::Tool;
 use crate::tools::engine::arguments::{ParsedArguments, parse_arguments};
 use crate::tools::engine::registry;
 use crate::ui::keys::{self, Action};
@@ -145,7 +146,7 @@ impl ToolCallCell {
 /// The arguments of a call, understood as the tool itself understands them.
 struct Arguments<'a> {
     call: &'a ToolCall,
-    fields: &'static [Field],
+    fields: Vec<Field>,
     /// Those that the result's display will show.
     displayed: &'static [&'static str],
     args: Option<ParsedArguments>,
@@ -165,7 +166,7 @@ impl<'a> Arguments<'a> {
         };
         Self {
             call,
-            fields: tool.map_or(&[][..], |tool| tool.fields),
+            fields: tool.map_or_else(Vec::new, Tool::fields),
             displayed: tool.map_or(&[][..], |tool| tool.rules.displayed),
             args,
         }
@@ -230,7 +231,7 @@ struct GivenArgument<'a> {
     /// Its published name.
     name: &'a str,
     /// Its declaration, and the place of that among the others.
-    field: Option<(usize, &'static Field)>,
+    field: Option<(usize, &'a Field)>,
     value: &'a Value,
 }
 
