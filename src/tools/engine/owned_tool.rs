@@ -85,13 +85,13 @@ impl ToolRef {
         match self {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),
-                about: tool.summary.into(),
+                about_json: tool.summary_json.into(),
                 params: Params::Declared(tool.schema),
                 phrases: Phrases::BuiltIn(tool.phrases),
             },
             Self::Owned(tool) => Offered {
                 name: tool.name.clone().into(),
-                about: tool.summary.clone().into(),
+                about_json: Value::from(tool.summary.as_str()).to_string().into(),
                 params: Params::Foreign(tool.schema.clone()),
                 phrases: Phrases::Owned(Arc::clone(&tool.phrases)),
             },

@@ -286,6 +286,21 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_is_the_same_in_json() {
+        for tool in all() {
+            let read: String = serde_json::from_str(tool.summary_json).unwrap();
+            assert_eq!(read, tool.summary);
+            assert_eq!(read, read.trim());
+        }
+        let mut lamp = lamp("lamp_switch", READ);
+        lamp.summary = "Says \"on\\off\"\n\u{1}.".to_owned();
+        let summary = lamp.summary.clone();
+        let offered = ToolRef::Owned(Arc::new(lamp)).offered();
+        let read: String = serde_json::from_str(&offered.about_json).unwrap();
+        assert_eq!(read, summary);
+    }
+
+    #[test]
     fn q38_no_more_is_offered_than_a_request_may_hold_and_the_first_stay() {
         let whole = names(&ToolPolicy::default(), usize::MAX);
         assert!(whole.len() > 3);
@@ -350,8 +365,8 @@ mod tests {
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
         assert_eq!(
-            (&*offered.name, &*offered.about),
-            ("lamp_switch", "Switches the lamp.")
+            (&*offered.name, &*offered.about_json),
+            ("lamp_switch", "\"Switches the lamp.\"")
         );
         assert!(
             matches!(&offered.params, Params::Foreign(schema) if schema.get().contains("boolean"))

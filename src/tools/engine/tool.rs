@@ -17,6 +17,8 @@ pub struct Tool {
     pub module: &'static str,
     /// What it does, one sentence.
     pub summary: &'static str,
+    /// The same as a JSON string, as requests carry it.
+    pub summary_json: &'static str,
     /// Side effect, limits, modes.
     pub rules: Rules,
     /// Makes its parameters, in published order.
@@ -59,11 +61,15 @@ macro_rules! tools {
             #[allow(unused_mut, unused_assignments)]
             let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::ToolOk>> = None;
             $( freeform = Some($freeform); )?
+            // A doc comment begins with a space.
+            const SUMMARY: &str = concat!($($about),*).trim_ascii();
+            const SUMMARY_JSON: [u8; $crate::base::params::schema::string_length(SUMMARY)] =
+                $crate::base::params::schema::string(SUMMARY);
             $crate::tools::Tool {
                 name: stringify!($name),
                 module: $module,
-                // A doc comment begins with a space.
-                summary: concat!($($about),*).trim_ascii(),
+                summary: SUMMARY,
+                summary_json: $crate::base::params::schema::checked(&SUMMARY_JSON),
                 rules: $rules,
                 fields: || $args::fields().to_vec(),
                 schema: $args::SCHEMA,
