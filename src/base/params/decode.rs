@@ -11,30 +11,27 @@ use crate::base::text;
 pub(crate) struct FieldDecoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,
-    all: &'static [Field],
-    left: std::slice::Iter<'static, Field>,
+    fields: Vec<Field>,
+    next: usize,
     wrong: Vec<String>,
 }
 
 impl<'a> FieldDecoder<'a> {
     /// A decoder for a call of `name` (a tool) with `args`.
-    pub(crate) fn new(
-        name: &'a str,
-        fields: &'static [Field],
-        args: &'a Map<String, Value>,
-    ) -> Self {
+    pub(crate) fn new(name: &'a str, fields: Vec<Field>, args: &'a Map<String, Value>) -> Self {
         Self {
             name,
             args,
-            all: fields,
-            left: fields.iter(),
+            fields,
+            next: 0,
             wrong: Vec::new(),
         }
     }
 
     /// The next declared field; `None` if it is wrong, which is recorded.
     pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
-        let field = self.left.next()?;
+        let field = self.fields.get(self.next)?;
+        self.next += 1;
         let given = self.args.get(field.name).or_else(|| {
             self.args
                 .iter()
@@ -79,18 +76,22 @@ impl<'a> FieldDecoder<'a> {
         for key in self
             .args
             .keys()
-            .filter(|key| !self.all.iter().any(|f| f.answers_to(key)))
+            .filter(|key| !self.fields.iter().any(|f| f.answers_to(key)))
         {
             what.push_str(&format!(
                 " There is no parameter \"{}\"",
                 text::clip(key, 40)
             ));
             what.push_str(
-                &text::did_you_mean(key, self.all.iter().map(|f| f.name))
+                &text::did_you_mean(key, self.fields.iter().map(|f| f.name))
                     .map_or_else(|| ".".to_owned(), |s| format!("; {s}")),
             );
         }
-        Err(with_signature(Problem::input(what), self.name, self.all))
+        Err(with_signature(
+            Problem::input(what),
+            self.name,
+            &self.fields,
+        ))
     }
 }
 

@@ -183,7 +183,10 @@ impl Field {
     }
 }
 
-/// Declares a struct of parameters, its `FIELDS`, their `SCHEMA` and its `decode`. A default is a literal that is JSON too.
+/// Declares a struct of parameters, its `fields`, their `SCHEMA` and its `decode`. A default is a literal that is JSON too.
+///
+/// The fields are a function, because most runs need those of no tool: as a table they are pointers by the thousand, which every start of
+/// a position-independent program writes anew. It is constant, so that the compiler can write the schema from them.
 ///
 /// ```text
 /// params! {
@@ -213,17 +216,20 @@ macro_rules! params {
         #[allow(unreachable_pub)]
         impl $name {
             /// The declared parameters, in published order.
-            pub const FIELDS: &'static [$crate::base::params::Field] = &[ $(
-                $crate::base::params::Field::new(
-                    stringify!($field), concat!($($doc),*),
-                    <$ty as $crate::base::params::Param>::TYPE, <$ty as $crate::base::params::Param>::REQUIRED,
-                ) $( .default(stringify!($default)) )? $( .$key($val) )*
-            ),* ];
+            pub const fn fields() -> [$crate::base::params::Field; <[&str]>::len(&[$(stringify!($field)),*])] {
+                [ $(
+                    $crate::base::params::Field::new(
+                        stringify!($field), concat!($($doc),*),
+                        <$ty as $crate::base::params::Param>::TYPE, <$ty as $crate::base::params::Param>::REQUIRED,
+                    ) $( .default(stringify!($default)) )? $( .$key($val) )*
+                ),* ]
+            }
 
             /// Their JSON Schema.
             pub const SCHEMA: &'static str = {
-                const TEXT: [u8; $crate::base::params::schema::length($name::FIELDS)] =
-                    $crate::base::params::schema::text($name::FIELDS);
+                const FIELDS: &[$crate::base::params::Field] = &$name::fields();
+                const TEXT: [u8; $crate::base::params::schema::length(FIELDS)] =
+                    $crate::base::params::schema::text(FIELDS);
                 $crate::base::params::schema::checked(&TEXT)
             };
 
@@ -232,7 +238,7 @@ macro_rules! params {
                 name: &str, args: &serde_json::Map<String, serde_json::Value>,
             ) -> Result<Self, $crate::base::problem::Problem> {
                 #[allow(unused_mut)]
-                let mut decoder = $crate::base::params::FieldDecoder::new(name, Self::FIELDS, args);
+                let mut decoder = $crate::base::params::FieldDecoder::new(name, Self::fields().to_vec(), args);
                 $( let $field = decoder.take::<$ty>(); )*
                 decoder.finish()?;
                 #[allow(irrefutable_let_patterns)]

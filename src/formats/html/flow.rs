@@ -228,7 +228,7 @@ impl TextFlow {
         self.space = false;
     }
 
-    fn open(&mut self, tag: &OpenTag<'_>) {
+    fn open(&mut self, tag: &OpenTag) {
         let name = tag.name();
         self.edge(name);
         match name {
@@ -284,7 +284,7 @@ impl TextFlow {
         }
     }
 
-    fn item(&mut self, tag: &OpenTag<'_>) {
+    fn item(&mut self, tag: &OpenTag) {
         self.marker = Some(Marker::Dash);
         let Some(list) = self.lists.last_mut() else {
             return;

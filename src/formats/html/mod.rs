@@ -158,6 +158,43 @@ mod tests {
     }
 
     #[test]
+    fn tags_are_read_as_a_browser_does() {
+        let shown = |html: &str| {
+            let mut shown = String::new();
+            read(html, |piece| match piece {
+                HtmlToken::Open(tag) => {
+                    let of = |name| tag.attribute(name).unwrap_or("-").to_owned();
+                    shown += &format!("<{} {} {}>", tag.name(), of("a"), of("b"));
+                }
+                HtmlToken::Close(name) => shown += &format!("</{name}>"),
+                HtmlToken::Text(text) => shown += text,
+            });
+            shown
+        };
+        for (html, wanted) in [
+            ("\u{feff}x", "x"),
+            ("<P A=1 a=2 b='>'>", "<p 1 >>"),
+            ("<p b a=&lt;&copy=1&copy;>", "<p <&copy=1© >"),
+            ("</p a=1><p><br/>", "</p><p - -><br - ->"),
+            (
+                "<script><p>&lt;</SCRIPT >y",
+                "<script - -><p>&lt;</script>y",
+            ),
+            (
+                "<noscript><b></noscript>",
+                "<noscript - -><b - -></noscript>",
+            ),
+            ("<noframes><b></noframes>", "<noframes - -><b></noframes>"),
+            ("<title><b></p>&amp;</title>", "<title - -><b></p>&</title>"),
+            ("a<!-- <p> -->b<!doctype html>c", "abc"),
+            ("1 < 2 &notit; &#128; a\r\nb", "1 < 2 ¬it; € a\nb"),
+            ("one<p two", "one"),
+        ] {
+            assert_eq!(shown(html), wanted, "{html}");
+        }
+    }
+
+    #[test]
     fn a_page_has_a_title_and_signs() {
         let html = "<title> Tide\n tables &amp; more</title><svg><title>no</title></svg><h1>Tides</h1><h2> </h2>\
                     <p>see <img src=x alt='the chart'>now<img alt=''><img alt='*'><ul><li><h3>item</h3></ul>\

@@ -39,7 +39,7 @@ impl Selector {
         Some(selector)
     }
 
-    fn fits(&self, tag: &OpenTag<'_>) -> bool {
+    fn fits(&self, tag: &OpenTag) -> bool {
         self.name.as_ref().is_none_or(|name| tag.name() == name)
             && self
                 .id

@@ -175,8 +175,7 @@ fn is_named(row: &UnitSpec, name: &str) -> bool {
         full == name || plural == name
     };
     own || row
-        .others
-        .iter()
+        .others()
         .any(|other| other.to_lowercase() == name || (other.chars().count() > 1 && with_s(other)))
 }
 
@@ -392,12 +391,13 @@ pub(super) fn near(text: &str) -> Vec<String> {
         .chain(common)
         .filter_map(|(unit, row)| {
             let by = |other: &str| score(&word, &other.to_lowercase(), limit);
-            let others = row.map_or(&[][..], |row| row.others).iter().copied();
+            let others = row
+                .into_iter()
+                .flat_map(|row| row.others().chain([row.plural]));
             let best = [unit.symbol.as_str(), unit.name.as_str()]
                 .into_iter()
-                .chain(row.map(|row| row.plural))
-                .chain(others)
                 .filter_map(by)
+                .chain(others.filter_map(by))
                 .min()?;
             let shown = match unit.symbol == unit.name {
                 true => unit.symbol.clone(),

@@ -259,7 +259,7 @@ fn every_name_means_its_own_unit() {
     for row in table::ROWS {
         for text in [row.symbol, row.name, row.plural]
             .into_iter()
-            .chain(row.others.iter().copied())
+            .chain(row.others())
         {
             if text.is_empty() {
                 continue;

@@ -327,7 +327,7 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
             Problem::input("This is not a patch.").next(format!(
                 "A correct call: apply_patch {}",
-                right_call(ApplyPatch::FIELDS)
+                right_call(&ApplyPatch::fields())
             ))
         }));
     };

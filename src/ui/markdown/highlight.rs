@@ -2,7 +2,7 @@
 //!
 //! It works line by line in one pass and carries a small [`HighlightState`], so that code which arrives in parts is coloured like a whole.
 
-use super::grammar::{ALL, NONE, Quote, SyntaxKind};
+use super::grammar::{ALL, NONE, Quote, SyntaxKind, is_listed};
 
 pub(crate) use super::grammar::Grammar;
 
@@ -50,7 +50,7 @@ pub(crate) fn grammar(info: &str) -> &'static Grammar {
         .unwrap_or_default()
         .to_ascii_lowercase();
     ALL.iter()
-        .find(|grammar| grammar.names.contains(&name.as_str()))
+        .find(|grammar| is_listed(grammar.names, &name))
         .unwrap_or(&NONE)
 }
 
@@ -277,11 +277,11 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
             _ => word,
         };
         let after = rest.get(length..).unwrap_or_default().trim_start();
-        let role = if self.grammar.keywords.contains(&known) {
+        let role = if is_listed(self.grammar.keywords, known) {
             SyntaxRole::Keyword
         } else if keys && after.starts_with([':', '=']) {
             SyntaxRole::Name
-        } else if self.grammar.constants.contains(&known) {
+        } else if is_listed(self.grammar.constants, known) {
             SyntaxRole::Number
         } else if matches!(self.grammar.sort, SyntaxKind::Code | SyntaxKind::Ticks)
             && word.starts_with(|c: char| c.is_ascii_uppercase())

@@ -79,7 +79,7 @@ impl ResultsReader {
         match (&self.silent, piece) {
             (Some(name), HtmlToken::Close(closed)) if name == closed => self.silent = None,
             (Some(_), _) => {}
-            (None, HtmlToken::Open(tag)) => self.open(&tag),
+            (None, HtmlToken::Open(tag)) => self.open(tag),
             (None, HtmlToken::Close(name)) => {
                 if self.is_in(name) {
                     self.part = None;
@@ -89,7 +89,7 @@ impl ResultsReader {
         }
     }
 
-    fn open(&mut self, tag: &OpenTag<'_>) {
+    fn open(&mut self, tag: &OpenTag) {
         let name = tag.name();
         self.page.robot |= is_bot_check(tag);
         self.page.none |= tag.is("no-results") || tag.is("result--no-result");
@@ -168,7 +168,7 @@ impl ResultsReader {
 }
 
 /// True for the elements of a page that asks for a human.
-fn is_bot_check(tag: &OpenTag<'_>) -> bool {
+fn is_bot_check(tag: &OpenTag) -> bool {
     let has = |name: &str, mark: &str| tag.attribute(name).is_some_and(|own| own.contains(mark));
     match tag.name() {
         "form" | "script" | "img" | "iframe" => {
