@@ -3,6 +3,7 @@
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod input_history;
+pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
 pub(crate) mod subscriptions;

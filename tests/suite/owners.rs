@@ -1,0 +1,29 @@
+//! Owners: every file that Marvin keeps for a user is named by one module; everything else goes through it.
+
+use super::floors::{all, product};
+
+/// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
+const OWNERS: [(&str, &str); 1] = [("saved_places", "store/places.rs")];
+
+#[test]
+fn every_file_of_the_user_is_named_by_its_owner_alone() {
+    let mut faults = Vec::new();
+    for (method, owner) in OWNERS {
+        let call = format!(".{method}()");
+        let mut owned = false;
+        for (file, text) in all() {
+            if !product(&text).contains(&call) {
+                continue;
+            }
+            if file.starts_with(owner) {
+                owned = true;
+            } else {
+                faults.push(format!("{file} calls {call}, which is for {owner}"));
+            }
+        }
+        if !owned {
+            faults.push(format!("{owner} does not call {call}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
