@@ -476,3 +476,24 @@ fn saved_places_are_read_alike_everywhere_and_a_broken_file_is_not_called_empty(
         "{listed}"
     );
 }
+
+#[test]
+fn usage_of_the_lifetime_counts_each_call_of_this_session_once() {
+    let home = Home::new();
+    let server = playing([
+        says("Fine."),
+        calls("get_usage", json!({"include_lifetime": true})),
+        says("Two."),
+    ]);
+    chat(&home, &server)
+        .stdin("go\nwhat did it cost\n")
+        .run()
+        .expect(0);
+    let told = sent(&server, 2)
+        .into_iter()
+        .rfind(|(role, _)| role == "tool")
+        .unwrap()
+        .1;
+    assert!(told.contains("session: $0.0000, 2 model calls"), "{told}");
+    assert!(told.contains("Lifetime: $0.0000, 2 model calls"), "{told}");
+}
