@@ -1,5 +1,6 @@
 //! Floor 4: what Marvin keeps for a user: one owner for each file.
 
+pub(crate) mod bookmarks;
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod input_history;

@@ -3,9 +3,11 @@
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 3] = [
+const OWNERS: [(&str, &str); 5] = [
+    ("bookmarks", "store/bookmarks"),
     ("cost_log", "store/usage.rs"),
     ("saved_places", "store/places.rs"),
+    ("shared_bookmarks", "store/bookmarks"),
     ("usage", "store/usage.rs"),
 ];
 
