@@ -7,6 +7,7 @@ pub(crate) mod input_history;
 pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
+pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;
 pub(crate) mod usage;
