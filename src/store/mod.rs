@@ -4,6 +4,7 @@ pub(crate) mod bookmarks;
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod input_history;
+pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
