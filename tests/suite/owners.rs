@@ -1,13 +1,19 @@
 //! Owners: every file that Marvin keeps for a user is named by one module; everything else goes through it.
 
+use regex::Regex;
+
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 5] = [
+const OWNERS: [(&str, &str); 9] = [
     ("bookmarks", "store/bookmarks"),
     ("cost_log", "store/usage.rs"),
+    ("notes", "store/notes.rs"),
+    ("notes_lock", "store/notes.rs"),
+    ("old_spotify_token", "store/spotify_account.rs"),
     ("saved_places", "store/places.rs"),
     ("shared_bookmarks", "store/bookmarks"),
+    ("spotify_sign_in", "store/spotify_account.rs"),
     ("usage", "store/usage.rs"),
 ];
 
@@ -31,5 +37,16 @@ fn every_file_of_the_user_is_named_by_its_owner_alone() {
             faults.push(format!("{owner} does not call {call}"));
         }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn folders_of_a_project_are_named_below_the_fence_alone() {
+    let folder = Regex::new(r#""\.(marvin["/]|tickets")"#).unwrap();
+    let faults: Vec<String> = all()
+        .into_iter()
+        .filter(|(file, text)| !file.starts_with("disk/") && folder.is_match(&product(text)))
+        .map(|(file, _)| format!("{file} spells out a folder that disk::paths names"))
+        .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
