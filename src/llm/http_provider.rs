@@ -10,8 +10,9 @@ use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, Timeouts};
+use crate::base::problem::{Outcome, Problem};
+use crate::net::error::{NetError, Peer, RequestPhase};
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 
 /// Most bytes of an error body that are read.
@@ -24,8 +25,6 @@ const READ: usize = 16 * 1024;
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
-    /// A request was answered before, so a reused connection may have died meanwhile.
-    used: AtomicBool,
     /// The server has no native Ollama path, so its OpenAI path is used.
     compat: AtomicBool,
 }
@@ -56,7 +55,6 @@ impl HttpProvider {
         Ok(Self {
             remote,
             client,
-            used: AtomicBool::new(false),
             compat: AtomicBool::new(false),
         })
     }
@@ -70,18 +68,11 @@ impl HttpProvider {
         }
     }
 
-    /// Posts the request; a reused connection that has died is replaced once.
+    /// Posts the request.
     fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
-        let mut result = self.client.post(&url, &headers, body, stop);
-        if self.used.load(Ordering::Relaxed)
-            && matches!(result, Err(NetError::Broken { early: true, .. }))
-        {
-            self.client.forget();
-            result = self.client.post(&url, &headers, body, stop);
-        }
-        self.used.store(true, Ordering::Relaxed);
+        let result = self.client.post(&url, &headers, body, stop);
         result.map_err(|error| self.failure(error))
     }
 
@@ -154,69 +145,36 @@ impl HttpProvider {
     }
 
     fn failure(&self, error: NetError) -> Failure {
-        let name = self.remote.row.name;
-        let at = &self.remote.base;
-        let through = self.client.proxy().map_or_else(String::new, |proxy| {
-            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
-        });
-        let unreachable = |what: String| {
-            let next = if self.remote.row.local {
-                format!(
-                    "Start the server, or set {} to where it runs.",
-                    super::catalog::variable(name, "URL")
-                )
-            } else {
-                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
-            };
-            Problem::network(what).next(next)
-        };
-        match error {
-            NetError::Cancelled => Failure::cancelled(),
-            NetError::TimedOut(phase, limit) => {
-                let (what, variable) = match phase {
-                    RequestPhase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
-                    RequestPhase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
-                    RequestPhase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
+        let row = self.remote.row;
+        let advice = match &error {
+            NetError::Cancelled => return Failure::cancelled(),
+            NetError::TimedOut(phase, _) => {
+                let variable = match phase {
+                    RequestPhase::Connect => "MARVIN_CONNECT_TIMEOUT",
+                    RequestPhase::FirstByte => "MARVIN_FIRST_BYTE_TIMEOUT",
+                    RequestPhase::Silence => "MARVIN_IDLE_TIMEOUT",
                 };
-                let words = format!("{name} {what} for {} s.", limit.as_secs());
-                Failure::new(
-                    FailureKind::Stalled,
-                    Problem::new(ProblemKind::Network, words)
-                        .next(format!("Ask again, or raise {variable} (seconds).")),
-                )
+                format!("Ask again, or raise {variable} (seconds).")
             }
-            NetError::Broken { why, .. } => Failure::new(
-                FailureKind::Network,
-                Problem::network(format!("{name} closed the connection: {why}."))
-                    .next("Ask again."),
+            NetError::Broken { .. } => "Ask again.".to_owned(),
+            NetError::Unreachable(_) | NetError::NotHttp(_) if row.local => format!(
+                "Start the server, or set {} to where it runs.",
+                super::catalog::variable(row.name, "URL")
             ),
-            NetError::Unreachable(why) => Failure::new(
-                FailureKind::Network,
-                unreachable(format!("{name} cannot be reached at {at}{through}: {why}.")),
-            ),
-            NetError::Barred(status) => Failure::new(
-                FailureKind::Network,
-                barred(&format!("{name} cannot be reached at {at}{through}"), status),
-            ),
-            NetError::Untrusted(why) => Failure::new(
-                FailureKind::Network,
-                Problem::network(format!(
-                    "The certificate of {name} at {at}{through} is not trusted: {why}."
-                ))
-                .next("If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."),
-            ),
-            NetError::Garbled(why) => Failure::new(
-                FailureKind::Protocol,
-                Problem::network(format!("The reply of {name} cannot be decompressed: {why}."))
-                    .next("Ask again; if it stays so, the server or a proxy on the way is broken."),
-            ),
-            NetError::NotHttp(why) => Failure::new(
-                FailureKind::Protocol,
-                unreachable(format!(
-                    "What answers at {at} does not speak HTTP as {name} should: {why}."
-                )),
-            ),
-        }
+            NetError::Unreachable(_) | NetError::NotHttp(_) => {
+                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
+            }
+            other => other.advice().to_owned(),
+        };
+        let kind = match &error {
+            NetError::TimedOut(..) => FailureKind::Stalled,
+            NetError::Garbled(_) | NetError::NotHttp(_) => FailureKind::Protocol,
+            _ => FailureKind::Network,
+        };
+        let peer = Peer::from(row.name)
+            .at(&self.remote.base)
+            .through(self.client.proxy());
+        Failure::new(kind, error.problem_with(peer, advice))
     }
 }
 
@@ -240,25 +198,6 @@ impl Provider for HttpProvider {
                 self.send(self.dialect(), request, on, stop)
             }
             result => result,
-        }
-    }
-}
-
-/// The problem for a proxy's refusal.
-fn barred(what: &str, status: Option<u16>) -> Problem {
-    match status {
-        Some(407) => Problem::new(
-            ProblemKind::Auth,
-            format!("{what}: the proxy asks for a name and a password, or refuses those it got (407)."),
-        )
-        .next("Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."),
-        status => {
-            let answer = status.map_or_else(
-                || "the proxy did not answer".to_owned(),
-                |status| format!("the proxy answered {status}"),
-            );
-            Problem::network(format!("{what}: {answer}."))
-                .next("Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it.")
         }
     }
 }
