@@ -9,7 +9,8 @@ use crate::base::text::{clip, escape_controls};
 /// The folder below `~/.config`; the project's old name, kept.
 const CONFIG: &str = ".config/local-finder";
 
-/// Below a project, as a fence takes them: the folder that is Marvin's own.
+/// Below a project, as a fence takes them: the folder that is Marvin's own. Conversations are stored
+/// there.
 pub(crate) const PROJECT_FOLDER: &str = ".marvin";
 /// Backups of contexts, and output that was too long.
 pub(crate) const PROJECT_LOGS: &str = ".marvin/logs";

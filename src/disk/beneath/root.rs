@@ -29,8 +29,6 @@ pub struct Root {
 
 /// The default name of the directory in messages.
 pub(super) const WORKING: &str = "working directory";
-/// Marvin's own folder of a project; conversations are stored there.
-
 impl Root {
     /// Opens a folder as working directory.
     ///
