@@ -10,6 +10,23 @@ use crate::base::variables::MARVIN_CONFIG_DIR;
 /// The folder below `~/.config`; the project's old name, kept.
 const CONFIG: &str = ".config/local-finder";
 
+/// Below a project, as a fence takes them: the folder that is Marvin's own. Conversations are stored
+/// there.
+pub(crate) const PROJECT_FOLDER: &str = ".marvin";
+/// Backups of contexts, and output that was too long.
+pub(crate) const PROJECT_LOGS: &str = ".marvin/logs";
+/// What was dropped from contexts.
+pub(crate) const PROJECT_MEMORIES: &str = ".marvin/memories";
+/// Notes of coding mode.
+pub(crate) const PROJECT_NOTES: &str = ".marvin/notes";
+/// What a project says about itself.
+pub(crate) const PROJECT_DOCUMENTS: [&str; 3] =
+    [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+/// Tickets.
+pub(crate) const TICKETS: &str = ".tickets";
+/// How the name of a context's backup begins, in the logs of a project or profile.
+pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";
+
 /// The locations of one user's files.
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -282,7 +299,7 @@ impl ProfilePaths {
 
     /// Tickets without a project.
     pub fn tickets(&self) -> PathBuf {
-        self.0.join(".tickets")
+        self.0.join(TICKETS)
     }
 }
 
@@ -298,7 +315,7 @@ impl ProjectPaths {
 
     /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
-        self.0.join(".marvin")
+        self.0.join(PROJECT_FOLDER)
     }
 
     /// `.marvin-instructions`, the second place of project instructions.

@@ -160,7 +160,7 @@ fn a_real_server_is_understood() {
         ". Take the ramp straight ahead onto an unnamed road (",
         "Continue onto A 9 (",
         ". Take the exit on the right towards Farville (",
-        ". Take the ferry on Lake Ferry (3.0 km, 20 min)\n",
+        ". Take the ferry on Lake Ferry (3 km, 20 min)\n",
         "\n17. Arrive at the destination",
     ] {
         assert!(way.contains(part), "{part} not in\n{way}");

@@ -452,3 +452,48 @@ fn a_read_only_process_makes_its_first_ticket_at_once() {
     assert!(first(false).contains("sent back once"));
     assert!(!first(true).contains("sent back once"), "{}", first(true));
 }
+
+#[test]
+fn saved_places_are_read_alike_everywhere_and_a_broken_file_is_not_called_empty() {
+    const PLACES: &str = "config/profiles/main/saved_places.json";
+    let home = Home::new();
+    let server = playing([says("Fine.")]);
+    // A byte order mark, as an editor of another system leaves it.
+    home.write(
+        PLACES,
+        "\u{feff}[{\"label\": \"work\", \"name\": \"The office\"}]",
+    );
+    let done = chat(&home, &server).stdin("go\nsaved\n").run().expect(0);
+    assert!(sent(&server, 0)[0].1.contains("work: The office"));
+    let listed = format!("{}{}", done.text(), done.errors());
+    assert!(listed.contains("work             The office"), "{listed}");
+    assert!(!listed.contains("moved"), "{listed}");
+    home.write(PLACES, "[{");
+    let done = chat(&home, &server).stdin("saved\n").run().expect(0);
+    let listed = format!("{}{}", done.text(), done.errors());
+    assert!(
+        listed.contains("cannot be understood") && !listed.contains("No places are saved"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn usage_of_the_lifetime_counts_each_call_of_this_session_once() {
+    let home = Home::new();
+    let server = playing([
+        says("Fine."),
+        calls("get_usage", json!({"include_lifetime": true})),
+        says("Two."),
+    ]);
+    chat(&home, &server)
+        .stdin("go\nwhat did it cost\n")
+        .run()
+        .expect(0);
+    let told = sent(&server, 2)
+        .into_iter()
+        .rfind(|(role, _)| role == "tool")
+        .unwrap()
+        .1;
+    assert!(told.contains("session: $0.0000, 2 model calls"), "{told}");
+    assert!(told.contains("Lifetime: $0.0000, 2 model calls"), "{told}");
+}

@@ -151,9 +151,9 @@ fn the_samples_give_what_a_right_tool_gives() {
                     0,
                     &[
                         "Mode      foot",
-                        "234 m",
+                        "230 m",
                         "3 min,",
-                        "1. Head north on Sentier du Port (234 m, 3 min)\n2. Arrive",
+                        "1. Head north on Sentier du Port (230 m, 3 min)\n2. Arrive",
                     ],
                 ),
             ),
@@ -174,12 +174,12 @@ fn directions_are_numbered_and_end_once() {
         done.text(),
         "\
 Mode      driving
-Distance  80.5 km (50.0 mi)
+Distance  80.5 km (50 mi)
 Duration  1 h 0 min, without traffic
 From      0, 0 (Palm Road)
 To        0.5, 1 (Reef Lane)
 Via 1     0.2, 0.5
-Note: Waypoint 1 is 1.0 km from the nearest road; the way to it is not counted.
+Note: Waypoint 1 is 1 km from the nearest road; the way to it is not counted.
 
 1. Head northeast on Palm Road (1.2 km, 1 min)
 2. Turn left onto N 1 (1.2 km, 1 min)
@@ -306,11 +306,11 @@ fn miles_come_first_for_who_prefers_them() {
     .run()
     .expect(0);
     assert!(
-        done.text().contains("Distance  50.0 mi (80.5 km)"),
+        done.text().contains("Distance  50 mi (80.5 km)"),
         "{}",
         done.text()
     );
-    assert!(done.text().contains("(297 ft, 8 s)"), "{}", done.text());
+    assert!(done.text().contains("(300 ft, 8 s)"), "{}", done.text());
 }
 
 /// A car's way of ten minutes, and weather that depends on the place.
@@ -350,7 +350,7 @@ fn the_rule_of_thumb_shows_all_it_is_made_of() {
         done.text(),
         "\
 Mode      driving
-Distance  10.0 km (6.2 mi)
+Distance  10 km (6.2 mi)
 Free      10 min, without traffic
 From      0, 0
 To        0.5, 1

@@ -13,6 +13,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
 use crate::base::variables::NTFY_TOKEN;
+use crate::net::error::Peer;
 use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::services;
@@ -118,7 +119,7 @@ fn ask_in_turn(
                 Ok(answer::read(&body, &subscription.seen))
             }
             Ok(mut response) => Err(refusal(&mut response)),
-            Err(error) => Err(error.problem(base).what),
+            Err(error) => Err(error.what(Peer::from(base).through(client.proxy()))),
         };
         let _ = tell.send((subscription.topic.clone(), answer));
     }

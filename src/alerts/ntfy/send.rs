@@ -7,6 +7,7 @@ use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::net::error::Peer;
 
 /// Sends `message` under `title`, which may be empty.
 ///
@@ -28,7 +29,7 @@ pub(crate) fn send(
     let address = format!("{base}/{topic}");
     let mut response = client
         .post(&address, &headers, message.as_bytes(), stop)
-        .map_err(|error| error.problem(&base))?;
+        .map_err(|error| error.problem(Peer::from(&base).through(client.proxy())))?;
     if (200..300).contains(&response.status) {
         return Ok(());
     }

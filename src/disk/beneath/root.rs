@@ -10,6 +10,7 @@ use rustix::fs::{CWD, Mode, fstat, openat};
 use super::engine::{AccessError, FOLDER, FolderId, OpenMethod, id};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::rel_path::RelPath;
+use crate::disk::paths::PROJECT_FOLDER;
 
 /// A working directory. Clones share the handle; it stays the same folder when its path is renamed.
 #[derive(Debug, Clone)]
@@ -28,9 +29,6 @@ pub struct Root {
 
 /// The default name of the directory in messages.
 pub(super) const WORKING: &str = "working directory";
-/// Marvin's own folder of a project; conversations are stored there.
-const OWN_FOLDER: &str = ".marvin";
-
 impl Root {
     /// Opens a folder as working directory.
     ///
@@ -64,7 +62,7 @@ impl Root {
         let handle =
             openat(CWD, &path, FOLDER, Mode::empty()).map_err(|errno| fail(errno.into()))?;
         let id = id(&fstat(&handle).map_err(|errno| fail(errno.into()))?);
-        let private = path.iter().any(|part| part == OWN_FOLDER);
+        let private = path.iter().any(|part| part == PROJECT_FOLDER);
         Ok(Self {
             handle: Arc::new(handle),
             path,
@@ -118,7 +116,7 @@ impl Root {
 
     /// True for what lies in Marvin's own folder of a project.
     pub(super) fn is_private(&self, rel: &RelPath) -> bool {
-        self.private || rel.parts().any(|part| part == OWN_FOLDER)
+        self.private || rel.parts().any(|part| part == PROJECT_FOLDER)
     }
 
     /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.

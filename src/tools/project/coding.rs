@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{ListingOptions, Root};
+use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::search::{SearchQuery, search};
@@ -117,7 +118,7 @@ fn closed_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> 
             .iter()
             .any(|name| name.eq_ignore_ascii_case(OsStr::new(part)))
     };
-    Ok([".tickets", ".git", ".marvin"].into_iter().find(named))
+    Ok([TICKETS, ".git", PROJECT_FOLDER].into_iter().find(named))
 }
 
 fn expand(ctx: &ToolContext, path: &str) -> PathBuf {

@@ -9,6 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::display::Display;
 use crate::disk::beneath::{RelPath, Root};
+use crate::disk::paths::PROJECT_MEMORIES;
 use crate::formats::patch;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
@@ -186,7 +187,7 @@ fn within_budget(
     let beyond = *spent >= READ_STOP;
     if beyond && (whole || count > MAX_RANGE_CHARS) {
         let name = format!(
-            ".marvin/memories/dump-{}.txt",
+            "{PROJECT_MEMORIES}/dump-{}.txt",
             rel.as_str().replace('/', "_")
         );
         let dumped = if ctx.world.policy.readonly {

@@ -4,6 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::base::variables::MARVIN_TICKET;
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_FOLDER;
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::write_allowlist;
@@ -99,7 +100,7 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         _ => args.message,
     };
     let root = ctx.root()?;
-    if args.add_all && root.path().join(".marvin").is_dir() {
+    if args.add_all && root.path().join(PROJECT_FOLDER).is_dir() {
         // Files written before the repository existed.
         scratch::hide(ctx);
     }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use crate::base::problem::Outcome;
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
+use crate::disk::paths::{PROJECT_LOGS, PROJECT_MEMORIES};
 use crate::proc::git::{Git, place};
 use crate::tools::engine::context::ToolContext;
 
 /// Folders below the working directory that are not part of the project.
-const SCRATCH: [&str; 2] = [".marvin/logs/", ".marvin/memories/"];
+const SCRATCH: [&str; 2] = [PROJECT_LOGS, PROJECT_MEMORIES];
 /// Another process adds its two lines in no time.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -48,9 +49,9 @@ fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
 fn lines_for(at_top: bool) -> [String; 2] {
     SCRATCH.map(|folder| {
         if at_top {
-            folder.to_owned()
+            format!("{folder}/")
         } else {
-            format!("**/{folder}")
+            format!("**/{folder}/")
         }
     })
 }

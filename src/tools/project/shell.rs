@@ -7,6 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::shell::{self, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
@@ -23,17 +24,17 @@ crate::tools! { "shell", in_children;
     } => run, says ["run {command}"];
 }
 
-/// The project's log folder.
-const LOGS: &str = ".marvin/logs";
-
 /// Commands that delete at once. The hint asks for care; it is not a protection.
 const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
 
 /// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
 fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
-    let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
+    let inside = root
+        .check(PROJECT_LOGS)
+        .and_then(|rel| root.exists(&rel))
+        .is_ok();
     if inside {
-        return Ok(root.path().join(LOGS));
+        return Ok(root.path().join(PROJECT_LOGS));
     }
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     Ok(profile.logs())

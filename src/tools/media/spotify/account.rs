@@ -5,7 +5,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::tokens::{AccountToken, PendingAuth, TokenStore};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::redact;
@@ -14,6 +13,7 @@ use crate::disk::lock::Lock;
 use crate::net::keys;
 use crate::net::service::ServiceResponse;
 use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for another process's token refresh.
@@ -47,7 +47,7 @@ pub(super) fn unconnected() -> Problem {
 /// # Errors
 /// No account is connected, or the sign-in has expired.
 pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+    let store = super::token_store(ctx)?;
     let token = store.read()?;
     if token.is_fresh(store.now()) {
         return Ok(token.access);
@@ -64,7 +64,7 @@ pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
 /// # Errors
 /// The sign-in has expired; errors of Spotify.
 pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+    let store = super::token_store(ctx)?;
     let id = client(ctx)?;
     let _lock = Lock::take(&store.renewal(), LOCK_TIMEOUT, &ctx.stop)?;
     let token = store.read()?;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::account::{access, renewed};
-use super::tokens::TokenStore;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
@@ -124,7 +123,7 @@ fn judged(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
 
 /// Records that the next sign-in has to ask the user again.
 fn lacking(ctx: &ToolContext) {
-    let store = TokenStore::of(ctx);
+    let store = super::token_store(ctx);
     let marked = store.and_then(|store| {
         let mut token = store.read()?;
         token.lacking = true;

@@ -7,11 +7,11 @@ use super::account::{access, client, exchanged};
 use super::browser;
 use super::callback::{Callback, CallbackServer, port, redirect};
 use super::pkce::{AuthResponse, SCOPES, address, unguessable};
-use super::tokens::{AccountToken, PendingAuth, TokenStore};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
 use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for the browser.
@@ -22,7 +22,7 @@ const BROWSER_TIMEOUT: Duration = Duration::from_secs(120);
 /// # Errors
 /// No application is set; the user refused or did not come; Spotify does not take the code.
 pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+    let store = super::token_store(ctx)?;
     let given = args.auth_code.trim();
     if !given.is_empty() {
         return pasted(ctx, &store, given);
@@ -116,7 +116,7 @@ fn state(token: &AccountToken) -> String {
 /// A new sign-in, or the pending one if it is recent.
 fn begin(store: &TokenStore, id: &str, port: u16) -> Outcome<PendingAuth> {
     let redirect = redirect(port);
-    if let Some(begun) = store.young(id, &redirect)? {
+    if let Some(begun) = store.reusable(id, &redirect)? {
         return Ok(begun);
     }
     let begun = PendingAuth {
@@ -192,7 +192,7 @@ fn taken(
 
 /// A code or an address that the user pasted.
 fn pasted(ctx: &ToolContext, store: &TokenStore, given: &str) -> Outcome<String> {
-    let begun = store.begun()?.ok_or_else(|| {
+    let begun = store.pending()?.ok_or_else(|| {
         Problem::input("No sign-in to Spotify was started within the last hour.")
             .next("Call spotify_auth without auth_code first, and open the address that it gives.")
     })?;

@@ -10,7 +10,8 @@ use super::{DriverPair, DriverTimeouts, Process};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls};
-use crate::net::http::{Client, ClientOptions, NetError, Response, Timeouts};
+use crate::net::error::NetError;
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::service::body;
 
