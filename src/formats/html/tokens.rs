@@ -1,4 +1,4 @@
-//! Tokenizes HTML with a browser's tokenizer: one pass, however broken it is.
+//! Tokenizes HTML with a browser's tokenizer: one pass, however malformed the page is.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,26 +8,26 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// Bytes given to the tokenizer at once.
-const RUN: usize = 64 * 1024;
-/// Words of one tag or comment from which it counts as unterminated. The tokenizer compares every attribute with all others of its tag, so a page
-/// of them would take quadratic time.
-const ENDLESS: usize = 12_000;
+/// Bytes passed to the tokenizer at once.
+const FEED_BYTES: usize = 64 * 1024;
+/// Number of words after which a tag or comment counts as unterminated. The tokenizer compares every attribute with all others of its tag, so a page of them
+/// would take quadratic time.
+const MAX_TAG_WORDS: usize = 12_000;
 /// Ends a tag in any state; plain text in a comment.
-const END: &str = "'\">";
+const TAG_END: &str = "'\">";
 
-/// One piece.
+/// A token.
 #[derive(Debug)]
 pub(crate) enum HtmlToken<'a> {
     /// A tag that opens.
     Open(OpenTag<'a>),
-    /// A tag that closes, by its name.
+    /// A closing tag, by name.
     Close(&'a str),
-    /// Text, entities decoded; white space as written. Text may come in several pieces.
+    /// Text with entities decoded and white space as written. A text may come in several tokens.
     Text(&'a str),
 }
 
-/// A tag that opens an element, or is one (`br`).
+/// An opening or an empty (`br`) tag.
 #[derive(Debug)]
 pub(crate) struct OpenTag<'a> {
     tag: &'a Tag,
@@ -52,12 +52,12 @@ impl OpenTag<'_> {
     }
 }
 
-/// Shows every piece of `html` to `see`, in order.
+/// Passes every token of `html` to `see`, in order.
 pub(crate) fn read(html: &str, see: impl FnMut(HtmlToken<'_>)) {
     run(html, TokenizerOpts::default(), see);
 }
 
-/// Text with entities but without markup: they are decoded once, everything else stays.
+/// Text with entities but without markup: entities are decoded once, the rest is unchanged.
 pub fn entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
@@ -87,7 +87,7 @@ fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(HtmlToken<'_>)) {
     let mut rest = html;
     let mut words = 0;
     while !rest.is_empty() {
-        let end = rest.floor_char_boundary(RUN);
+        let end = rest.floor_char_boundary(FEED_BYTES);
         let (run, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
         queue.push_back(Tendril::from_slice(run));
         rest = later;
@@ -98,8 +98,8 @@ fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(HtmlToken<'_>)) {
             continue;
         }
         words += run.bytes().filter(|b| b" \n\t/'\"".contains(b)).count();
-        if words > ENDLESS {
-            queue.push_back(Tendril::from_slice(END));
+        if words > MAX_TAG_WORDS {
+            queue.push_back(Tendril::from_slice(TAG_END));
             words = 0;
         }
     }
@@ -123,13 +123,13 @@ impl<F: FnMut(HtmlToken<'_>)> TokenSink for Sink<F> {
         match token {
             Token::TagToken(mut tag) if tag.kind == TagKind::StartTag => {
                 for attribute in &mut tag.attrs {
-                    attribute.value = plain(std::mem::take(&mut attribute.value));
+                    attribute.value = without_controls(std::mem::take(&mut attribute.value));
                 }
                 see(HtmlToken::Open(OpenTag { tag: &tag }));
-                return after(&tag.name);
+                return tokenizer_state(&tag.name);
             }
             Token::TagToken(tag) => see(HtmlToken::Close(&tag.name)),
-            Token::CharacterTokens(text) => see(HtmlToken::Text(&plain(text))),
+            Token::CharacterTokens(text) => see(HtmlToken::Text(&without_controls(text))),
             Token::DoctypeToken(_)
             | Token::CommentToken(_)
             | Token::NullCharacterToken
@@ -141,7 +141,7 @@ impl<F: FnMut(HtmlToken<'_>)> TokenSink for Sink<F> {
 }
 
 /// Text without control characters; a carriage return or a form feed, which is white space, becomes a space.
-fn plain(text: StrTendril) -> StrTendril {
+fn without_controls(text: StrTendril) -> StrTendril {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(obeyed) {
         return text;
@@ -154,7 +154,7 @@ fn plain(text: StrTendril) -> StrTendril {
 }
 
 /// The tokenizer state for an element's content (HTML standard, 13.2.6).
-fn after(name: &str) -> TokenSinkResult<()> {
+fn tokenizer_state(name: &str) -> TokenSinkResult<()> {
     match name {
         "script" => TokenSinkResult::RawData(RawKind::ScriptData),
         "style" | "iframe" | "noembed" | "noframes" | "xmp" => {

@@ -9,19 +9,19 @@ use super::zone::{NoZones, Zone};
 /// The frequency (FREQ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freq {
-    /// Every so many years.
+    /// FREQ=YEARLY.
     Yearly,
-    /// Every so many months.
+    /// FREQ=MONTHLY.
     Monthly,
-    /// Every so many weeks.
+    /// FREQ=WEEKLY.
     Weekly,
-    /// Every so many days.
+    /// FREQ=DAILY.
     Daily,
-    /// Every so many hours.
+    /// FREQ=HOURLY.
     Hourly,
-    /// Every so many minutes.
+    /// FREQ=MINUTELY.
     Minutely,
-    /// Every so many seconds.
+    /// FREQ=SECONDLY.
     Secondly,
 }
 
@@ -59,7 +59,7 @@ pub struct RecurrenceRule {
 }
 
 impl RecurrenceRule {
-    /// Reads the value of an RRULE.
+    /// Parses the value of an RRULE.
     ///
     /// # Errors
     /// A sentence on what could not be parsed.
@@ -89,7 +89,7 @@ impl RecurrenceRule {
         {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let wrong = || format!("{name}={value}");
-            let within = |low: i32, high: i32| numbers(value, low, high).ok_or_else(wrong);
+            let within = |low: i32, max: i32| numbers(value, low, max).ok_or_else(wrong);
             match name.trim() {
                 "FREQ" => freq = Some(frequency(value).ok_or_else(wrong)?),
                 "INTERVAL" => {
@@ -130,7 +130,7 @@ impl RecurrenceRule {
                             .push((number.ok_or_else(wrong)?, weekday(name).ok_or_else(wrong)?));
                     }
                 }
-                // Unknown parts change nothing that could be shown.
+                // Unknown parts are ignored: they change nothing that is shown.
                 _ => {}
             }
         }
@@ -181,12 +181,12 @@ fn weekday(word: &str) -> Option<Weekday> {
     })
 }
 
-/// A list of numbers, sorted, none twice; 0 only where it is the smallest allowed.
-fn numbers(text: &str, low: i32, high: i32) -> Option<Vec<i32>> {
+/// A list of numbers, sorted and without duplicates; 0 is accepted only where it is the smallest allowed.
+fn numbers(text: &str, low: i32, max: i32) -> Option<Vec<i32>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let number: i32 = part.trim().parse().ok()?;
-        if !(low..=high).contains(&number) || (number == 0 && low < 0) {
+        if !(low..=max).contains(&number) || (number == 0 && low < 0) {
             return None;
         }
         numbers.push(number);
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_that_mean_nothing_are_refused() {
+    fn invalid_rules_are_refused() {
         for text in [
             "",
             "FREQ=NEVER",

@@ -37,7 +37,7 @@ pub(super) fn exchange(
         Some(rate) => rate,
         None => second(ctx, source, target)?,
     };
-    let result = amount.times(rate.value);
+    let result = amount.multiplied_by(rate.value);
     if !result.is_finite() {
         return Err(Problem::limit("The result is too large a number."));
     }
@@ -82,7 +82,7 @@ fn first(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let amount = positive(&value, "amount").unwrap_or(Number::ONE);
     match positive(&value, &format!("rates/{to}")) {
         Some(rate) => Ok(Some(Rate {
-            value: rate.over(amount),
+            value: rate.divided_by(amount),
             date: date(&value),
         })),
         None => Err(answer.unreadable()),

@@ -97,7 +97,7 @@ fn behind(text: &str) -> Option<String> {
 fn convert(ctx: &ToolContext, args: ConvertUnits) -> Outcome<String> {
     let AmountArg(value) = args.value;
     match units::convert(&value, &args.from_unit, &args.to_unit)? {
-        Converted::Said(said) => Ok(said),
+        Converted::Answer(answer) => Ok(answer),
         Converted::Exchange(amount, from, to) => exchange::exchange(ctx, amount, from, to),
     }
 }

@@ -314,9 +314,9 @@ fn from_source(
         !link.href.starts_with('#') && !link.href.to_ascii_lowercase().starts_with("javascript:")
     });
     let links = links.map(|link| {
-        let place = address.join(&link.href);
-        let place = place.map_or(link.href, |place| place.to_string());
-        (link.words, place)
+        let url = address.join(&link.href);
+        let url = url.map_or(link.href, |url| url.to_string());
+        (link.text, url)
     });
     Ok(PageExtract {
         links: links.collect(),
