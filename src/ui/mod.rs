@@ -1,4 +1,4 @@
-//! Floor 9: the interfaces: one session, shown on the full screen or as plain lines.
+//! Floor 9: the two interfaces of a session: full screen and plain lines.
 
 pub(crate) mod editor;
 mod interrupt;
@@ -16,7 +16,7 @@ use crate::app::settings::{CliArgs, Interface};
 use crate::app::setup::ProcessStart;
 use crate::app::stream::say;
 
-/// Talks with the user until they leave; returns the exit status.
+/// Runs the conversation until the user leaves; returns the exit status.
 pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
     let first = match low.first() {
         Ok(first) => first.unwrap_or_default(),
@@ -32,7 +32,7 @@ pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
     }
 }
 
-/// True when plain lines were asked for, or there is no terminal to draw on.
+/// True when plain lines were requested, or there is no terminal to draw on.
 fn is_plain(low: &CliArgs, start: &ProcessStart) -> bool {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let dumb = matches!(start.env.get("TERM"), None | Some("dumb"));

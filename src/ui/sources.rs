@@ -10,7 +10,7 @@ use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::registry;
 use crate::ui::editor::complete::Sources;
 
-/// Most entries of a folder that are looked at.
+/// Maximum entries of a folder that are read.
 const ENTRIES: usize = 2_000;
 
 /// The session's candidates.

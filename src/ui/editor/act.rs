@@ -11,7 +11,7 @@ use super::view::{self, Vertical};
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
 
-/// Columns to lay rows out for before the first frame.
+/// Width for laying out rows before the first frame.
 const WIDTH: usize = 80;
 
 impl Editor {
@@ -158,7 +158,7 @@ impl Editor {
         changed(self.buffer.replace(range, text, EditMerge::Whole))
     }
 
-    /// Enter, Tab and motions take the match into the input to be looked at and sent; Esc and Ctrl-C leave the input as it was.
+    /// Enter, Tab and motions move the match into the input, where it can be checked and sent; Esc and Ctrl-C leave the input unchanged.
     fn act_in_search(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         let Some(search) = &mut self.search else {
             return Outcome::Nothing;
@@ -195,7 +195,7 @@ impl Editor {
     }
 }
 
-/// Actions that neither edit nor close anything here.
+/// Actions for the interface that neither edit nor close anything here.
 fn is_for_the_interface(action: Action) -> bool {
     matches!(
         action,
@@ -227,7 +227,7 @@ fn is_for_the_interface(action: Action) -> bool {
     )
 }
 
-/// The line of the cursor; of an empty one the newline before it.
+/// The line of the cursor; if it is empty, the newline before it.
 fn whole_line(buffer: &Buffer) -> Range<usize> {
     let line = buffer.line();
     if line.is_empty() {

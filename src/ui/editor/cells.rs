@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns from one tab stop to the next.
+/// Columns between tab stops.
 const TAB: usize = 4;
-/// Bytes of a character that are drawn at most: stacks of marks end somewhere.
+/// Maximum bytes of a grapheme that are drawn: stacks of combining marks have no natural end.
 const DRAWN: usize = 128;
 
 /// A character (grapheme cluster) as it is drawn.
@@ -80,7 +80,7 @@ fn shown(c: char) -> String {
     }
 }
 
-/// Whether a character without width is drawn on the one before it: it extends a letter, and is not a joiner.
+/// Whether a character without width is drawn on the one before it: it extends a letter and is not a joiner.
 fn is_mark(c: char) -> bool {
     c != '\u{200d}' && c != '\u{200c}' && format!("a{c}").graphemes(true).count() == 1
 }

@@ -1,8 +1,8 @@
-//! The input history: walking through it keeps edits of each entry until something is submitted.
+//! The input history. Edits of its entries survive while walking through it, until something is submitted.
 
 use std::collections::HashMap;
 
-/// The entries, newest last, and the place of the walk: after the last one is the draft.
+/// The entries, newest last, and the position of the walk; the draft comes after the last entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     entries: Vec<String>,
@@ -11,7 +11,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Takes other entries; a draft stays.
+    /// Replaces the entries; the draft stays.
     pub(super) fn set(&mut self, entries: Vec<String>) {
         let draft = self.edits.remove(&self.entries.len());
         self.edits.clear();
@@ -40,12 +40,12 @@ impl History {
         self.entries.push(entry.to_owned());
     }
 
-    /// The entry before; `current` is what the input holds now.
+    /// The previous entry; `current` is the current input.
     pub(super) fn older(&mut self, current: &str) -> Option<String> {
         self.walk(self.at.checked_sub(1)?, current)
     }
 
-    /// The entry after, or the draft.
+    /// The next entry, or the draft.
     pub(super) fn newer(&mut self, current: &str) -> Option<String> {
         self.walk(self.at + 1, current)
     }
@@ -66,7 +66,7 @@ impl History {
         self.edits.get(&at).map_or_else(entry, String::as_str)
     }
 
-    /// Ends the walk: the input was sent or emptied.
+    /// Ends the walk: the input was sent or cleared.
     pub(super) fn rest(&mut self) {
         self.at = self.entries.len();
         self.edits.clear();

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-/// Kills kept.
+/// Maximum number of entries.
 const PIECES: usize = 16;
 
-/// On which side of the cursor the killed text stood.
+/// The side of the cursor from which text was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
     After,
 }
 
-/// The pieces, newest first.
+/// The entries, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KillRing {
     pieces: VecDeque<String>,
@@ -38,17 +38,17 @@ impl KillRing {
         self.growing = true;
     }
 
-    /// The next kill begins a piece.
+    /// Ends the current entry: the next kill starts a new one.
     pub(super) fn seal(&mut self) {
         self.growing = false;
     }
 
-    /// The newest piece.
+    /// The newest entry.
     pub(super) fn last(&self) -> Option<&str> {
         self.pieces.front().map(String::as_str)
     }
 
-    /// Puts the newest piece behind the oldest and gives the one before.
+    /// Rotates the ring: moves the newest entry to the end and returns the one before it.
     pub(super) fn turn(&mut self) -> Option<&str> {
         if !self.pieces.is_empty() {
             self.pieces.rotate_left(1);

@@ -1,4 +1,4 @@
-//! The completion menu over the input: opening it, going through it, leaving it.
+//! The completion menu over the input.
 
 use super::complete::{self, Completeness, Menu, Sources};
 use super::undo::EditMerge;
@@ -6,7 +6,7 @@ use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
 
 impl Editor {
-    /// Completes the word at the cursor as far as it is clear, and opens the menu when it is not.
+    /// Completes the word at the cursor as far as it is unambiguous, and opens the menu if several candidates remain.
     pub(super) fn complete(&mut self, sources: &dyn Sources) -> Outcome {
         let Some(menu) = self.look_up(sources) else {
             return Outcome::Nothing;
@@ -19,13 +19,13 @@ impl Editor {
             let range = menu.word.start..self.buffer.cursor();
             self.buffer.replace(range, &written, EditMerge::Whole);
         }
-        // The current word; candidates stay the same.
+        // The word moved; the candidates stay the same.
         self.menu = complete::word(self.buffer.text(), self.buffer.cursor())
             .map(|word| Menu { word, ..menu });
         Outcome::Changed
     }
 
-    /// The candidates for the word at the cursor, if there are any.
+    /// The candidates for the word at the cursor, if any.
     fn look_up(&self, sources: &dyn Sources) -> Option<Menu> {
         let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
         let candidates = word.candidates(sources);
@@ -36,7 +36,7 @@ impl Editor {
         })
     }
 
-    /// The meaning of an action while the menu is open; `None` when it is closed or the action is not the menu's.
+    /// What an action does while the menu is open; `None` when it is closed or the action is not for it.
     pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
         let mut menu = self.menu.take()?;
         match action {
@@ -47,7 +47,7 @@ impl Editor {
                     .candidate()
                     .map(|candidate| menu.word.written(candidate, Completeness::Yes))?;
                 let range = menu.word.start..self.buffer.cursor();
-                // A candidate equal to the typed word leaves nothing to undo.
+                // A candidate equal to the typed word still needs an undo step, which Esc reverts.
                 self.buffer.force(range, &written);
                 self.menu = Some(menu);
                 Some(Outcome::Changed)
@@ -74,7 +74,7 @@ impl Editor {
         }
     }
 
-    /// Takes the selected candidate out of the text again.
+    /// Removes the selected candidate from the text again.
     fn take_back(&mut self, menu: &Menu) {
         if menu.selected.is_some() {
             self.buffer.revert();

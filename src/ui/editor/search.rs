@@ -37,7 +37,7 @@ impl HistorySearch {
             .map(|found| (found.text.as_str(), found.at))
     }
 
-    /// Goes on typing the query: the match stays while it matches.
+    /// Extends the query; the match stays while it still matches.
     pub(super) fn push(&mut self, text: &str, entries: &[String]) {
         self.query.push_str(text);
         let from = self.found.as_ref().map_or(entries.len(), |f| f.index + 1);
@@ -51,7 +51,7 @@ impl HistorySearch {
         );
     }
 
-    /// Takes the last character of the query back and looks from the newest entry again.
+    /// Removes the last character of the query and searches again from the newest entry.
     pub(super) fn pop(&mut self, entries: &[String]) {
         let shorter = super::layout::previous(&self.query, self.query.len());
         self.query.truncate(shorter);
@@ -114,7 +114,7 @@ impl HistorySearch {
     }
 }
 
-/// The query as a pattern: upper case in it is meant, lower case is not. `None` for an empty one.
+/// The query as a pattern, in smart case: upper case matches exactly, lower case matches both. `None` for an empty query.
 fn pattern(query: &str) -> Option<Regex> {
     if query.is_empty() {
         return None;

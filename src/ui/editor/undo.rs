@@ -1,14 +1,14 @@
-//! Undo and redo: edits as steps, where a typed word or a run of deletions is one.
+//! Undo and redo. A typed word or a run of deletions is one step.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Steps kept at most.
+/// Maximum number of steps.
 const STEPS: usize = 1000;
-/// Bytes of text kept in them at most, except for the newest step.
+/// Maximum bytes of text in all steps; the newest step is always kept.
 const BYTES: usize = 32 << 20;
 
-/// How an edit joins the one before.
+/// Whether an edit joins the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditMerge {
     /// Typed: continues the word being typed.
@@ -19,7 +19,7 @@ pub(super) enum EditMerge {
     Whole,
 }
 
-/// One edit: `removed` stood at `at`, now `inserted` does.
+/// One edit: at `at`, `inserted` replaced `removed`.
 #[derive(Clone, Debug)]
 pub(super) struct EditStep {
     pub(super) at: usize,
@@ -46,7 +46,7 @@ pub(super) struct UndoLog {
 }
 
 impl UndoLog {
-    /// Records an edit about to be made: `removed` is at `range`, `inserted` replaces it.
+    /// Records an edit before it is made: `inserted` will replace `removed` at `range`.
     pub(super) fn note(
         &mut self,
         range: Range<usize>,
@@ -77,7 +77,7 @@ impl UndoLog {
         }
     }
 
-    /// The next edit begins a step.
+    /// Ends the current step: the next edit starts a new one.
     pub(super) fn seal(&mut self) {
         self.sealed = true;
     }
@@ -106,7 +106,7 @@ impl UndoLog {
     }
 }
 
-/// Lets `last` take the edit in, if the two are one step.
+/// Merges the edit into `last` if they are one step.
 fn join(
     last: &mut EditStep,
     range: &Range<usize>,

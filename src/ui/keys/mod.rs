@@ -1,4 +1,4 @@
-//! Keys: one table says what each does, and both the mapping and the help overlay are read from it.
+//! The keys: one table, from which both the mapping and the help overlay are generated.
 
 mod table;
 #[cfg(test)]
@@ -29,7 +29,7 @@ pub(crate) enum Action {
     LineStart,
     /// To the end of the line.
     LineEnd,
-    /// A row up; on the first row the history entry before.
+    /// A row up; on the first row the previous history entry.
     Up,
     /// A row down; on the last row the next history entry.
     Down,
@@ -51,27 +51,27 @@ pub(crate) enum Action {
     Yank,
     /// Replace what was just yanked by the kill before it.
     YankPop,
-    /// Take back the last edit.
+    /// Undo the last edit.
     Undo,
     /// Redo.
     Redo,
-    /// Search the input history; again: the older match.
+    /// Search the input history; pressed again: the next older match.
     Search,
-    /// Complete the word at the cursor; again: the next candidate.
+    /// Complete the word at the cursor; pressed again: the next candidate.
     Complete,
-    /// The candidate before.
+    /// The previous candidate.
     CompleteBack,
-    /// Close what is open, cancel what runs, or clear the input; never quits.
+    /// Close what is open, cancel what is running, or clear the input; never quits.
     Escape,
-    /// Cancel what runs; idle: clear the input, a second time within 2 s: leave.
+    /// Cancel what is running; when idle, clear the input; a second time within 2 s, quit.
     Cancel,
-    /// Leave.
+    /// Quit.
     Quit,
-    /// Leave if the input is empty; say so if it is not.
+    /// Quit if the input is empty; otherwise show a hint.
     QuitIfEmpty,
     /// Suspend to the shell.
     Suspend,
-    /// Draw everything again.
+    /// Repaint the screen.
     Redraw,
     /// A page up in the chat.
     PageUp,
@@ -107,7 +107,7 @@ pub(crate) enum Action {
     Always,
     /// A question: no.
     No,
-    /// A question: no, with a word to the model.
+    /// A question: no, with a comment to the model.
     NoBecause,
     /// A question: its text a row up.
     QuestionUp,
@@ -119,18 +119,18 @@ pub(crate) enum Action {
     QuestionPageDown,
 }
 
-/// Where a key is pressed; some keys mean something else there.
+/// The state in which a key is pressed; some keys depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyContext {
     /// The input has text.
     Typing,
     /// The input has none.
     Empty,
-    /// A question waits for its answer.
+    /// A question is waiting for an answer.
     Asked,
 }
 
-/// When a row of the table holds.
+/// When a row of the table applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
     /// Everywhere.
@@ -162,7 +162,7 @@ impl Key {
         Self { code, modifiers }
     }
 
-    /// The key of an event, in any encoding; `None` for a key release.
+    /// The key of an event, in any terminal encoding; `None` for a key release.
     fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
@@ -170,7 +170,7 @@ impl Key {
         let mut modifiers =
             event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let code = match event.code {
-            // Shift is in the character already, and in the name of the key.
+            // Shift is already part of the character and of the key's name.
             KeyCode::Char(c) => {
                 modifiers.remove(KeyModifiers::SHIFT);
                 KeyCode::Char(if modifiers.is_empty() {
@@ -219,7 +219,7 @@ impl fmt::Display for Key {
 
 /// The action of `event` in this context; `None` for an unbound key.
 ///
-/// A character without Ctrl and Alt is text unless a row of the table binds it, but not in answer to a question.
+/// A character without Ctrl and Alt is text unless a row of the table binds it; it is never text in answer to a question.
 pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> {
     let key = Key::of(event)?;
     let rows: &[When] = match situation {
@@ -250,7 +250,7 @@ pub(crate) struct Group {
     pub lines: Vec<(String, &'static str)>,
 }
 
-/// The whole table as help, in its order.
+/// The whole table as help, in table order.
 pub(crate) fn help() -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for row in table::ROWS {
@@ -267,7 +267,7 @@ pub(crate) fn help() -> Vec<Group> {
     groups
 }
 
-/// The first key of an action as the help writes it (`Ctrl-R`), for hints in the interface; `None` for plain text.
+/// The first key of an action as written in the help (`Ctrl-R`), for hints in the interface; `None` for plain text.
 pub(crate) fn name(action: Action) -> Option<String> {
     table::ROWS
         .iter()

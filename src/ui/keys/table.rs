@@ -1,10 +1,10 @@
-//! The key table: keys, what they do, the sentence of the help, and where they hold.
+//! The key table: the keys, their actions, the help text, and when they apply.
 
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 use super::{Action, Key, When};
 
-/// One row: several keys for one action.
+/// One row: the keys of one action.
 pub(super) struct KeyBinding {
     pub(super) keys: &'static [Key],
     pub(super) action: Action,

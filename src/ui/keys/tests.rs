@@ -1,4 +1,4 @@
-//! The table is sound, and events are read as it says.
+//! The table is consistent, and events are mapped by it.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The rows of a piece of Markdown: what pulldown-cmark reads, written with bullets, hanging indents and styles.
+//! The rows of a Markdown block: the events of pulldown-cmark, written with bullets, hanging indents and styles.
 
 use super::highlight::HighlightState;
 use super::split::given;
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Bullets by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
-/// A line across.
+/// A horizontal rule.
 pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("─".repeat(width), theme.dim))
 }
@@ -25,22 +25,22 @@ pub(super) struct BlockLayout<'t> {
     theme: &'t Theme,
     width: usize,
     out: Vec<Line<'static>>,
-    /// Inline text that waits for the end of its paragraph.
+    /// Inline text collected until the end of its paragraph.
     inline: Vec<Span<'static>>,
     /// Active styles, innermost last.
     styles: Vec<Style>,
     /// Prefixes of the rows, outermost first.
     frames: Vec<LayoutFrame>,
-    /// The lists around, outermost first: the number last written and the one that was given.
+    /// The enclosing lists, outermost first: the number written last, and the number in the source.
     lists: Vec<Option<(u64, u64)>>,
     /// The enclosing links: address, title, start of their text.
     links: Vec<(String, String, usize)>,
-    /// Code that is being collected, with what follows its fence.
+    /// The code being collected, and the info string of its fence.
     code: Option<(String, String)>,
     table: Option<Table>,
     /// Where the last cell of the table ended in the source.
     cell: usize,
-    /// Number of the item before the block.
+    /// The number of the item before this block.
     after: Option<(u64, u64)>,
     later: bool,
 }
@@ -50,7 +50,7 @@ enum LayoutFrame {
     Quote,
     Item {
         mark: String,
-        /// The mark has not been written yet.
+        /// The marker has not been written yet.
         fresh: bool,
     },
 }
@@ -88,13 +88,13 @@ impl<'t> BlockLayout<'t> {
         self
     }
 
-    /// The head of the table was written by an earlier block.
+    /// Marks the block as the continuation of a table whose head is in an earlier block.
     pub(super) fn later_table(mut self) -> Self {
         self.later = true;
         self
     }
 
-    /// The rows of this source.
+    /// Lays out this source.
     pub(super) fn run(mut self, source: &str) -> Vec<Line<'static>> {
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -208,7 +208,7 @@ impl<'t> BlockLayout<'t> {
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
-            // Extensions that are not enabled, so these never occur.
+            // These extensions are not enabled, so they never occur.
             Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
@@ -317,7 +317,7 @@ impl<'t> BlockLayout<'t> {
         }
     }
 
-    /// Cells beyond the columns of the head: CommonMark drops them, we do not.
+    /// Cells beyond the columns of the head: CommonMark drops them; they are shown here.
     fn surplus(&mut self, rest: &str) {
         let rest = rest.trim().trim_matches('|').trim();
         let style = self.style();
@@ -347,7 +347,7 @@ impl<'t> BlockLayout<'t> {
         self.place(rows, &hang);
     }
 
-    /// The mark of an item: a bullet by depth, or its number as written, counted on when the writer repeats one.
+    /// The marker of an item: a bullet by depth, or its number as written, incremented when the source repeats a number.
     fn mark(&mut self, item: &str) -> String {
         let depth = self.lists.len().saturating_sub(1);
         let digits = item.bytes().take_while(u8::is_ascii_digit).count();
@@ -362,7 +362,7 @@ impl<'t> BlockLayout<'t> {
         format!("{number}{sign} ")
     }
 
-    /// An empty row, if a blank line was written before this place.
+    /// Adds an empty row if the source has a blank line before this position.
     fn air(&mut self, at: usize, source: &str) {
         self.flush();
         let fresh = matches!(
@@ -376,7 +376,7 @@ impl<'t> BlockLayout<'t> {
         self.out.extend(words(&[], self.width, &hang));
     }
 
-    /// The inline text becomes rows.
+    /// Turns the collected inline text into rows.
     fn flush(&mut self) {
         if self.inline.is_empty() || self.table.is_some() {
             return;
@@ -392,7 +392,7 @@ impl<'t> BlockLayout<'t> {
         self.out.extend(words(&spans, self.width, &hang));
     }
 
-    /// Rows that are laid out already.
+    /// Adds rows that are already laid out.
     fn place(&mut self, rows: Vec<Line<'static>>, hang: &HangingIndent) {
         self.settle();
         for (number, row) in rows.into_iter().enumerate() {
@@ -408,7 +408,7 @@ impl<'t> BlockLayout<'t> {
         }
     }
 
-    /// The marks that waited are written.
+    /// Marks the pending item markers as written.
     fn settle(&mut self) {
         for frame in &mut self.frames {
             if let LayoutFrame::Item { fresh, .. } = frame {
@@ -417,8 +417,8 @@ impl<'t> BlockLayout<'t> {
         }
     }
 
-    /// The prefix of the next rows, and the columns it leaves. If those were less than a third of the width, indentation is dropped; markers that
-    /// would be lost with it get a row of their own.
+    /// The prefix of the next rows, and the columns that remain. If those were less than a third of the width, indentation is dropped; markers that would be
+    /// lost with it get a row of their own.
     fn hang(&mut self) -> (usize, HangingIndent) {
         let mut hang = HangingIndent::default();
         for frame in &self.frames {
@@ -489,7 +489,7 @@ fn is_break(tag: &str) -> bool {
     name.eq_ignore_ascii_case("br")
 }
 
-/// Whether the line before the one at this place is blank, marks of quotes aside.
+/// Whether the line before the one at this position is blank, apart from quote markers.
 fn blank_before(source: &str, at: usize) -> bool {
     let before = source.get(..at).unwrap_or_default();
     let Some(end) = before.rfind('\n') else {

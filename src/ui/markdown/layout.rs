@@ -1,7 +1,7 @@
-//! Blocks as rows of a terminal.
+//! Lays out blocks as rows of a terminal.
 //!
-//! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are
-//! kept, because models mean them.
+//! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are kept, because
+//! models mean them.
 
 use super::flow::{BlockLayout, rule};
 use super::split::{Block, BlockKind};
@@ -11,7 +11,7 @@ use crate::ui::text::theme::Theme;
 use crate::ui::text::wrap::HangingIndent;
 use ratatui::text::Line;
 
-/// The rows of a block at a width. No row is wider, from two columns on. The first row is empty if the block has a gap.
+/// The rows of a block at a width. No row is wider, from a width of two columns on. The first row is empty if the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let width = width.max(1);
     let text = clean(&block.text);
@@ -63,7 +63,7 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
     out
 }
 
-/// The rows of a block that is still arriving: bold text and inline code whose end has not come yet look as they will.
+/// The rows of a block that is still arriving: bold text and inline code without an end yet are shown as if they were closed.
 pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     match block.kind {
         BlockKind::Paragraph | BlockKind::Heading | BlockKind::List { .. } | BlockKind::Quote => {
@@ -112,7 +112,7 @@ fn close(text: &mut String) {
     }
 }
 
-/// A whole text that does not stream, such as a stored message.
+/// Lays out a complete text, such as a stored message.
 pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (mut splitter, mut blocks) = (super::split::BlockSplitter::default(), Vec::new());
     splitter.push(&clean(text), &mut blocks);

@@ -1,37 +1,36 @@
-//! A reply cut into bounded blocks while it streams, so that what is finished is never laid out again.
+//! Splits a streaming reply into bounded blocks, so that finished text is never laid out again.
 //!
-//! Every line is looked at once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code,
-//! lists and tables become several, each with what its layout needs to know of the ones before. Where blocks end depends on the
-//! text alone, not on the pieces it came in.
+//! Every line is examined once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code, lists and tables become several
+//! blocks, each with the state that its layout needs from those before. Where blocks end depends on the text alone, not on how it was chunked.
 
 use super::highlight::{self, HighlightState};
 use super::lines::{self, Fence, LineStart};
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Lines of a block at most.
+/// Maximum lines of a block.
 pub(crate) const LINES: usize = 64;
-/// Bytes of a block at most, but for the newline of its last line.
+/// Maximum bytes of a block, except for the newline of its last line.
 pub(crate) const BYTES: usize = 8 * 1024;
-/// Bytes of a line at most; a longer one is cut.
+/// Maximum bytes of a line; a longer one is cut.
 const LINE: usize = 4 * 1024;
-/// Lines of a list after which the next item begins a new block.
+/// Number of lines of a list after which the next item begins a new block.
 const LIST: usize = 16;
 
 /// A part of a reply that is laid out independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The source, blank lines before it included: the texts of all blocks in order are the reply.
+    /// The source, including the blank lines before it: the texts of all blocks in order are the reply.
     pub text: String,
     /// Its kind.
     pub kind: BlockKind,
     /// Whether an empty row precedes it.
     pub gap: bool,
-    /// Columns of indentation its lines share, inside a list.
+    /// Columns of indentation that its lines share, inside a list.
     pub indent: usize,
 }
 
-/// The kind of a block, with the state its layout needs of the blocks before it.
+/// The kind of a block, with the state that its layout needs from the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// Only blank lines.
@@ -63,7 +62,7 @@ pub enum BlockKind {
         /// State of the highlighter where the part begins.
         state: HighlightState,
     },
-    /// A rule across.
+    /// A horizontal rule.
     Rule,
 }
 
@@ -87,24 +86,24 @@ impl BlockKind {
     }
 }
 
-/// Cuts a reply that arrives in pieces into blocks.
+/// Splits a reply that arrives in chunks into blocks.
 #[derive(Clone, Debug, Default)]
 pub struct BlockSplitter {
-    /// The open block: whole lines, then the one that is arriving.
+    /// The open block: complete lines, then the one that is arriving.
     text: String,
     /// Where the arriving line begins.
     line: usize,
-    /// Where the last whole line begins.
+    /// Where the last complete line begins.
     last: usize,
-    /// Whole lines.
+    /// Number of complete lines.
     lines: usize,
-    /// Bytes of blank lines at the beginning.
+    /// Bytes of blank lines at the start.
     head: usize,
-    /// Bytes of blank lines at the end of the whole lines, in a list.
+    /// Bytes of blank lines at the end of the complete lines, in a list.
     blanks: usize,
     /// The arriving line is the rest of one that was cut.
     torn: bool,
-    /// The open block of the complete lines.
+    /// The kind of the open block, by its complete lines.
     open: OpenBlock,
     /// Columns the open block is indented.
     indent: usize,
@@ -139,14 +138,14 @@ struct CodeBlock {
 
 #[derive(Clone, Copy, Debug)]
 struct MarkdownList {
-    /// Columns before the marks of its items.
+    /// Columns before the markers of its items.
     indent: usize,
-    /// The number last written, and the one that was given.
+    /// The number written last, and the number in the source.
     number: Option<(u64, u64)>,
 }
 
 impl BlockSplitter {
-    /// Takes the next piece of cleaned text; blocks that it finishes are appended to `done`.
+    /// Adds a chunk of cleaned text; blocks that it completes are appended to `done`.
     pub fn push(&mut self, text: &str, done: &mut Vec<Block>) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -170,7 +169,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The unfinished end as it looks now: at most one block. A fence that is half written is left out.
+    /// The unfinished end as it looks now: at most one block. A partly written fence is left out.
     pub fn open(&self) -> Option<Block> {
         let line = self.text.get(self.line..).unwrap_or_default();
         let mut text = self.text.as_str();
@@ -197,7 +196,7 @@ impl BlockSplitter {
         Some(sketch.block(text.to_owned(), false))
     }
 
-    /// The reply has ended: what is open is finished as it is, and the next reply may begin.
+    /// Ends the reply: what is open is finished as it is, and the next reply may begin.
     pub fn finish(&mut self, done: &mut Vec<Block>) {
         if self.line < self.text.len() {
             self.end_line(done);
@@ -208,7 +207,7 @@ impl BlockSplitter {
         *self = Self::default();
     }
 
-    /// The next character has no room: the whole lines go, or else the line is cut.
+    /// The next character does not fit: emits the complete lines, or cuts the line if there are none.
     fn overflow(&mut self, done: &mut Vec<Block>) {
         if self.line > 0 {
             self.flush(done);
@@ -226,7 +225,7 @@ impl BlockSplitter {
         (self.torn, self.cut) = (true, true);
     }
 
-    /// The arriving line is complete.
+    /// Processes a complete line.
     fn end_line(&mut self, done: &mut Vec<Block>) {
         let from = self.line;
         let whole = self.text.get(from..).unwrap_or_default();
@@ -261,7 +260,7 @@ impl BlockSplitter {
         self.cut = true;
     }
 
-    /// Where the last whole line begins, found by looking back.
+    /// Searches backwards for the start of the last complete line.
     fn last_line(&self) -> usize {
         let whole = self.text.get(..self.line).unwrap_or_default();
         let body = whole.strip_suffix('\n').unwrap_or(whole);
@@ -318,7 +317,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The last line and the one before it are the head of a table.
+    /// Begins a table with the last line and the one before it as its head.
     fn table(&mut self, done: &mut Vec<Block>) {
         if self.last > self.head {
             self.emit(self.last, false, done);
@@ -356,7 +355,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The block begins with this line.
+    /// Begins a block with this line.
     fn begin(&mut self, line: &str, start: LineStart<'_>) {
         let indent = lines::indent(line);
         self.indent = 0;
@@ -404,7 +403,7 @@ impl BlockSplitter {
         };
     }
 
-    /// An item of the list itself, not of one inside it, takes the next number.
+    /// Gives the next number to an item of the list itself, not of a nested one.
     fn count(&mut self, indent: usize, number: Option<u64>) {
         if let Some(list) = &mut self.list
             && indent < list.indent + 2
@@ -413,7 +412,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The first `end` bytes are a block.
+    /// Emits the first `end` bytes as a block.
     fn emit(&mut self, end: usize, closes: bool, done: &mut Vec<Block>) {
         let rest = self.text.split_off(end);
         let text = std::mem::replace(&mut self.text, rest);
@@ -494,7 +493,7 @@ impl BlockSplitter {
     }
 }
 
-/// The number an item gets: counted on when the writer repeats one, as written otherwise.
+/// The displayed number of an item: incremented when the source repeats a number, otherwise as written.
 pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
     match before {
         Some((last, given)) if last == written => given + 1,
@@ -502,7 +501,7 @@ pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
     }
 }
 
-/// Where a line that is too long is cut: after a blank near its end, or else before its last cluster.
+/// Where to cut a line that is too long: after a blank near its end, or else before its last cluster.
 fn cut(line: &str) -> usize {
     let near = line.floor_char_boundary(line.len().saturating_sub(256));
     let tail = line.get(near..).unwrap_or_default();

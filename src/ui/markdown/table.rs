@@ -6,21 +6,21 @@ use crate::ui::text::wrap::{HangingIndent, words};
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
 
-/// Columns below which a cell is not squeezed.
+/// Columns below which a cell is not narrowed.
 const NARROW: usize = 6;
-/// Columns between two cells. No bars: a selected row is text, not drawing.
+/// Columns between two cells. No bars: a row selected by mouse should contain only text.
 const SPACE: usize = 2;
 
 /// Styled text of a cell.
 pub(super) type TableCell = Vec<Span<'static>>;
 
-/// A table as it was read.
+/// A parsed table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
     /// The head, then the rows.
     pub(super) rows: Vec<Vec<TableCell>>,
-    /// The head stood in an earlier block.
+    /// The head is in an earlier block.
     pub(super) later: bool,
 }
 
@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// Columns each column would like.
+    /// The natural width of each column.
     fn wanted(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let widest = |at: usize| {
@@ -75,7 +75,7 @@ impl Table {
         (0..height)
             .map(|line| {
                 let mut spans: Vec<Span<'static>> = Vec::new();
-                // Blanks that are owed: written only if something follows them.
+                // Pending blanks: written only if something follows them.
                 let mut owed = 0;
                 for (at, (cell, columns)) in cells.iter().zip(columns).enumerate() {
                     let text = cell.get(line).map_or(&[][..], |line| line.spans.as_slice());
@@ -139,7 +139,7 @@ fn natural(cell: &[Span<'static>]) -> usize {
     text.split('\n').map(width::of).max().unwrap_or_default()
 }
 
-/// The widths that fit into `room`: the widest give way first. `None` when some would become too narrow to read.
+/// The widths that fit into `room`: the widest columns shrink first. `None` when some would become too narrow to read.
 fn shrink(wanted: &[usize], room: usize) -> Option<Vec<usize>> {
     if wanted.iter().sum::<usize>() <= room {
         return Some(wanted.to_vec());

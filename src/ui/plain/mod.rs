@@ -1,7 +1,6 @@
 //! The plain interface: the same conversation as lines, for any terminal, screen reader or pipe.
 //!
-//! Output never moves the cursor. On a terminal the line being typed is edited by rustyline; a pipe is read line by line, and its
-//! end is the end of the session.
+//! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
 
 mod ahead;
 mod print;
@@ -38,7 +37,7 @@ pub(super) fn run(low: CliArgs, start: ProcessStart, first: &str) -> u8 {
         AskMode::Nobody
     };
     let env = start.env.clone();
-    // There the line editor leaves the keys to the system.
+    // On these terminals rustyline does not handle the keys.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
     let twice = start.stdin_is_terminal && undriven;
     let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
@@ -82,12 +81,12 @@ struct PlainUi {
     printer: Printer,
     interrupts: Interrupts,
     env: Env,
-    /// The status to leave with, once leaving is decided.
+    /// The exit status, once leaving is decided.
     leave: Option<u8>,
 }
 
 impl PlainUi {
-    /// The conversation; `first` is what the command line says.
+    /// Runs the conversation; `first` is the prompt of the command line.
     fn talk(&mut self, first: &str) -> u8 {
         self.until_idle();
         if !first.trim().is_empty() && self.leave.is_none() {
@@ -115,13 +114,13 @@ impl PlainUi {
         }
     }
 
-    /// Reads a line; a signal that comes meanwhile ends the process.
+    /// Reads a line; a signal meanwhile ends the process.
     fn read(&mut self, prompt: &str) -> ReadLine {
         let _reading = self.watch.reading();
         self.reader.line(prompt, &mut self.ahead, &mut self.printer)
     }
 
-    /// Ctrl-C was pressed.
+    /// Handles Ctrl-C.
     fn interrupt(&mut self) {
         match self.interrupts.press(&mut self.session, false) {
             InterruptAction::Stopped => self.interrupts.forget(),
@@ -131,7 +130,7 @@ impl PlainUi {
         }
     }
 
-    /// Shows updates until nothing is running any more.
+    /// Shows updates until nothing is running.
     fn until_idle(&mut self) {
         loop {
             self.session.receive();
@@ -176,7 +175,7 @@ impl PlainUi {
     /// Asks the user; the end of the input and Ctrl-C mean no.
     fn ask(&mut self, question: PendingQuestion) {
         self.printer.question(&question);
-        // The turn may be over meanwhile.
+        // The turn may already be over.
         let _ = question.reply.send(self.verdict());
     }
 
@@ -227,7 +226,7 @@ impl PlainUi {
         }
     }
 
-    /// Deals with signals that came while a question waited; true when there was one. Ctrl-C answers the question and no more.
+    /// Handles signals that came while a question waited; true when there was one. Ctrl-C only answers the question.
     fn signalled(&mut self) -> bool {
         let signals = self.watch.taken();
         let ending = signals

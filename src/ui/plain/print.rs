@@ -1,8 +1,8 @@
 //! Writes the conversation as lines: labels, no cursor movement, no control sequences from outside.
 //!
-//! A line that begins in the first columns is Marvin's own. Everything after a label (answers, output, notices) is indented by [`INDENT`] on
-//! further lines: a text that contains "[System] " or a prompt on a line of its own cannot pass for one. On a terminal rows are broken here,
-//! because the terminal would start the next row in the first column.
+//! A line that begins in the first columns is Marvin's own. The further lines of everything after a label (answers, output, notices) are indented by
+//! [`INDENT`], so text that contains "[System] " or a prompt on a line of its own cannot be mistaken for one. On a terminal rows are broken here, because the
+//! terminal would start the next row in the first column.
 
 use std::io::{self, Write};
 
@@ -19,26 +19,26 @@ use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
-/// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
+/// The marker before the names of a round's tools, as on standard output in non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
 
-/// The prefix of every line that is not Marvin's own; wider than the mark of a round's tools.
+/// The prefix of every line that is not Marvin's own; wider than the marker of a round's tools.
 const INDENT: &str = "    ";
-/// A terminal with fewer columns breaks rows as it likes.
+/// On a terminal with fewer columns, rows are not broken here.
 const NARROW: usize = 16;
 
-/// Writes what a session shows.
+/// Writes the updates of a session.
 pub(super) struct Printer {
     /// Standard output is a terminal.
     terminal: bool,
     theme: Theme,
     cleaner: Cleaner,
-    /// The answer's label is written.
+    /// The label of the answer has been written.
     answering: bool,
     line_start: bool,
     /// Columns used in the current row.
     column: usize,
-    /// The reader is gone.
+    /// The reader of standard output is gone.
     gone: bool,
 }
 
@@ -56,12 +56,12 @@ impl Printer {
         }
     }
 
-    /// The reader of standard output went away.
+    /// True when the reader of standard output is gone.
     pub(super) fn reader_is_gone(&self) -> bool {
         self.gone
     }
 
-    /// A word of the system.
+    /// A notice of the system.
     pub(super) fn system(&mut self, words: &str) {
         self.labelled("[System] ", self.theme.system, words);
     }
@@ -98,7 +98,7 @@ impl Printer {
         self.block(&request.text());
     }
 
-    /// Asks for an answer, which is typed behind it; then [`Printer::answered`].
+    /// Writes the prompt of a question, after which the answer is typed; call [`Printer::answered`] afterwards.
     pub(super) fn ask(&mut self, words: &str) {
         self.end_line();
         self.write(words);
@@ -112,7 +112,7 @@ impl Printer {
     pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
             UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
-            // The line is on the screen, or was printed when it was read.
+            // The line is already on the screen, or was printed when it was read.
             UiUpdate::You { .. } => {}
             UiUpdate::Event(event) => self.event(event),
             UiUpdate::AnswerEnd(end) => {
@@ -198,7 +198,7 @@ impl Printer {
         self.labelled(label, style, &entry.text);
     }
 
-    /// A label and text after it, as lines of their own.
+    /// A label and the text after it, on lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
         if self.answering {
             self.end_line();
@@ -216,7 +216,7 @@ impl Printer {
         self.end_line();
     }
 
-    /// Text whose lines are not Marvin's: those that it begins are indented.
+    /// Text that is not Marvin's: the lines that it begins are indented.
     fn outside(&mut self, text: &str) {
         let columns = match self.terminal {
             true => usize::from(tty::size().width),
@@ -269,7 +269,7 @@ impl Printer {
     }
 }
 
-/// The code of one of the colours that the theme names.
+/// The SGR code of a colour that the theme uses.
 fn sgr(colour: Color) -> Option<u8> {
     Some(match colour {
         Color::Red => 31,

@@ -1,4 +1,4 @@
-//! Reading what the user types: with rustyline on a terminal, line by line from anything else.
+//! Reads what the user types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ pub(super) struct UnsentInput {
     end: bool,
 }
 
-/// Hands the line over when Ctrl-C or Ctrl-D ends it: the line editor forgets it otherwise.
+/// Saves the line when Ctrl-C or Ctrl-D ends it; rustyline would drop it.
 struct KeepLine {
     unsent: Arc<Mutex<UnsentInput>>,
     end: bool,
@@ -55,7 +55,7 @@ impl ConditionalEventHandler for KeepLine {
     }
 }
 
-/// Completion of the line being typed, by the same rules as on the full screen.
+/// Completion of the input line, by the same rules as on the full screen.
 pub(super) struct Completing(Arc<SessionContext>);
 
 impl Completer for Completing {
@@ -71,7 +71,7 @@ impl Completer for Completing {
             return Ok((at, Vec::new()));
         };
         let found = word.candidates(&Candidates(&self.0));
-        // The editor inserts what all have in common: what only holds the word is for when nothing begins with it.
+        // rustyline inserts the common prefix of all candidates, so those that only contain the word are offered only when none begins with it.
         let typed = word.typed.to_lowercase();
         let begins = |one: &&String| one.to_lowercase().starts_with(&typed);
         let some = found.iter().any(|one| begins(&one));
@@ -89,11 +89,11 @@ impl Highlighter for Completing {}
 impl Validator for Completing {}
 impl Helper for Completing {}
 
-/// Ctrl-D that was pressed while an answer came: the system keeps it as its mark for an end of input, and the line editor finds
-/// that as a NUL when it begins. A NUL that comes later is a key (Ctrl-Space).
+/// Handles a Ctrl-D that was pressed while an answer came: the system keeps it as a mark for an end of input, and rustyline reads it as a NUL when it starts. A
+/// later NUL is a key (Ctrl-Space).
 struct EarlyEnd(Arc<Mutex<Instant>>);
 
-/// Text found so soon after the prompt was typed ahead.
+/// Text that is present this soon after the prompt was typed ahead.
 const TYPED_AHEAD_WINDOW: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {
@@ -115,9 +115,9 @@ pub(super) enum LineSource {
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
         unsent: Arc<Mutex<UnsentInput>>,
-        /// When the line that is being typed began.
+        /// When the current line was started.
         begun: Arc<Mutex<Instant>>,
-        /// How much of the history it knows.
+        /// How much of the history the editor has.
         known: bool,
     },
     /// A pipe, a file, or a terminal that rustyline cannot drive.
@@ -176,8 +176,8 @@ impl LineSource {
         }
     }
 
-    /// The next line. On a terminal the prompt is the editor's; what was typed ahead and what comes from a pipe is printed behind
-    /// it, so that the output reads as a conversation.
+    /// Reads the next line. On a terminal rustyline prints the prompt; text that was typed ahead or comes from a pipe is printed after it, so that the output
+    /// reads as a conversation.
     pub(super) fn line(
         &mut self,
         prompt: &str,
@@ -210,7 +210,7 @@ impl LineSource {
                                 &mut *unsent.lock().unwrap_or_else(PoisonError::into_inner),
                             );
                             if !kept.end {
-                                // Cleared by Ctrl-C, it can be brought back.
+                                // After Ctrl-C cleared the line, it can be recalled.
                                 let _ = editor.add_history_entry(kept.text);
                                 return ReadLine::Interrupted;
                             }
@@ -218,7 +218,7 @@ impl LineSource {
                             right = kept.text.get(kept.at..).unwrap_or_default().to_owned();
                             left = kept.text.get(..kept.at).unwrap_or_default().to_owned();
                         }
-                        // A signal is the watch's business.
+                        // The watch handles signals.
                         Err(error) if is_signal(&error) => {}
                         Err(_) => return ReadLine::End,
                     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use ratatui::style::{Color, Modifier};
 
-/// The style of a cell as the terminal knows it.
+/// The style of a cell, in the terminal's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellStyle {
     pub(super) fg: Color,
@@ -19,12 +19,12 @@ impl CellStyle {
         modifier: Modifier::empty(),
     };
 
-    /// The modifiers that show on a blank cell.
+    /// The modifiers that are visible on a blank cell.
     const ON_BLANKS: Modifier = Modifier::REVERSED
         .union(Modifier::UNDERLINED)
         .union(Modifier::CROSSED_OUT);
 
-    /// The part of this style that is visible on a blank cell. A reversed one shows everything.
+    /// The part of this style that is visible on a blank cell; everything if it is reversed.
     pub(super) fn of_blank(self) -> Self {
         if self.modifier.contains(Modifier::REVERSED) {
             return self;
@@ -43,7 +43,7 @@ impl CellStyle {
     }
 }
 
-/// The terminal's side of the conversation. Positions count from 0.
+/// Writes to the terminal and tracks its state. Positions count from 0.
 #[derive(Debug, Clone)]
 pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) struct AnsiWriter {
 }
 
 impl AnsiWriter {
-    /// A pen on a screen of this width whose cursor was left at `at` with this style on.
+    /// A writer for a screen of this width, whose cursor is at `at` and whose current style is `look`.
     pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: CellStyle) -> Self {
         Self {
             bytes: Vec::new(),
@@ -81,7 +81,7 @@ impl AnsiWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Notes where the bytes put last left the cursor.
+    /// Sets the position of the cursor after raw bytes moved it.
     pub(super) fn stand(&mut self, x: u16, y: u16) {
         self.at = Some((x, y));
     }
@@ -115,7 +115,7 @@ impl AnsiWriter {
         self.at = Some((x, y));
     }
 
-    /// Switches to a style, by the changes or by starting again, whichever is shorter.
+    /// Switches to a style, by the differences or by a reset, whichever is shorter.
     pub(super) fn style(&mut self, look: CellStyle) {
         if look == self.look {
             return;
@@ -153,7 +153,7 @@ fn changes_from_plain(to: CellStyle) -> String {
 /// The SGR codes that change one style into another, separated by semicolons.
 fn changes(from: CellStyle, to: CellStyle) -> String {
     let mut codes: Vec<String> = Vec::new();
-    // Bold and dim have one code that takes both away.
+    // Bold and dim share the code that switches them off.
     const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
     let mut on = from.modifier;
     if !(on & WEIGHT).difference(to.modifier).is_empty() {
@@ -191,7 +191,7 @@ fn changes(from: CellStyle, to: CellStyle) -> String {
     codes.join(";")
 }
 
-/// The code of a colour; `base` is 30 for the text and 40 for what is behind it.
+/// The code of a colour; `base` is 30 for the foreground and 40 for the background.
 fn colour(colour: Color, base: u8) -> String {
     let bright = base + 60;
     match colour {
@@ -227,7 +227,7 @@ fn absolute(x: u16, y: u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The shortest way from where the cursor is known to be; `None` when that is not worth looking for.
+/// The shortest relative movement; `None` when an absolute one is as short.
 fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
     let (fx, fy) = from;
     let (x, y) = to;

@@ -13,11 +13,11 @@ use std::thread::{self, ThreadId};
 use crate::base::open;
 use crate::base::redact;
 
-/// Something that gives the terminal back.
+/// Something that can restore the terminal.
 pub(super) trait RestoreTerminal: Send + Sync {
     /// Restores the terminal if it is in use; true when it was.
     fn give_back(&self) -> bool;
-    /// Whether it is in use.
+    /// Whether the terminal is in use.
     fn taken(&self) -> bool;
 }
 
@@ -25,7 +25,7 @@ pub(super) trait RestoreTerminal: Send + Sync {
 #[derive(Debug)]
 pub(super) struct Crashes {
     file: Option<PathBuf>,
-    /// The thread that draws: when it panics, the interface is over.
+    /// The thread that draws: its panic ends the interface.
     drawing: ThreadId,
     /// Messages from panics of other threads, for after the terminal is restored.
     said: Mutex<Option<String>>,
@@ -55,8 +55,8 @@ impl Crashes {
     }
 }
 
-/// Puts a hook before the one there is, for as long as `terminal` lives. A panic of the drawing thread gives the terminal back and
-/// names the report; one of another thread leaves the interface standing and is named when it ends.
+/// Installs a panic hook before the existing one, for as long as `terminal` lives. A panic of the drawing thread restores the terminal and names the report;
+/// after one of another thread the interface goes on, and the report is named when it ends.
 pub(super) fn watch<T: RestoreTerminal + 'static>(terminal: &Arc<T>, crashes: &Arc<Crashes>) {
     let (terminal, crashes) = (Arc::downgrade(terminal), Arc::downgrade(crashes));
     let before = panic::take_hook();
@@ -124,7 +124,7 @@ fn describe(info: &PanicHookInfo<'_>) -> String {
     text
 }
 
-/// Adds a report for its owner's eyes only: two threads may crash.
+/// Writes a report that only its owner can read. It appends, because two threads may crash.
 fn save(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         DirBuilder::new()

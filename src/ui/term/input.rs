@@ -1,5 +1,5 @@
-//! The thread that reads the terminal: it sleeps until input arrives, sends everything pending as one batch, and can be paused while another
-//! program uses the terminal.
+//! The thread that reads the terminal: it sleeps until input arrives, sends everything pending as one batch, and can be paused while another program uses the
+//! terminal.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -16,9 +16,9 @@ use rustix::stdio;
 use super::Input;
 use super::keys::Parser;
 
-/// Bytes of one batch at most.
+/// Maximum bytes of one batch.
 const BATCH: usize = 1 << 20;
-/// A read of this many bytes suggests that more is under way, and how long to wait for it.
+/// A read of at least this many bytes suggests that more will follow, and how long to wait for it.
 const FLOOD: usize = 512;
 const LINGER: Duration = Duration::from_millis(4);
 
@@ -29,7 +29,7 @@ pub struct Keyboard {
     wake: UnixStream,
 }
 
-/// The terminal's input is left alone while this lives.
+/// Keeps the thread from reading the terminal while it lives.
 #[derive(Debug)]
 pub struct InputPause<'a>(&'a Keyboard);
 
@@ -98,7 +98,7 @@ impl Keyboard {
     }
 
     fn wake(&self) {
-        // Fails only when the thread is gone, or when many such bytes wait already.
+        // Fails only when the thread is gone, or when enough such bytes are already pending.
         let _ = (&self.wake).write(&[0]);
     }
 }
@@ -170,7 +170,7 @@ impl InputReader {
         }
     }
 
-    /// Sleeps until there is something to do; without a limit unless a key came in part.
+    /// Sleeps until there is something to do; without a limit unless part of a key has arrived.
     fn sleep(&self) -> io::Result<WakeReason> {
         let stdin = stdio::stdin();
         let mut fds = [
@@ -192,7 +192,7 @@ impl InputReader {
         Ok(WakeReason::Told)
     }
 
-    /// Reads all that is there, and while much comes, what follows within moments.
+    /// Reads everything available and, when that is much, what follows within moments.
     fn read(&mut self) -> ReadEnd {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -227,7 +227,7 @@ fn timespec(time: Duration) -> Option<Timespec> {
     Timespec::try_from(time).ok()
 }
 
-/// Does what the state asks for; false to end.
+/// Applies the requested state; false to end the thread.
 fn obey(shared: &InputShared) -> bool {
     let mut state = shared.state();
     while state.pause && !state.stop {

@@ -1,7 +1,7 @@
 //! Parses terminal input into keys and pastes: pure, and never stuck on an unterminated sequence.
 //!
-//! Not crossterm's parser, because that one reads a kilobyte at a time, cannot be paused, and reads an unbracketed paste as keys. The key events
-//! are crossterm's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
+//! Not crossterm's parser, because that one reads a kilobyte at a time, cannot be paused, and reads an unbracketed paste as keys. The key events are
+//! crossterm's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
 
 use std::time::Duration;
 
@@ -11,37 +11,37 @@ use super::Input;
 
 const ESC: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// A marked paste longer than this comes in several pieces.
+/// A longer bracketed paste is delivered in several parts.
 const PIECE: usize = 16 << 20;
-/// Characters, arriving at once, from which text with line ends in it is a paste and not typed.
+/// Characters arriving at once from which multi-line text counts as pasted, not typed.
 const PASTED_LINES: usize = 32;
-/// The same for text of one line.
+/// The same for a single line.
 const PASTED: usize = 256;
 /// A longer control sequence is invalid.
 const MAX_SEQUENCE_BYTES: usize = 128;
 
-/// Takes bytes as they come, in any pieces.
+/// Parses bytes, however they are chunked.
 #[derive(Debug, Default)]
 pub struct Parser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-/// The first item of the input.
+/// What the input begins with.
 enum KeyParse {
-    /// Bytes are missing.
+    /// An incomplete item.
     Need,
     /// Skip this many bytes.
     Skip(usize),
     Key(usize, KeyEvent),
-    /// So many bytes of text, control characters of lines included.
+    /// This many bytes of text, including line breaks and tabs.
     Text(usize),
-    /// The mark that begins a paste, so many bytes long.
+    /// The start marker of a paste, this many bytes long.
     Paste(usize),
 }
 
 impl Parser {
-    /// Adds bytes, and to `out` what they complete.
+    /// Adds bytes, and appends the items they complete to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -63,16 +63,16 @@ impl Parser {
     /// How long to wait for the rest of an incomplete sequence; `None` when there is none.
     pub fn patience(&self) -> Option<Duration> {
         match (&self.paste, self.pending.len()) {
-            // A paste whose end got lost must not swallow what is typed for ever.
+            // A paste whose end got lost must not swallow what is typed forever.
             (Some(_), _) => Some(Duration::from_secs(2)),
             (None, 0) => None,
-            // Either the Escape key, or a slow line split a sequence after its first byte.
+            // Either the Escape key, or a slow line that split a sequence after its first byte.
             (None, 1 | 2) => Some(Duration::from_millis(40)),
             (None, _) => Some(Duration::from_millis(400)),
         }
     }
 
-    /// The rest does not come: makes the best of what there is.
+    /// The rest is not coming: interprets what there is.
     pub fn give_up(&mut self, out: &mut Vec<Input>) {
         let pending = std::mem::take(&mut self.pending);
         if let Some(mut paste) = self.paste.take() {
@@ -97,7 +97,7 @@ impl Parser {
             self.paste = None;
             return end + PASTE_END.len();
         }
-        // The end mark may have come in part.
+        // Part of the end marker may have arrived.
         let half = (1..PASTE_END.len())
             .rev()
             .find(|n| bytes.ends_with(PASTE_END.get(..*n).unwrap_or_default()))
@@ -105,7 +105,7 @@ impl Parser {
         let sure = bytes.len() - half;
         paste.extend_from_slice(bytes.get(..sure).unwrap_or_default());
         if paste.len() >= PIECE {
-            // Not between the halves of a character, nor of a line end.
+            // Not within a character, nor within a CRLF.
             let whole = whole(paste);
             let rest = paste.split_off(whole);
             out.push(Input::Paste(lines(paste)));
@@ -145,13 +145,13 @@ fn typed(bytes: &[u8], out: &mut Vec<Input>) {
     let mut keys = String::from_utf8_lossy(bytes).into_owned();
     if text.len() >= PASTED {
         out.push(Input::Paste(body.to_owned()));
-        // A single line, however long, may well be typed by a program and be meant to be sent.
+        // A program may well type a single line, however long, and mean it to be sent.
         keys = keys.chars().filter(|c| matches!(c, '\r' | '\n')).collect();
     }
     out.extend(keys.chars().map(|c| Input::Key(character(c))));
 }
 
-/// Pasted bytes as text whose lines end in `\n`, as no terminal sends them.
+/// Pasted bytes as text with `\n` line breaks; terminals send carriage returns.
 fn lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.contains('\r') {
@@ -161,7 +161,7 @@ fn lines(bytes: &[u8]) -> String {
     }
 }
 
-/// How many bytes can be cut off without parting a character or a line end.
+/// How many bytes can be split off without cutting a character or a CRLF.
 fn whole(bytes: &[u8]) -> usize {
     let valid = match std::str::from_utf8(bytes) {
         Err(e) if e.error_len().is_none() => e.valid_up_to(),
@@ -196,7 +196,7 @@ fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)
 }
 
-/// The text at the beginning, without a character that came in part.
+/// The text at the beginning, without an incomplete character.
 fn text(bytes: &[u8]) -> KeyParse {
     let len = bytes.iter().position(|b| !is_text(*b));
     let run = bytes.get(..len.unwrap_or(bytes.len())).unwrap_or_default();
@@ -281,7 +281,7 @@ fn csi(rest: &[u8]) -> KeyParse {
             );
         }
         [b'['] => return KeyParse::Need,
-        // A mouse that another program left on.
+        // Mouse reports that another program left on.
         [b'M', ..] => {
             return if rest.len() < 4 {
                 KeyParse::Need
@@ -298,7 +298,7 @@ fn csi(rest: &[u8]) -> KeyParse {
     let between = rest
         .iter()
         .skip(parameters)
-        // The dollar sign ends a sequence in one family of terminals.
+        // In rxvt a dollar sign ends a sequence.
         .take_while(|byte| matches!(byte, b' '..=b'#' | b'%'..=b'/'))
         .count();
     let len = parameters + between;
@@ -336,7 +336,7 @@ fn number(digits: &[u8]) -> u32 {
     })
 }
 
-/// The key of a control sequence with this end and these numbers.
+/// The key of a control sequence with this final byte and these numbers.
 fn sequence(end: u8, numbers: [u32; 3]) -> Option<KeyEvent> {
     let [first, second, third] = numbers;
     let with = |code| KeyEvent::new(code, modifiers(second));
@@ -359,7 +359,7 @@ fn sequence(end: u8, numbers: [u32; 3]) -> Option<KeyEvent> {
     }
 }
 
-/// Keys that a letter names, after `ESC O` and `ESC [`.
+/// Keys identified by a letter, after `ESC O` and `ESC [`.
 fn named(letter: u8) -> Option<KeyCode> {
     Some(match letter {
         b'A' => KeyCode::Up,
@@ -374,7 +374,7 @@ fn named(letter: u8) -> Option<KeyCode> {
     })
 }
 
-/// Keys that a number names.
+/// Keys identified by a number.
 fn numbered(number: u32) -> Option<KeyCode> {
     let number = u8::try_from(number).ok()?;
     Some(match number {
@@ -393,7 +393,7 @@ fn numbered(number: u32) -> Option<KeyCode> {
     })
 }
 
-/// A key by its character's number, as newer terminals send those that had no sequence.
+/// A key identified by its character's code, as newer terminals send those that had no sequence.
 fn coded(code: u32, modifier: u32) -> Option<KeyEvent> {
     let mut modifiers = modifiers(modifier);
     let code = match code {
@@ -568,7 +568,7 @@ mod tests {
             all(&[b"x\x1b[200~one\rtwo\r\nthree\x1b[A\x1b[20", b"1~y"])[1..2],
             [Input::Paste("one\ntwo\nthree\u{1b}[A".to_owned())]
         );
-        // Its end got lost.
+        // The end of this paste got lost.
         assert_eq!(
             all(&[b"\x1b[200~half\x1b[2"]),
             [Input::Paste("half\u{1b}[2".to_owned())]
@@ -619,7 +619,7 @@ mod tests {
             ], 0..12),
             cuts in prop::collection::vec(0usize..80, 0..6),
         ) {
-            // Short enough not to count as a paste, with lines and without.
+            // Short enough not to count as a paste, as one line and as several.
             let mut bytes = parts.concat().into_bytes();
             prop_assume!(bytes.len() < PASTED_LINES - 1 || !bytes.contains(&b'\r'));
             bytes.push(b'z');

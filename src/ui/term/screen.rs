@@ -1,7 +1,7 @@
-//! The screen as it is and as it should be: widgets draw into a buffer, and only what differs is written, in one piece.
+//! Draws frames by their differences: widgets draw into a buffer, and only changed cells are written, in one piece.
 //!
-//! ratatui's own terminal says the style and the place of every changed run and knows no scrolling; over a slow line that costs
-//! several times the text. Here a caller may say that rows moved, blanks at a row's end are erased, and the cursor takes short ways.
+//! ratatui's own terminal writes the style and position of every changed run and does not scroll; over a slow line that costs several times the text. Here a
+//! caller may hint that rows moved, blanks at the end of a row are erased, and the cursor moves by the shortest way.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,15 +13,15 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::ui::term::ansi_writer::{AnsiWriter, CellStyle};
 
-/// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half done.
+/// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half drawn.
 const LARGE: usize = 512;
-/// Unchanged cells that are written again rather than jumped over.
+/// Number of unchanged cells that are rewritten rather than skipped.
 const GAP: usize = 3;
-/// Style off, whole screen scrolls, lines wrap, cursor home, all blank.
+/// Style reset, full scroll region, auto-wrap, cursor home, clear screen.
 const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
 /// Replaces characters that must not be written.
 const UNFIT: &str = "?";
-/// Joins pictures into one.
+/// Zero-width joiner: joins emoji into one.
 const JOINER: char = '\u{200d}';
 /// The symbol of cells covered by a wide character.
 const COVERED: &str = "";
@@ -29,9 +29,9 @@ const COVERED: &str = "";
 /// Whether colours are written; without them bold, underline, reverse and the rest remain (`NO_COLOR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// As the cells have them.
+    /// Written.
     On,
-    /// None at all.
+    /// Not written.
     Off,
 }
 
@@ -57,7 +57,7 @@ pub struct Screen<W: Write> {
     known: bool,
     at: Option<(u16, u16)>,
     look: CellStyle,
-    /// Whether the cursor shows; `None` when unknown.
+    /// Whether the cursor is visible; `None` when unknown.
     cursor: Option<bool>,
 }
 
@@ -87,7 +87,7 @@ impl<W: Write> Screen<W> {
         &mut self.frame
     }
 
-    /// Draws a frame with `paint`, which gives back where the cursor shows, and flushes it.
+    /// Draws a frame with `paint`, which returns the cursor position, and flushes it.
     ///
     /// # Errors
     /// As [`Screen::flush`].
@@ -100,11 +100,11 @@ impl<W: Write> Screen<W> {
         self.flush(cursor, None)
     }
 
-    /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes
-    /// written, 0 when nothing differs.
+    /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes written, 0 when
+    /// nothing differs.
     ///
     /// # Errors
-    /// The terminal cannot be written to; the next frame paints everything.
+    /// The terminal cannot be written to; the next frame is painted in full.
     pub fn flush(
         &mut self,
         cursor: Option<Position>,
@@ -139,7 +139,7 @@ impl<W: Write> Screen<W> {
         sent.map(|()| bytes.len())
     }
 
-    /// The terminal was (or may have been) resized: everything is painted again. Drawing since the last flush is lost.
+    /// The terminal was (or may have been) resized: the next frame is painted in full. Drawing since the last flush is lost.
     pub fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
@@ -147,7 +147,7 @@ impl<W: Write> Screen<W> {
         self.invalidate();
     }
 
-    /// Another program wrote to the terminal: the next frame paints everything.
+    /// Another program wrote to the terminal: the next frame is painted in full.
     pub fn invalidate(&mut self) {
         self.known = false;
         self.cursor = None;
@@ -175,7 +175,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// The bytes by way of moving rows; `None` when the hint makes no sense here.
+    /// The bytes when rows are scrolled first; `None` when the hint makes no sense.
     fn scrolled(&self, scroll: &Scroll) -> Option<AnsiWriter> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
@@ -184,7 +184,7 @@ impl<W: Write> Screen<W> {
         Some(pen)
     }
 
-    /// The bytes of a frame with what shows or hides the cursor around them.
+    /// The bytes of a frame, enclosed by those that hide and show the cursor.
     fn enveloped(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pen.bytes().len() + 32);
         let mut shows = self.cursor;
@@ -216,7 +216,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no style without visible effect.
+/// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no invisible style.
 fn settle(frame: &mut Buffer, colours: Colours) {
     let width = usize::from(frame.area.width).max(1);
     for row in frame.content.chunks_mut(width) {
@@ -240,7 +240,7 @@ fn settle(frame: &mut Buffer, colours: Colours) {
     }
 }
 
-/// Makes a symbol one that can be written; how many cells behind it, of `room`, it covers.
+/// Replaces a symbol that cannot be written; returns how many of the `room` cells after it the symbol covers.
 fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
     let symbol = cell.symbol();
     if let [b' '..=b'~'] = symbol.as_bytes() {
@@ -302,16 +302,16 @@ fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
     Some(moved)
 }
 
-/// Line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal has these.
+/// Scrolls with line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal supports these.
 fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     let Range { start, end } = scroll.rows;
     let region = !(start == 0 && end == height);
-    // The rows that come in have the style that is on.
+    // New rows get the current style.
     pen.style(CellStyle::PLAIN);
     if region {
         let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
         pen.put(rows.as_bytes());
-        // Home, say most terminals; the region's top, say some.
+        // Most terminals move the cursor home, some to the top of the region.
         pen.lose();
     }
     let by = usize::from(scroll.up.unsigned_abs());
@@ -338,7 +338,7 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
     }
 }
 
-/// One row on its way from old to new.
+/// The differences of one row.
 struct RowDiff<'a> {
     pen: &'a mut AnsiWriter,
     y: u16,
@@ -346,7 +346,7 @@ struct RowDiff<'a> {
     new: &'a [Cell],
     /// From here on the old row is blank: it was erased.
     erased: usize,
-    /// Up to here the terminal may show anything, behind a character on whose width terminals differ.
+    /// Up to here the terminal's contents are unknown: a character before has a width on which terminals differ.
     doubtful: usize,
     /// From here on the new row is blank.
     tail: usize,
@@ -452,7 +452,7 @@ impl<'a> RowDiff<'a> {
     }
 }
 
-/// A blank that looks the same in the style that is on.
+/// A blank cell that looks the same in the current style.
 fn shows_as(cell: &Cell, on: CellStyle) -> bool {
     look(cell) == on
         || (cell.symbol() == " "
@@ -464,8 +464,8 @@ fn column(x: usize) -> u16 {
     u16::try_from(x).unwrap_or(u16::MAX)
 }
 
-/// For a cluster on whose width terminals differ, the most columns that one may give it: those that do not join its parts, or
-/// do not widen a character that asks for its picture.
+/// For a cluster on whose width terminals differ, the largest width that one may give it: the width without joining its parts, or without widening a character
+/// for emoji presentation.
 fn widest(symbol: &str, columns: usize) -> Option<usize> {
     if symbol.len() == 1 {
         return None;
@@ -476,7 +476,7 @@ fn widest(symbol: &str, columns: usize) -> Option<usize> {
     (parts > 1 || sum != columns).then(|| sum.max(columns))
 }
 
-/// As much of a cluster as stays in `room` columns even on a terminal that gives each part its own, lest it run into the next row.
+/// As much of a cluster as fits into `room` columns even on a terminal that draws its parts separately, so that it cannot run into the next row.
 fn fitting(symbol: &str, room: usize) -> &str {
     let mut used = 0;
     let end = symbol.char_indices().find(|(_, c)| {

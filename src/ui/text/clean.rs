@@ -1,47 +1,47 @@
 //! Sanitizes outside text for a terminal: no escape sequences, no control characters, nothing that reorders or hides text.
 //!
-//! Sequences that a terminal would execute are removed whole; single control characters are shown as symbols. Letters of every script, emoji built
-//! with joiners, and a bounded number of marks on a letter stay.
+//! Sequences that a terminal would execute are removed entirely; single control characters are shown as symbols. Letters of every script, joined emoji, and a
+//! bounded number of marks on a letter stay.
 
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Marks allowed on one letter; text that stacks more is meant to overlap adjacent lines.
+/// Maximum marks on one letter; text that stacks more is meant to overlap adjacent lines.
 const MARKS: u8 = 8;
-/// Bytes of an operating system command or device string that are skipped before the sequence counts as never ended.
+/// How many bytes of an operating system command or device control string are skipped before it counts as unterminated.
 const STRING: usize = 64 * 1024;
 /// The same for a control sequence.
 const CONTROL: usize = 256;
 /// Columns between tab stops.
 const TAB: usize = 4;
 
-/// A filter for text that arrives in pieces: however the text is cut, the same comes out.
+/// A filter for text that arrives in chunks: the result does not depend on how the text is cut.
 #[derive(Clone, Debug)]
 pub struct Cleaner {
     within: EscapeState,
-    /// The last character was a carriage return that has become a newline.
+    /// The last character was a carriage return, which became a newline.
     returned: bool,
-    /// The last character that went out.
+    /// The last character written.
     last: char,
-    /// Marks on it.
+    /// Number of marks on it.
     marks: u8,
-    /// A joiner waits for a character it can join.
+    /// A pending joiner, waiting for a character to join.
     joiner: bool,
     /// Characters since the last newline.
     column: usize,
 }
 
-/// Where in an escape sequence the text is.
+/// The position in an escape sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EscapeState {
     Text,
     /// After the escape character.
     Escape,
-    /// After an escape character and intermediates: one final byte is to come.
+    /// After an escape character and intermediates: one final byte follows.
     Final,
-    /// In a control sequence, for so many bytes.
+    /// In a control sequence, for this many bytes.
     Control(usize),
-    /// In a string that lasts until its terminator, for so many bytes.
+    /// In a string that lasts until its terminator, for this many bytes.
     String(usize),
 }
 
@@ -59,7 +59,7 @@ impl Default for Cleaner {
 }
 
 impl Cleaner {
-    /// Appends the safe form of `text` to `out`. Carriage returns become newlines, tabs blanks up to the next stop.
+    /// Appends the safe form of `text` to `out`. Carriage returns become newlines, tabs become blanks up to the next stop.
     pub fn push(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -79,7 +79,7 @@ impl Cleaner {
         }
     }
 
-    /// A span of printable ASCII and newlines goes out as it is.
+    /// A span of printable ASCII and newlines is copied as it is.
     fn copy(&mut self, span: &str, out: &mut String) {
         let span = match span.strip_prefix('\n') {
             Some(rest) if self.returned => rest,
@@ -119,7 +119,7 @@ impl Cleaner {
                 '@'..='~' => self.within = EscapeState::Text,
                 _ => self.again(c, out),
             },
-            // A newline ends it too: so what is hidden by a sequence that is never ended is at most a line.
+            // A newline ends it too, so an unterminated sequence hides a line at most.
             EscapeState::String(length) => match c {
                 '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.within = EscapeState::Text,
                 '\n' | '\r' => self.again(c, out),
@@ -130,7 +130,7 @@ impl Cleaner {
         }
     }
 
-    /// The sequence is over without this character.
+    /// The sequence ended before this character.
     fn again(&mut self, c: char, out: &mut String) {
         self.within = EscapeState::Text;
         self.text(c, out);
@@ -174,7 +174,7 @@ impl Cleaner {
         }
     }
 
-    /// A character that stands alone, or is joined to the previous one.
+    /// Writes a character that stands alone or is joined to the previous one.
     fn put(&mut self, c: char, out: &mut String) {
         let joined = std::mem::take(&mut self.joiner) && !c.is_ascii();
         if joined {
@@ -186,7 +186,7 @@ impl Cleaner {
         self.column = if c == '\n' { 0 } else { self.column + 1 };
     }
 
-    /// A character that changes the one before.
+    /// Writes a character that modifies the one before.
     fn mark(&mut self, c: char, out: &mut String) {
         if self.marks < MARKS {
             out.push(c);
@@ -209,17 +209,17 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The safe form of a name or a title, on one line: newlines are shown as a symbol, tabs are one blank.
+/// The safe form of a name or a title, on one line: newlines are shown as a symbol, tabs as one blank.
 pub(crate) fn clean_line(text: &str) -> String {
     let flat = text.replace('\t', " ");
     clean(&flat).replace('\n', "\u{2424}")
 }
 
-/// Length of the beginning that is printable ASCII and newlines.
+/// Length of the prefix that is printable ASCII and newlines.
 fn printable(text: &str) -> usize {
     let plain = |byte: &u8| (0x20..0x7f).contains(byte) || *byte == b'\n';
     let bytes = text.as_bytes();
-    // Whole chunks first: the compiler turns this into wide instructions.
+    // Whole chunks first: the compiler vectorizes this.
     let chunks = bytes.chunks_exact(32);
     let whole = chunks
         .take_while(|chunk| chunk.iter().fold(true, |all, byte| all & plain(byte)))
@@ -328,7 +328,7 @@ mod tests {
         proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
     }
 
-    /// Written independently of `hidden`, so that a gap in that is noticed.
+    /// Independent of `hidden`, so that a gap in that is noticed.
     fn safe(c: char) -> bool {
         let reorders = matches!(u32::from(c), 0x61c | 0x200b | 0x200e | 0x200f | 0xfeff | 0x202a..=0x202e | 0x2066..=0x2069);
         !reorders && (c == '\n' || !c.is_control()) && !('\u{e0000}'..='\u{e007f}').contains(&c)

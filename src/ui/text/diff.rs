@@ -15,12 +15,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// Lines, between what both texts begin and end with, beyond which they are not compared: the time grows with the square.
+/// Lines, without the common prefix and suffix, beyond which two texts are not compared: the time grows with the square.
 const COMPARED: usize = 6_000;
-/// Bytes of a line that are shown.
+/// Maximum bytes of a line that are shown.
 const SHOWN: usize = 1000;
 
-/// A change as it is shown.
+/// A change, ready to draw.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DrawnDiff {
     /// Lines the whole change adds, shown or not.
@@ -31,12 +31,12 @@ pub(crate) struct DrawnDiff {
     pub lines: Vec<Line<'static>>,
 }
 
-/// Where a change is shown.
+/// Where and how a change is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiffFrame<'a> {
     /// Columns.
     pub width: usize,
-    /// Rows at most, the one that counts what is left out included.
+    /// Maximum rows, including the one that counts omitted rows.
     pub rows: usize,
     /// Text after the count of omitted rows: how to see them.
     pub hint: &'a str,
@@ -64,8 +64,7 @@ struct DiffRow<'a> {
     twin: Option<&'a str>,
 }
 
-/// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
-/// one no line is numbered.
+/// The change from one text to another, with a few lines of context. The first line of the texts has the number `first`; without it no line is numbered.
 pub(crate) fn between(
     old: &str,
     new: &str,
@@ -187,7 +186,7 @@ fn step(number: &mut Option<usize>) -> Option<usize> {
     now
 }
 
-/// The first lines of `@@ -1,2 +3,4 @@`; none where the marks name no numbers.
+/// The line numbers of `@@ -1,2 +3,4 @@`; `None` where the header has none.
 fn places(line: &str) -> (Option<usize>, Option<usize>) {
     let place = |sign: char| {
         let mut words = line.split(' ');
@@ -200,7 +199,7 @@ fn places(line: &str) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// As many lines added as were removed just before: they are paired in order.
+/// Pairs added lines with as many that were removed just before, in order.
 fn pair(rows: &mut [DiffRow<'_>]) {
     let runs: Vec<(DiffRowKind, usize)> = rows
         .chunk_by(|left, right| left.sort == right.sort)
@@ -288,7 +287,7 @@ fn equal(old_index: usize, new_index: usize, len: usize) -> DiffOp {
     }
 }
 
-/// The same difference, so many lines further down.
+/// The same difference, `by` lines further down.
 fn moved(op: DiffOp, by: usize) -> DiffOp {
     let (old, new) = (op.old_range(), op.new_range());
     let (old_index, new_index) = (old.start + by, new.start + by);
@@ -380,7 +379,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// The line with the part that differs from its twin set off, if enough of both is the same.
+/// The line with the part that differs from its twin emphasized, if enough of both is the same.
 fn emphasised<'a>(text: &'a str, twin: Option<&str>, style: Style, part: Style) -> Vec<Span<'a>> {
     let Some(differs) = twin.and_then(|twin| differing(text, &shown(twin))) else {
         return vec![Span::styled(text, style)];
@@ -396,7 +395,7 @@ fn emphasised<'a>(text: &'a str, twin: Option<&str>, style: Style, part: Style) 
     ]
 }
 
-/// Where `text` differs from `other`: between what they begin and what they end with alike.
+/// The range in which `text` differs from `other`: between the common prefix and the common suffix.
 fn differing(text: &str, other: &str) -> Option<Range<usize>> {
     let alike = |(left, right): &(&str, &str)| left == right;
     let bytes = |pairs: Vec<(&str, &str)>| pairs.iter().map(|(left, _)| left.len()).sum::<usize>();

@@ -1,6 +1,6 @@
-//! How many columns a text takes, counted the way ratatui's buffer places cells: one grapheme cluster after the other.
+//! How many columns a text takes, counted as ratatui's buffer places cells: one grapheme cluster after the other.
 //!
-//! A whole string measured at once can come out narrower (Arabic ligatures), so every question about columns goes through here.
+//! A whole string measured at once can come out narrower (Arabic ligatures), so every measurement goes through here.
 
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
@@ -34,7 +34,7 @@ pub(crate) fn clusters(text: &str) -> impl DoubleEndedIterator<Item = (&str, usi
         .map(|cluster| (cluster, of_cluster(cluster)))
 }
 
-/// The longest beginning of `text` that takes at most `columns`, ending between clusters, and the columns it takes.
+/// The longest prefix of `text` that takes at most `columns`, ending between clusters, and the columns it takes.
 pub(crate) fn prefix(text: &str, columns: usize) -> (&str, usize) {
     let (mut end, mut used) = (0, 0);
     for (cluster, wide) in clusters(text) {
@@ -64,13 +64,13 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
     format!("{kept}…")
 }
 
-/// `text` followed by blanks up to `columns`.
+/// `text` padded with blanks to `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(of(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Whether every byte is one printable ASCII column.
+/// Whether every byte is printable ASCII, one column wide.
 fn plain(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }

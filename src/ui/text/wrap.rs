@@ -30,9 +30,8 @@ impl HangingIndent {
     }
 }
 
-/// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break
-/// and at the end of a line are dropped, newlines begin rows. At least one row comes back. A hang that leaves less than two
-/// columns is left out.
+/// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break and at the end of a line are
+/// dropped, newlines begin rows. Returns at least one row. An indent that leaves less than two columns is dropped.
 pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Words)
 }
@@ -62,7 +61,7 @@ struct Cluster {
 enum ClusterKind {
     Blank,
     Newline,
-    /// Ends a sentence or a bracket: does not begin a row.
+    /// Closing punctuation: does not begin a row.
     Closing,
     Letter,
 }
@@ -150,7 +149,7 @@ fn splits(before: Option<&Cluster>, cell: &Cluster) -> bool {
     wide && cell.columns > 0 && cell.sort != ClusterKind::Closing
 }
 
-/// The clusters of the spans; one that is wider than `room` falls apart into its characters.
+/// The clusters of the spans; one wider than `room` is split into its characters.
 fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cluster> {
     let mut out = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
     for (span, text) in spans.iter().enumerate() {

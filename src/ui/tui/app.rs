@@ -1,4 +1,4 @@
-//! The full-screen interface: what the user does becomes calls of the session, what the session shows becomes a frame.
+//! The state of the full-screen interface: user input becomes calls of the session, session updates become frames.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -22,57 +22,57 @@ use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
 
-/// A pause of this length in a draft, and the next key answers the question that waits.
+/// After a pause of this length in a draft, the next key answers a waiting question.
 const PAUSE: Duration = Duration::from_millis(600);
 /// Rows that PgUp and PgDn scroll.
 const TEN: isize = 10;
-/// The exit status when the terminal is gone.
+/// The exit status when the terminal is gone: 128 + SIGHUP.
 const GONE: u8 = 129;
-/// Bytes of the model's text that are kept as the reason for a question, at most.
+/// Maximum bytes of the model's text that are kept as the reason for a question.
 const SAID: usize = 2_000;
 
-/// Requests of the interface to the loop around it.
+/// Requests of the interface to the loop that owns the terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HostAction {
     /// Stop this process until the shell wakes it.
     Suspend,
-    /// The terminal was away: take it again.
+    /// Take over the terminal again after SIGCONT.
     Renew,
     /// Open a file of the session in the user's editor.
     Edit(PathBuf),
-    /// Open the input in it.
+    /// Open the input in the user's editor.
     EditInput,
     /// Ring the terminal's bell.
     Ring,
-    /// Paint everything again.
+    /// Repaint the screen.
     Repaint,
     /// Leave with this status.
     Leave(u8),
 }
 
-/// The interface.
+/// The full-screen interface.
 pub(super) struct App {
     pub(super) session: Session,
     chat: Chat,
     editor: Editor,
-    /// The editor knows the history.
+    /// The editor has the history.
     recalled: bool,
     asked: Option<QuestionPrompt>,
-    /// Questions behind the one that is shown.
+    /// Questions queued after the one that is shown.
     waiting: VecDeque<PendingQuestion>,
-    /// The draft in the input when a comment to the model was requested.
+    /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
     flash: Option<String>,
     interrupts: Interrupts,
     /// When the last key went into the input.
     typed: Option<Instant>,
-    /// The model's latest text.
+    /// The latest text of the model.
     said: String,
     theme: Theme,
     placed: RowLayout,
     columns: usize,
-    /// Text printed after the screen is restored.
+    /// Text printed after the terminal is restored.
     pub(super) farewell: String,
     pub(super) wishes: VecDeque<HostAction>,
 }
@@ -100,7 +100,7 @@ impl App {
         }
     }
 
-    /// Takes in what the session has to show. True when there was something.
+    /// Processes the updates of the session. True when there were any.
     pub(super) fn receive(&mut self) -> bool {
         self.session.receive();
         let shows = self.session.shows();
@@ -155,7 +155,7 @@ impl App {
                 .any(|running| !running.background)
     }
 
-    /// Takes in what the user and the system did.
+    /// Processes input from the user and the system.
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
@@ -192,7 +192,7 @@ impl App {
         }
     }
 
-    /// True in the middle of a draft: a question that appears then must not take the next letter for its answer.
+    /// True in the middle of a draft: a question that appears then must not take the next letter as its answer.
     fn is_typing(&self) -> bool {
         !self.editor.is_empty() && self.typed.is_some_and(|at| at.elapsed() < PAUSE)
     }
@@ -218,7 +218,7 @@ impl App {
         }
     }
 
-    /// Actions that the editor leaves to the interface.
+    /// Handles actions that the editor leaves to the interface.
     fn pass(&mut self, action: Action) {
         match action {
             Action::Escape => self.escape(),
@@ -263,7 +263,7 @@ impl App {
                     self.editor.set_text("");
                 }
             }
-            // The editor's own; named, so that a new key without an effect does not compile.
+            // The editor's own; named, so that a new action without an effect does not compile.
             Action::Insert(_)
             | Action::Send
             | Action::Newline
@@ -292,7 +292,7 @@ impl App {
         }
     }
 
-    /// True when the help took the key.
+    /// True when the help handled the key.
     fn act_in_help(&mut self, action: Action) -> bool {
         let page = self.placed.height.max(2) - 1;
         let Some(at) = &mut self.help else {
@@ -331,7 +331,7 @@ impl App {
         self.receive();
     }
 
-    /// Approves only what the user has had before their eyes.
+    /// Approves only a question that was shown in full.
     fn approve(&mut self, verdict: Verdict) {
         if self.asked.as_ref().is_some_and(QuestionPrompt::is_read) {
             self.answer(verdict);
@@ -340,7 +340,7 @@ impl App {
         }
     }
 
-    /// Scrolls the question by so many rows, or the conversation if the question needs no scrolling.
+    /// Scrolls the question by this many rows, or the conversation if the question fits.
     fn scroll_question(&mut self, by: impl FnOnce(&QuestionPrompt) -> isize, chat: isize) {
         let scrolled = self.asked.as_mut().is_some_and(|asked| {
             let by = by(asked);
@@ -353,7 +353,7 @@ impl App {
 
     fn answer(&mut self, verdict: Verdict) {
         if let Some(asked) = self.asked.take() {
-            // The turn may be over meanwhile.
+            // The turn may already be over.
             let _ = asked.question.reply.send(verdict);
         }
         self.next_question();
@@ -383,7 +383,7 @@ impl App {
         }
     }
 
-    /// Empties the input. Its text becomes the newest entry of the history, in this run only.
+    /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
         let draft = self.editor.text().trim().to_owned();
         if !draft.is_empty() {
@@ -417,7 +417,7 @@ impl App {
         }
     }
 
-    /// Takes the last queued message back into the input.
+    /// Moves the last queued message back into the input.
     fn take_back(&mut self) -> bool {
         let text = self.session.take_back();
         if let Some(text) = &text {
@@ -461,7 +461,7 @@ impl App {
         self.flash = Some(words.to_owned());
     }
 
-    /// A failure that has no place in the session.
+    /// Shows a failure that does not belong to the session.
     pub(super) fn failed(&mut self, words: &str) {
         self.chat.add(Tone::Error, words);
     }
@@ -471,7 +471,7 @@ impl App {
         self.editor.text()
     }
 
-    /// Another program had the screen: a question is to be looked at again before a key answers it.
+    /// Another program had the screen: a question must be shown again before a key answers it.
     pub(super) fn hidden(&mut self) {
         if let Some(asked) = &mut self.asked {
             asked.hidden();
@@ -483,7 +483,7 @@ impl App {
         self.editor.set_text(text.trim_end_matches('\n'));
     }
 
-    /// The user closed a file of the session.
+    /// The user closed a file of the session in their editor.
     pub(super) fn edited(&mut self, path: &Path) {
         self.session.edited(path);
         self.receive();

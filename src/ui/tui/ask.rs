@@ -1,7 +1,7 @@
 //! The question that a tool asks the user, as rows above the input.
 //!
-//! Directory, command and reason are shown whole; what has no room is scrolled to. No key approves before the last row was on the
-//! screen, nor in the first half second: such a key was under way to something else.
+//! Directory, command and reason are shown in full; what does not fit can be scrolled to. No key approves before the last row was on the screen, nor in the
+//! first half second: such a key was meant for something else.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::ui::text::wrap::{self, HangingIndent};
 
 /// How long a question is on the screen before a key answers it.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A question that is longer leaves half of the room to the conversation.
+/// A longer question leaves half of the room to the conversation.
 const SHORT_ROWS: usize = 10;
 
 /// A question, and the state of its answer.
@@ -23,16 +23,16 @@ pub(super) struct QuestionPrompt {
     pub(super) question: PendingQuestion,
     /// The model's text just before the call.
     pub(super) reason: String,
-    /// The user is writing why not.
+    /// The user is writing the reason for a no.
     pub(super) why: bool,
-    /// No other key is under way: the next one answers.
+    /// No other key is in transit: the next one answers.
     pub(super) live: bool,
-    /// Since when it is on the screen.
+    /// When it first appeared on the screen.
     painted: Option<Instant>,
-    /// The first of its rows in view, and how many are.
+    /// The first of its rows in view, and how many are in view.
     top: usize,
     window: usize,
-    /// The last of its rows was in view.
+    /// The last of its rows has been in view.
     read: bool,
 }
 
@@ -50,7 +50,7 @@ impl QuestionPrompt {
         }
     }
 
-    /// True when all of it was in view.
+    /// True when all of it has been in view.
     pub(super) fn is_read(&self) -> bool {
         self.read
     }
@@ -65,12 +65,12 @@ impl QuestionPrompt {
         self.painted.get_or_insert_with(Instant::now);
     }
 
-    /// Something else was on the screen.
+    /// Something else covered it.
     pub(super) fn hidden(&mut self) {
         self.painted = None;
     }
 
-    /// Scrolls by rows; the next frame keeps it within bounds. False when all of it is in view anyway.
+    /// Scrolls by rows; the next frame clamps the position. False when all of it is in view anyway.
     pub(super) fn scroll(&mut self, rows: isize) -> bool {
         if self.read && self.top == 0 {
             return false;
@@ -79,7 +79,7 @@ impl QuestionPrompt {
         true
     }
 
-    /// Rows of a page, one of which was in view before.
+    /// Rows of a page; one row overlaps.
     pub(super) fn page(&self) -> isize {
         isize::try_from(self.window.saturating_sub(1).max(1)).unwrap_or(1)
     }
@@ -126,7 +126,7 @@ pub(super) fn rows(
     rows
 }
 
-/// The details to read before approving. Only the command is indented: none of its lines can pass for the directory or the reason.
+/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason.
 fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let request = &asked.question.request;
     let mut rows = Vec::new();
@@ -147,7 +147,7 @@ fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'stat
     rows
 }
 
-/// The key help; short if the long form would take half of the room.
+/// The key help; the short form if the long one would take half of the room.
 fn keys(asked: &QuestionPrompt, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (long, short) = if asked.why {
         (
@@ -173,7 +173,7 @@ fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     wrap::words(&words, columns, &HangingIndent::blanks(1))
 }
 
-/// A rule with a title in it.
+/// A horizontal rule with a title in it.
 pub(super) fn rule(title: &str, columns: usize, theme: &Theme) -> Line<'static> {
     let title = width::clip(&format!("── {title} "), columns);
     let rest = columns.saturating_sub(width::of(&title));

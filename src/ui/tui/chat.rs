@@ -1,7 +1,7 @@
-//! The conversation on the screen: a list of pieces, and the visible part of them.
+//! The conversation on the screen: a list of parts, and the visible range of them.
 //!
-//! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the
-//! conversation. The scroll position is held by piece and row, so that nothing moves under the user's eyes when more arrives below.
+//! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
+//! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,12 +21,12 @@ use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Laid-out pieces that are cached.
+/// Maximum number of laid-out parts that are cached.
 const KEPT: usize = 256;
 
 type Rows = Rc<Vec<Line<'static>>>;
 
-/// A row of the conversation: a piece, and a row of it.
+/// A row of the conversation: the index of a part, and a row of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct ScrollAnchor {
     piece: usize,
@@ -38,18 +38,18 @@ pub(super) struct ScrollAnchor {
 struct OpenAnswer {
     cleaner: Cleaner,
     splitter: BlockSplitter,
-    /// Something of it came.
+    /// Some of it has arrived.
     begun: bool,
     /// Leading blanks, held back until something visible follows.
     blanks: String,
 }
 
-/// A message of the user on the screen, and what follows it.
+/// A message of the user, and what follows it.
 struct Exchange {
     profile: String,
-    /// The piece that it begins with.
+    /// The part that it begins with.
     start: usize,
-    /// The first piece that is not part of it any more; none while it may grow.
+    /// The first part after it; `None` while it may grow.
     end: Option<usize>,
 }
 
@@ -60,19 +60,19 @@ pub(super) struct Chat {
     exchanges: Vec<Exchange>,
     profile: String,
     open: OpenAnswer,
-    /// Pieces that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
+    /// Parts that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
     held: Vec<ChatPart>,
     held_rows: Option<(usize, Vec<Rows>)>,
-    /// Since when an answer has been waited for.
+    /// Since when an answer has been awaited.
     waiting: Option<Instant>,
-    /// The first row in sight; `None` when the end is.
+    /// The first visible row; `None` when the end is visible.
     top: Option<ScrollAnchor>,
     kept: HashMap<usize, Rows>,
     width: usize,
     unfold_all: bool,
 }
 
-/// The rows in sight.
+/// The visible rows.
 pub(super) struct VisibleRows {
     /// Rows with their position in the conversation.
     pub(super) rows: Vec<(ScrollAnchor, Line<'static>)>,
@@ -97,7 +97,7 @@ impl Chat {
         }
     }
 
-    /// Takes in what the session shows, at `time` of the clock.
+    /// Processes an update of the session, at `time` of the clock.
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant) {
         match show {
             UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
@@ -138,12 +138,12 @@ impl Chat {
         }
     }
 
-    /// Text of its own, after an empty row; cleaned here.
+    /// Adds text as a part of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
         self.add_pieces(texts(tone, &clean(text)));
     }
 
-    /// Adds pieces of their own; an answer that is arriving is not cut in two by them.
+    /// Adds parts; they do not split an answer that is arriving.
     fn add_pieces(&mut self, pieces: Vec<ChatPart>) {
         if self.open.begun {
             self.held.push(ChatPart::Gap);
@@ -198,7 +198,7 @@ impl Chat {
         false
     }
 
-    /// Unfolds all tool results, or folds them.
+    /// Expands all tool results, or collapses them.
     pub(super) fn unfold_all(&mut self) {
         self.unfold_all = !self.unfold_all;
         for piece in &mut self.pieces {
@@ -209,7 +209,7 @@ impl Chat {
         self.kept.clear();
     }
 
-    // ---- what is said ----
+    // ---- updates ----
 
     fn past(&mut self, entry: &LogEntry) {
         match entry.role {
@@ -289,7 +289,7 @@ impl Chat {
         }
     }
 
-    /// The call of this id that has not ended, and its place.
+    /// The unfinished call of this id, and its index.
     fn running(&mut self, id: &str) -> Option<(usize, &mut ToolCallCell)> {
         let pieces = self.pieces.iter_mut().enumerate().rev().take(600);
         pieces
@@ -318,12 +318,12 @@ impl Chat {
         self.settle();
     }
 
-    /// Takes the last message of the active profile, and what followed it there, out of sight.
+    /// Hides the last message of the active profile, and what followed it.
     fn undo(&mut self, said: &str) {
         self.settle();
         let of_profile = |exchange: &Exchange| exchange.profile == self.profile;
         let Some(at) = self.exchanges.iter().rposition(of_profile) else {
-            // It was said before this profile came into view.
+            // It was sent before this profile came into view.
             let said = clean_line(crate::base::text::head(said, 200));
             return self.add(Tone::Dim, &format!("taken back: {said}"));
         };
@@ -385,7 +385,7 @@ impl Chat {
         self.take(done);
     }
 
-    /// Finishes the answer that is arriving; what came meanwhile follows it.
+    /// Finishes the answer that is arriving and appends what came meanwhile.
     fn settle(&mut self) {
         self.close();
         self.held_rows = None;
@@ -419,9 +419,9 @@ impl Chat {
         self.kept.retain(|at, _| *at < piece);
     }
 
-    // ---- what is in sight ----
+    // ---- the visible part ----
 
-    /// Pieces, with temporary ones at the end: incoming text, running calls, queued messages.
+    /// Laid-out parts, with temporary ones at the end: incoming text, running calls, queued messages.
     fn tail(&mut self, queue: &[String], sheet: LayoutContext<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
         if let Some(block) = self
@@ -489,7 +489,7 @@ impl Chat {
         Some(rows)
     }
 
-    /// The `height` rows in sight.
+    /// The `height` visible rows.
     pub(super) fn sight(
         &mut self,
         height: usize,
@@ -528,7 +528,7 @@ impl Chat {
         }
     }
 
-    /// The first row in sight when the last one is.
+    /// The first visible row when the last row is at the bottom.
     fn last_top(&mut self, height: usize, tail: &[Rows], sheet: LayoutContext<'_>) -> ScrollAnchor {
         let end = ScrollAnchor {
             piece: self.pieces.len() + tail.len(),
@@ -584,7 +584,7 @@ impl Chat {
         spot
     }
 
-    /// Scrolls by rows, up when negative; `height` rows are in sight.
+    /// Scrolls by rows, up when negative; `height` rows are visible.
     pub(super) fn scroll(
         &mut self,
         by: isize,
@@ -604,12 +604,12 @@ impl Chat {
         self.top = (to < last).then_some(to);
     }
 
-    /// To the beginning of the conversation.
+    /// Scrolls to the beginning of the conversation.
     pub(super) fn go_to_top(&mut self) {
         self.top = Some(ScrollAnchor::default());
     }
 
-    /// To its end.
+    /// Scrolls to its end.
     pub(super) fn go_to_end(&mut self) {
         self.top = None;
     }
@@ -628,7 +628,7 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
     lines.concat()
 }
 
-/// The rendering parameters for a theme and a moment; for tests and the view.
+/// The layout parameters for a theme and a moment; for tests and the view.
 pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
     LayoutContext { width, theme, now }
 }

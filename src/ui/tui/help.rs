@@ -18,7 +18,7 @@ pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
         .collect();
     let entries = groups.iter().flat_map(|(_, entries)| entries);
     let widest = entries.map(|(name, _)| width::of(name)).max();
-    // Of a narrow screen the explanations keep half.
+    // On a narrow screen the explanations keep half of it.
     let left = widest.unwrap_or_default().min(columns / 2);
     let mut rows = vec![rule("Help: Esc closes, PgDn scrolls", columns, theme)];
     for (title, entries) in groups {
@@ -43,7 +43,7 @@ fn commands() -> Vec<(String, &'static str)> {
         .collect()
 }
 
-/// A name in `left` columns and what it does beside it; a longer name has rows of its own.
+/// A name in `left` columns and its explanation beside it; a longer name has rows of its own.
 fn entry(
     name: &str,
     about: &str,

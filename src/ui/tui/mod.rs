@@ -1,8 +1,8 @@
 //! The full-screen interface.
 //!
-//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is visible; [`view`] draws a
-//! frame. The loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second
-//! while an answer streams, never while nothing changes.
+//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`part`]s and lays out what is visible; [`view`] draws a frame. The
+//! loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second while an answer
+//! streams, never while nothing changes.
 
 mod app;
 mod ask;
@@ -41,7 +41,7 @@ use crate::ui::text::theme::{ColorMode, Theme};
 use app::{App, HostAction};
 use sheet::SPIN;
 
-/// Between two frames while an answer streams.
+/// Minimum time between two frames while an answer streams.
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Runs the conversation to its end; returns the exit status.
@@ -110,7 +110,7 @@ impl Screenful {
         guard.restore();
         let farewell = clean(app.farewell.trim());
         if !farewell.is_empty() {
-            // A terminal that is gone hears no farewell.
+            // If the terminal is gone, nobody reads the farewell.
             let _ = writeln!(Tty, "{farewell}");
         }
         if let Some(words) = app.session.close() {
@@ -131,8 +131,8 @@ impl Screenful {
             if stale && self.app.draw(&mut self.screen).is_err() {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
-            // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox. Keys do not put
-            // that off, however fast they come.
+            // While an answer streams the inbox is read once a frame: what arrives in between is merged there. Keys do not put that off, however fast they
+            // come.
             let frame = heard + FRAME;
             let calm = Instant::now() >= frame;
             let bell = if calm { self.bell.clone() } else { never() };
@@ -168,7 +168,7 @@ impl Screenful {
         }
     }
 
-    /// When the screen changes without an event: a spinner, or the clock's minute.
+    /// When the screen next changes without an event: a spinner, or the clock's minute.
     fn next_tick(&self) -> Instant {
         let now = Instant::now();
         if self.app.moves() {
@@ -188,7 +188,7 @@ impl Screenful {
         }
     }
 
-    /// Does what the interface cannot do itself; the exit status when it is time to leave.
+    /// Does what the interface cannot do itself; returns the exit status when it is time to leave.
     fn wishes(&mut self) -> Option<u8> {
         while let Some(wish) = self.app.wishes.pop_front() {
             let done = match wish {
@@ -222,7 +222,7 @@ impl Screenful {
         None
     }
 
-    /// Runs `run` with the terminal and its keys given back.
+    /// Runs `run` with the terminal and its keys released.
     fn outside<T>(&self, run: impl FnOnce() -> T) -> io::Result<T> {
         let _lent = self.signals.lend();
         self.guard.run_outside(&self.keyboard, run)

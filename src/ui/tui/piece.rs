@@ -1,4 +1,4 @@
-//! The pieces of a conversation on the screen: bounded parts that are laid out by themselves, whatever the length of the talk.
+//! The parts of a conversation on the screen: bounded, and laid out independently, however long the conversation is.
 
 use ratatui::text::{Line, Span};
 
@@ -15,22 +15,22 @@ pub(super) enum Speaker {
     Marvin,
 }
 
-/// How plain text looks.
+/// The style of plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the person said.
+    /// What the user wrote.
     Plain,
-    /// Words of the system.
+    /// Notices of the system.
     System,
     /// Failures.
     Error,
-    /// What stands beside the talk: marks, hints.
+    /// Secondary text: marks and hints.
     Dim,
-    /// Lines as they stand: lists, output of commands.
+    /// Preformatted lines: lists, command output.
     Listing,
 }
 
-/// One part.
+/// One part of the conversation.
 #[derive(Debug, Clone)]
 pub(super) enum ChatPart {
     /// An empty row.
@@ -46,7 +46,7 @@ pub(super) enum ChatPart {
 }
 
 impl ChatPart {
-    /// The rows of the piece.
+    /// The rows of the part.
     pub(super) fn rows(&self, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
         let theme = sheet.theme;
         match self {
@@ -84,7 +84,7 @@ fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>>
     };
     text.split('\n')
         .flat_map(|line| {
-            // A row of a list that is too long goes on under its own beginning.
+            // A list row that is too long continues under its own beginning.
             let indent = match tone {
                 Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
                 _ => 0,
@@ -99,7 +99,7 @@ fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>>
         .collect()
 }
 
-/// Cleaned text in parts of bounded size, cut at line ends where there are any.
+/// Splits cleaned text into parts of bounded size, at line breaks where there are any.
 pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
     let mut pieces = Vec::new();
     let mut part = String::new();

@@ -1,4 +1,4 @@
-//! What every row of the screen is laid out with: the width, the colours, the time, and how times and waits are written.
+//! The layout parameters of every row: width, colours and time; and how durations are written.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use ratatui::text::{Line, Span};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Frames of the sign that something runs.
+/// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each frame stands.
+/// How long each frame is shown.
 pub(super) const SPIN: Duration = Duration::from_millis(125);
-/// From here on a wait says which key ends it.
+/// After this long a wait names the key that ends it.
 pub(super) const CANCEL_HINT_AFTER: Duration = Duration::from_secs(10);
 
-/// What laying out depends on.
+/// What layout depends on.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutContext<'a> {
     pub(super) width: usize,
@@ -23,14 +23,14 @@ pub(super) struct LayoutContext<'a> {
     pub(super) now: Instant,
 }
 
-/// The sign that something has run since `since`.
+/// The spinner of something that has been running since `since`.
 pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
     let frame = now.saturating_duration_since(since).as_millis() / SPIN.as_millis();
     let at = usize::try_from(frame).unwrap_or_default() % SPINNER.len();
     SPINNER.get(at).copied().unwrap_or("·")
 }
 
-/// A time as a person reads it: `0.4s`, `12s`, `3m 05s`.
+/// A duration as people read it: `0.4s`, `12s`, `3m 05s`.
 pub(super) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -41,7 +41,7 @@ pub(super) fn took(time: Duration) -> String {
     }
 }
 
-/// The same for something that runs: whole seconds, so that it changes once in each.
+/// The same for something that is running: whole seconds, so that it changes once a second.
 pub(super) fn running(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -49,7 +49,7 @@ pub(super) fn running(time: Duration) -> String {
     }
 }
 
-/// `left` and, at the end of the row, `right`; the left is cut when both do not fit.
+/// `left` and, at the end of the row, `right`; the left one is cut when both do not fit.
 pub(super) fn two_ends(left: (&str, Style), right: (&str, Style), width: usize) -> Line<'static> {
     let room = width.saturating_sub(width::of(right.0) + 1);
     let shown = width::clip(left.0, room);

@@ -13,7 +13,7 @@ use crate::ui::text::width;
 
 /// Columns of the context gauge.
 const GAUGE: u64 = 5;
-/// Columns of the command that runs.
+/// Maximum columns of the running command.
 const WHAT: usize = 30;
 
 /// A provider's symbol.
@@ -33,11 +33,11 @@ fn mark(provider: &str) -> &'static str {
 struct StatusPart {
     text: String,
     style: Style,
-    /// The higher, the longer it stays.
+    /// Parts with a higher number are kept longer.
     worth: u8,
 }
 
-/// The line in `columns`, with `clock` at its end. `flash` is a word that matters now.
+/// The line in `columns`, with `clock` at its end. `flash` is a short notice that comes first.
 pub(super) fn line(
     status: &SessionStatus,
     flash: Option<&str>,
@@ -148,7 +148,7 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     parts
 }
 
-/// The line of what runs beside the conversation, if anything does.
+/// The line about background jobs, if there are any.
 pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Option<Line<'static>> {
     let jobs: Vec<String> = status
         .running
@@ -162,7 +162,7 @@ pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Opt
 
 /// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
 fn tokens(count: u64) -> String {
-    // A tenth is cut off, not rounded up: 999,960 is not a million.
+    // Cut off, not rounded up: 999,960 is not a million.
     let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
     match count {
         1 => "1 token".to_owned(),
@@ -172,7 +172,7 @@ fn tokens(count: u64) -> String {
     }
 }
 
-/// How full, in eighths of a column.
+/// How full the context is, in eighths of a column.
 fn gauge(percent: u64) -> String {
     const EIGHTHS: [char; 8] = ['·', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (percent.min(100) * GAUGE * 8).div_ceil(100);

@@ -1,4 +1,4 @@
-//! A tool call on the screen: one line with what matters, the change it made, and its whole result when unfolded.
+//! A tool call on the screen: one line with its key facts, the change it made, and its whole result when expanded.
 
 use std::time::{Duration, Instant};
 
@@ -19,15 +19,15 @@ use crate::ui::text::diff::{self, DiffFrame};
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
-/// Rows of a change that are shown while it is folded, and when it is unfolded.
+/// Rows of a change that are shown while it is collapsed, and when it is expanded.
 const DIFF_ROWS: usize = 40;
 const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
-/// Bytes of arguments that are looked into.
+/// Maximum bytes of arguments that are parsed.
 const MAX_ARGS_BYTES: usize = 8 << 20;
-/// Characters of each argument on the line.
+/// Maximum characters of each argument on the line.
 const ARG: usize = 120;
-/// Columns of a screen on which the line has room for who answered.
+/// Minimum columns of a screen on which the line names the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
 
 /// A tool call.
@@ -35,7 +35,7 @@ const ROOM_FOR_SERVICES: usize = 60;
 pub(super) struct ToolCallCell {
     id: String,
     name: String,
-    /// The arguments that matter, on one line.
+    /// The key arguments, on one line.
     about: String,
     /// Cleaned.
     display: Option<Display>,
@@ -43,17 +43,17 @@ pub(super) struct ToolCallCell {
     end: Option<CallOutcome>,
     /// Outside services that answered it.
     pub(super) answered_by: String,
-    /// How far it is, in its own words.
+    /// The latest progress message of the tool.
     pub(super) progress: String,
     pub(super) unfolded: bool,
 }
 
-/// How long a call has run; the time that it waited for the user is not counted.
+/// How long a call has run, without the time that it waited for the user.
 #[derive(Debug, Clone, Default)]
 struct CallTimer {
-    /// When it began; calls of a round may wait for each other.
+    /// When it started; calls of a round may wait for each other.
     since: Option<Instant>,
-    /// Since when it has waited for the user.
+    /// Since when it has been waiting for the user.
     waiting: Option<Instant>,
     waited: Duration,
 }
@@ -106,7 +106,7 @@ impl ToolCallCell {
         self.end.is_none()
     }
 
-    /// The call begins, waits for the user, or goes on.
+    /// The call starts, waits for the user, or continues.
     pub(super) fn set_state(&mut self, state: CallState, now: Instant) {
         self.timer.set(state, now);
     }
@@ -142,7 +142,7 @@ impl ToolCallCell {
     }
 }
 
-/// The arguments of a call, understood as the tool itself understands them.
+/// The arguments of a call, parsed as the tool itself parses them.
 struct Arguments<'a> {
     call: &'a ToolCall,
     fields: &'static [Field],
@@ -171,7 +171,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The arguments that matter: the required ones first, then whatever else was given, short.
+    /// The key arguments: the required ones first, then the other ones that were given, shortened.
     fn about(&self) -> String {
         let map = match &self.args {
             Some(ParsedArguments::Named(map)) => map,
@@ -190,7 +190,7 @@ impl<'a> Arguments<'a> {
                 GivenArgument { name, field, value }
             })
             .collect();
-        // The required ones in published order, the others as they were given.
+        // The required ones in declaration order, the others as they were given.
         given.sort_by_key(|given| match given.field {
             Some((at, field)) if field.required => at,
             _ => usize::MAX,
@@ -204,7 +204,7 @@ impl<'a> Arguments<'a> {
                 Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
                 other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
             };
-            // A word says by itself what it is for; a number or a yes does not.
+            // A word explains itself; a number or a yes needs the argument's name.
             let clear = match field {
                 Some((_, field)) => {
                     field.required || matches!(field.kind, Type::Text | Type::Choice(_))
@@ -229,7 +229,7 @@ impl<'a> Arguments<'a> {
 struct GivenArgument<'a> {
     /// Its published name.
     name: &'a str,
-    /// Its declaration, and the place of that among the others.
+    /// Its declaration and index.
     field: Option<(usize, &'static Field)>,
     value: &'a Value,
 }
@@ -285,7 +285,7 @@ pub(super) fn rows(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Vec<Line<'s
     rows
 }
 
-/// The end of the line of a call that has not ended.
+/// The end of the line of an unfinished call.
 fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) {
     let theme = sheet.theme;
     let timer = &call.timer;
@@ -315,7 +315,7 @@ fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) 
     )
 }
 
-/// The end of the line of a call that has ended.
+/// The end of the line of a finished call.
 fn ended(end: &CallOutcome, answered_by: &str, sheet: LayoutContext<'_>) -> (String, Style) {
     let took = took(end.took);
     let words = match end.how {
@@ -328,7 +328,7 @@ fn ended(end: &CallOutcome, answered_by: &str, sheet: LayoutContext<'_>) -> (Str
         CallEnd::Signal(signal) => format!("✗ signal {signal} {took}"),
         CallEnd::Timeout => format!("✗ timeout {took}"),
         CallEnd::Failure => format!("✗ failed {took}"),
-        // Nothing ran, or not to its end: how long says nothing.
+        // It did not run, or not to its end: a duration would mean nothing.
         CallEnd::Declined => "✗ declined".to_owned(),
         CallEnd::Stopped => "✗ stopped".to_owned(),
     };
@@ -358,7 +358,7 @@ fn drawn(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Option<diff::DrawnDif
     })
 }
 
-/// The result as it was given to the model, cut where nobody would read on.
+/// The result as the model got it, cut at a readable length.
 fn result(text: &str, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
     let dim = sheet.theme.dim;
     let mut rows: Vec<Line<'static>> = text
@@ -411,7 +411,7 @@ mod tests {
         text_at(call, width, Instant::now())
     }
 
-    /// The rows of a call that was made.
+    /// The rows of a finished call.
     fn made(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
         let mut edit = call(name, args);
         edit.finish(CallEnd::Success, Duration::ZERO, "ok", display);
@@ -497,7 +497,7 @@ mod tests {
             assert!(!rows.iter().any(|row| row.contains('{')), "{rows:?}");
             assert!(!rows.concat().contains('\u{1b}'), "{rows:?}");
         }
-        // Any tool may show a change, also one that nobody knows.
+        // Any tool may show a change, also an unknown one.
         let patch = Display::Patch {
             text: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
         };

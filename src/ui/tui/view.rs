@@ -1,4 +1,4 @@
-//! A frame: the conversation, what lies over it, the status line and the input, from top to bottom.
+//! Draws a frame, from top to bottom: the conversation, what covers it, the status line and the input.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::ui::term::screen::Scroll;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Most rows of the input, and of the completion menu.
+/// Maximum rows of the input, and of the completion menu.
 const INPUT_ROWS: usize = 12;
 const MENU_ROWS: usize = 8;
 
@@ -26,7 +26,7 @@ pub(super) struct FrameContent<'a> {
     pub(super) chat: &'a mut Chat,
     pub(super) editor: &'a mut Editor,
     pub(super) asked: Option<&'a mut QuestionPrompt>,
-    /// The help is open, scrolled by so many rows.
+    /// The scroll position of the help, if it is open.
     pub(super) help: Option<&'a mut usize>,
     pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct FrameContent<'a> {
     pub(super) now: Instant,
 }
 
-/// Where the rows of the conversation stood in a frame; what the next one needs to see that they moved.
+/// Where the rows of the conversation were in a frame: the next frame needs this to detect scrolling.
 #[derive(Default)]
 pub(super) struct RowLayout {
     rows: Vec<ScrollAnchor>,
@@ -198,7 +198,7 @@ fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
     }
 }
 
-/// How the rows of the conversation moved since the frame before.
+/// How the rows of the conversation moved since the last frame.
 fn moved(before: &RowLayout, now: &RowLayout, area: Rect) -> Option<Scroll> {
     if before.height != now.height || now.rows.is_empty() || before.rows.is_empty() {
         return None;

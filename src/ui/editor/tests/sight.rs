@@ -136,7 +136,7 @@ fn megabytes_are_pasted_at_once_and_edited_as_a_line_is() {
         assert_eq!(editor.text().len(), text.len());
         for _ in 0..3 {
             editor.rows(80, 10);
-            // Were the whole text laid out for each key, these would take minutes.
+            // If every key laid out the whole text, these would take minutes.
             for _ in 0..20 {
                 press(&mut editor, Insert('x'));
                 let drawn = editor.rows(80, 10);

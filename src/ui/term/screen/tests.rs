@@ -1,4 +1,4 @@
-//! The bytes are read by a terminal emulator, whose screen must then be the frame, cell by cell.
+//! A terminal emulator reads the bytes; its screen must equal the frame, cell by cell.
 
 use std::num::NonZero;
 
@@ -15,7 +15,7 @@ fn some(n: u16) -> NonZero<u16> {
     NonZero::new(n).unwrap()
 }
 
-/// A screen with the terminal it is shown on.
+/// A screen, and the emulated terminal it is drawn on.
 struct Pair {
     screen: Screen<Vec<u8>>,
     terminal: vt100::Parser,
@@ -66,7 +66,7 @@ impl Pair {
                 let look = look(cell);
                 let mut known = SEEN;
                 if look.modifier.contains(WEIGHT) {
-                    // The emulator has one weight at a time.
+                    // The emulator supports only one of bold and dim at a time.
                     known = known.difference(WEIGHT);
                 }
                 let only = |look: CellStyle| CellStyle {
@@ -418,6 +418,6 @@ fn a_streamed_reply_costs_few_bytes() {
     }
     let times = written as f64 / text as f64;
     assert!(times <= 12.0, "{times:.1} bytes for each of text");
-    // Far below the limit today: growth is to be noticed.
+    // Far below the limit today, so that growth is noticed.
     assert!(times <= 3.5, "{times:.1} bytes for each of text");
 }

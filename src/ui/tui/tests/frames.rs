@@ -230,7 +230,7 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
     stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
     let after = seen(&mut stage, (60, 20));
     assert_eq!(after, rows);
-    // The next thing follows it.
+    // What follows is added after it.
     stage.you("Thanks.");
     let rows = seen(&mut stage, (60, 24));
     assert!(row(&rows, "built") < row(&rows, "Thanks."));

@@ -21,7 +21,7 @@ use crate::tools::engine::approval::ApprovalRequest;
 use crate::ui::editor::Editor;
 use crate::ui::text::theme::{ColorMode, Theme};
 
-/// The sizes that are looked at.
+/// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
 /// Everything that a frame shows.
@@ -73,7 +73,7 @@ impl Stage {
         });
     }
 
-    /// A whole answer, in small pieces as it streams.
+    /// A whole answer, in small chunks as it streams.
     pub(super) fn marvin(&mut self, text: &str) {
         self.delta(text);
         self.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
@@ -147,7 +147,7 @@ impl Stage {
         self.asked = Some(asked);
     }
 
-    /// The frame in a size, thirteen seconds after the beginning.
+    /// The frame at a size, thirteen seconds after the start.
     pub(super) fn draw(
         &mut self,
         (width, height): (u16, u16),
@@ -171,7 +171,7 @@ impl Stage {
         (buffer, drawn.cursor.expect("a cursor"))
     }
 
-    /// Compares the frames of all sizes with their snapshots; what is open may be another in each.
+    /// Compares the frames of all sizes with their snapshots; what is open may differ in each.
     pub(super) fn same(&mut self, name: &str) {
         for size in SIZES {
             let (buffer, cursor) = self.draw(size, ColorMode::Ansi256);
@@ -181,7 +181,7 @@ impl Stage {
         }
     }
 
-    /// Compares how the frame looks, not only what it says.
+    /// Compares the styles of the frame, not only its text.
     pub(super) fn same_looks(&mut self, name: &str, mode: ColorMode) {
         let (buffer, _) = self.draw((80, 24), mode);
         snapshot::same(&format!("tui/{name}-looks"), &looks(&buffer));
