@@ -92,16 +92,16 @@ impl Address {
             )
             .next("Give it without the part before the @."));
         }
-        let wrong = |why: &str| {
+        let invalid = |reason: &str| {
             Problem::input(format!(
-                "\"{}\" is not a valid host: {why}.",
+                "\"{}\" is not a valid host: {reason}.",
                 clip(&escape_controls(authority), 100)
             ))
         };
-        let (host, port) = split_port(authority).map_err(wrong)?;
+        let (host, port) = split_port(authority).map_err(invalid)?;
         Ok(Self {
             secure,
-            host: Host::parse(host).map_err(wrong)?,
+            host: Host::parse(host).map_err(invalid)?,
             port: port.unwrap_or(if secure { 443 } else { 80 }),
             target: encoded(target),
         })

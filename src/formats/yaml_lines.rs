@@ -62,8 +62,8 @@ fn begins(line: &str, key: &str) -> bool {
 
 /// The comment at the end of a line; only found when no quotes precede it.
 fn remark(line: &str) -> Option<&str> {
-    let at = line.find(" #")?;
-    let (value, remark) = line.split_at(at);
+    let pos = line.find(" #")?;
+    let (value, remark) = line.split_at(pos);
     (!value.contains(['"', '\''])).then(|| remark.trim())
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::app::session::Session;
 
 /// A second Ctrl-C within this time quits.
-const TWICE: Duration = Duration::from_secs(2);
+const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
 /// The exit status after two of them: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
@@ -40,7 +40,7 @@ impl Interrupts {
         let twice = self
             .last
             .replace(Instant::now())
-            .is_some_and(|at| at.elapsed() < TWICE);
+            .is_some_and(|last_press| last_press.elapsed() < DOUBLE_PRESS);
         if session.cancel() {
             InterruptAction::Stopped
         } else if session.queue().next().is_some() {

@@ -11,7 +11,7 @@ use crate::tools::engine::registry;
 use crate::ui::editor::complete::Sources;
 
 /// Maximum entries of a folder that are read.
-const ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
 
 /// The session's candidates.
 pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
@@ -66,7 +66,7 @@ impl Sources for Candidates<'_> {
             .flatten()
             .filter_map(Result::ok);
         let mut names: Vec<String> = entries
-            .take(ENTRIES)
+            .take(MAX_ENTRIES)
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok()?;
                 let slash = entry.path().is_dir();

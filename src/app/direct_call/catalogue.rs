@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::params::right_call;
+use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::engine::rules::Annotations;
@@ -37,7 +37,7 @@ pub(crate) fn help(tool: &Tool) -> String {
         out,
         "For example: marvin tool {} --json '{}'",
         tool.name,
-        right_call(tool.fields)
+        example_call(tool.fields)
     );
     out
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of declared parameters, written by the compiler: every request carries it, so no request renders it.
+//! The JSON Schema of declared parameters, generated at compile time: every request carries it, so no request renders it.
 
 use super::{Field, Type};
 
@@ -59,7 +59,7 @@ const fn written<const N: usize>(fields: &[Field]) -> Json<N> {
     json
 }
 
-/// JSON written so far. What does not fit is only counted.
+/// The JSON written so far. What does not fit is only counted.
 struct Json<const N: usize> {
     bytes: [u8; N],
     at: usize,

@@ -132,9 +132,9 @@ fn without_controls(text: &str) -> (String, bool) {
 /// Where the root of a feed begins if something else precedes it.
 fn root(text: &str) -> Option<usize> {
     let begins = |name: &&str| {
-        let at = text.find(*name)?;
-        let next = text.get(at + name.len()..)?.chars().next()?;
-        (next.is_whitespace() || next == '>').then_some(at)
+        let pos = text.find(*name)?;
+        let next = text.get(pos + name.len()..)?.chars().next()?;
+        (next.is_whitespace() || next == '>').then_some(pos)
     };
     ["<rss", "<rdf:RDF", "<feed"].iter().find_map(begins)
 }

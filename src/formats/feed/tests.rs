@@ -9,7 +9,8 @@ fn home() -> Address {
 }
 
 fn parsed(text: &str) -> Feed {
-    read(text.as_bytes(), "text/html", &home(), 20).unwrap_or_else(|why| panic!("{why:?}: {text}"))
+    read(text.as_bytes(), "text/html", &home(), 20)
+        .unwrap_or_else(|reason| panic!("{reason:?}: {text}"))
 }
 
 /// The one entry of an RSS 2.0 feed with this inside its item.

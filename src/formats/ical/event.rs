@@ -107,7 +107,7 @@ impl CalendarEvent {
             }
             "RRULE" => match RecurrenceRule::read(&property.value) {
                 Ok(rule) => self.rules.push(rule),
-                Err(why) => self.fault = Some(why),
+                Err(error) => self.fault = Some(error),
             },
             "RDATE" => self.more.extend(periods(property, zones)),
             "EXDATE" => self.except.extend(Moment::list(property, zones)),

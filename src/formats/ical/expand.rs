@@ -526,8 +526,8 @@ mod tests {
 
     #[test]
     fn a_year_of_seconds_is_not_built() {
-        let all = |most: u8| {
-            (0..most)
+        let all = |max: u8| {
+            (0..max)
                 .map(|n| n.to_string())
                 .collect::<Vec<_>>()
                 .join(",")

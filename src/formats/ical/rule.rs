@@ -88,23 +88,23 @@ impl RecurrenceRule {
             .filter(|part| !part.is_empty())
         {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let wrong = || format!("{name}={value}");
-            let within = |low: i32, max: i32| numbers(value, low, max).ok_or_else(wrong);
+            let invalid = || format!("{name}={value}");
+            let within = |low: i32, max: i32| numbers(value, low, max).ok_or_else(invalid);
             match name.trim() {
-                "FREQ" => freq = Some(frequency(value).ok_or_else(wrong)?),
+                "FREQ" => freq = Some(frequency(value).ok_or_else(invalid)?),
                 "INTERVAL" => {
-                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    let number: i64 = value.parse().map_err(|_| invalid())?;
                     rule.interval = Some(number)
                         .filter(|n| (1..=1_000_000).contains(n))
-                        .ok_or_else(wrong)?;
+                        .ok_or_else(invalid)?;
                 }
                 "COUNT" => {
                     // Some programs write -1 for "without end".
-                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    let number: i64 = value.parse().map_err(|_| invalid())?;
                     rule.count = u64::try_from(number).ok();
                 }
                 "UNTIL" => {
-                    rule.until = Some(Moment::read(value, None, &NoZones).ok_or_else(wrong)?);
+                    rule.until = Some(Moment::read(value, None, &NoZones).ok_or_else(invalid)?);
                 }
                 "BYMONTH" => rule.months = within(1, 12)?,
                 "BYWEEKNO" => rule.weeks = within(-53, 53)?,
@@ -114,20 +114,22 @@ impl RecurrenceRule {
                 "BYMINUTE" => rule.minutes = within(0, 59)?,
                 "BYSECOND" => rule.seconds = within(0, 60)?.iter().map(|n| (*n).min(59)).collect(),
                 "BYSETPOS" => rule.positions = within(-366, 366)?,
-                "WKST" => rule.week_start = weekday(value).ok_or_else(wrong)?,
+                "WKST" => rule.week_start = weekday(value).ok_or_else(invalid)?,
                 "BYDAY" => {
                     for day in value.split(',') {
                         let day = day.trim();
                         let letters = day.len().saturating_sub(2);
-                        let (number, name) = day.split_at_checked(letters).ok_or_else(wrong)?;
+                        let (number, name) = day.split_at_checked(letters).ok_or_else(invalid)?;
                         let number = if number.is_empty() {
                             Some(0)
                         } else {
                             number.parse().ok()
                         };
                         let number = number.filter(|n: &i32| (-53..=53).contains(n));
-                        rule.weekdays
-                            .push((number.ok_or_else(wrong)?, weekday(name).ok_or_else(wrong)?));
+                        rule.weekdays.push((
+                            number.ok_or_else(invalid)?,
+                            weekday(name).ok_or_else(invalid)?,
+                        ));
                     }
                 }
                 // Unknown parts are ignored: they change nothing that is shown.

@@ -158,10 +158,10 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
     let text = super::wrap::fence(text.trim()).unwrap_or(text);
     let lines: Vec<&str> = text.lines().collect();
     let mut commands: Vec<LineCommand> = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let number = at + 1;
+    for (index, line) in lines.iter().enumerate() {
+        let number = index + 1;
         let starts = commands.is_empty()
-            || at
+            || index
                 .checked_sub(1)
                 .is_some_and(|before| is_separator(&lines, before));
         if let (true, Some((act, line, count))) = (starts, command(line)) {
@@ -182,7 +182,8 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
             });
             continue;
         }
-        if is_separator(&lines, at) || (commands.is_empty() && matches!(line.trim(), "" | "---")) {
+        if is_separator(&lines, index) || (commands.is_empty() && matches!(line.trim(), "" | "---"))
+        {
             continue;
         }
         match commands.last_mut() {

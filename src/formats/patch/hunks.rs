@@ -297,18 +297,18 @@ fn does_not_fit(
 /// Reads the hunks of a diff of one file.
 fn parse(text: &str) -> Outcome<Vec<Hunk<'_>>> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut at = lines
+    let mut pos = lines
         .iter()
         .position(|line| line.starts_with("@@"))
         .ok_or_else(|| {
             Problem::input("The patch has no hunk: no line begins with \"@@\".").next(EXAMPLE)
         })?;
     let mut hunks = Vec::new();
-    while let Some(header) = lines.get(at) {
-        let (hunk, next) = hunk(&lines, at, header)?;
+    while let Some(header) = lines.get(pos) {
+        let (hunk, next) = hunk(&lines, pos, header)?;
         hunks.push(hunk);
         match next {
-            Some(next) => at = next,
+            Some(next) => pos = next,
             None => break,
         }
     }

@@ -163,13 +163,13 @@ pub(super) fn similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         .map(|line| line.trim())
         .find(|line| !line.is_empty())?;
     let mut best = None;
-    for (at, line) in lines.iter().enumerate().take(200_000) {
+    for (index, line) in lines.iter().enumerate().take(200_000) {
         let score = similarity(line.trim(), first);
-        if score >= 50 && best.is_none_or(|(most, _)| score > most) {
-            best = Some((score, at));
+        if score >= 50 && best.is_none_or(|(max, _)| score > max) {
+            best = Some((score, index));
         }
     }
-    best.map(|(_, at)| at)
+    best.map(|(_, index)| index)
 }
 
 /// From 0 to 100: the share of the longer line covered by common prefix and suffix. Cheap on purpose: every line of a large file is compared.

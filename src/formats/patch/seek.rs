@@ -118,9 +118,9 @@ pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<It
         borders.push(border);
     }
     let mut fit = 0;
-    text.iter().enumerate().filter_map(move |(at, item)| {
+    text.iter().enumerate().filter_map(move |(index, item)| {
         fit = extend_match(&part, &borders, fit, item);
-        (fit > 0 && fit == part.len()).then(|| at + 1 - fit)
+        (fit > 0 && fit == part.len()).then(|| index + 1 - fit)
     })
 }
 

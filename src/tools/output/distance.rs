@@ -1,4 +1,4 @@
-//! Distances in the unit that the user likes.
+//! Distances in the user's preferred unit.
 
 use crate::base::text::{thousands, trim_decimals};
 use crate::tools::engine::context::SessionContext;

@@ -1,10 +1,10 @@
-//! Lengths, times and directions as people read them, in the units that the user chose.
+//! Lengths, durations and directions as people read them, in the user's preferred units.
 
 use crate::base::text::{thousands, trim_decimals};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::distance::{DistanceUnit, FOOT, MILE};
 
-/// The units of distances and weather: the preference `distance_unit`.
+/// The units of distances and weather, by the preference `distance_unit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Units {
     /// Kilometres, °C, millimetres.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_rounded_before_they_are_parted() {
+    fn durations_are_rounded_before_splitting() {
         for (seconds, wanted) in [
             (0.0, "0 min"),
             (0.4, "0 min"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_never_round_up_to_a_thousand_metres() {
+    fn lengths_never_show_a_thousand_metres() {
         for (metres, metric, imperial) in [
             (0.0, "0 m", "0 ft"),
             (2.4, "2 m", "8 ft"),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_have_names() {
+    fn directions_are_compass_points() {
         for (degrees, wanted) in [
             (0.0, "north"),
             (359.0, "north"),

@@ -53,13 +53,13 @@ impl Buffer {
     }
 
     /// Replaces `range` by `new` and puts the cursor after it. Returns whether anything changed.
-    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, manner: EditMerge) -> bool {
+    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, merge: EditMerge) -> bool {
         let Some(old) = self.text.get(range.clone()) else {
             return false;
         };
         let changes = old != new;
         if changes {
-            self.log.note(range.clone(), old, new, self.cursor, manner);
+            self.log.note(range.clone(), old, new, self.cursor, merge);
             self.set(range, new);
         }
         changes
@@ -76,8 +76,8 @@ impl Buffer {
     }
 
     /// Inserts at the cursor.
-    pub(super) fn insert(&mut self, new: &str, manner: EditMerge) -> bool {
-        self.replace(self.cursor..self.cursor, new, manner)
+    pub(super) fn insert(&mut self, new: &str, merge: EditMerge) -> bool {
+        self.replace(self.cursor..self.cursor, new, merge)
     }
 
     /// Undoes the last step.

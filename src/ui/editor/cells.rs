@@ -6,9 +6,9 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Columns between tab stops.
-const TAB: usize = 4;
+const TAB_COLUMNS: usize = 4;
 /// Maximum bytes of a grapheme that are drawn: stacks of combining marks have no natural end.
-const DRAWN: usize = 128;
+const MAX_DRAWN_BYTES: usize = 128;
 
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ impl<'a> EditorCell<'a> {
                 ..Self::letter(grapheme.into(), 1)
             },
             '\t' => {
-                let width = (TAB - x % TAB).min(columns.saturating_sub(x)).max(1);
+                let width = (TAB_COLUMNS - x % TAB_COLUMNS)
+                    .min(columns.saturating_sub(x))
+                    .max(1);
                 Self {
                     blank: true,
                     ..Self::letter(" ".repeat(width).into(), width)
@@ -40,7 +42,7 @@ impl<'a> EditorCell<'a> {
             first if first.is_control() => Self::fitting(shown(first), columns),
             _ => {
                 let drawn = grapheme
-                    .get(..grapheme.floor_char_boundary(DRAWN))
+                    .get(..grapheme.floor_char_boundary(MAX_DRAWN_BYTES))
                     .unwrap_or_default();
                 match usize::from(drawn.cell_width()) {
                     0 if !is_mark(first) => Self::fitting(shown(first), columns),

@@ -4,7 +4,7 @@ use super::paste::clean;
 use crate::base::text::tail;
 
 /// How many bytes before the cursor are searched for the word.
-const REACH: usize = 4096;
+const MAX_WORD_BYTES: usize = 4096;
 
 /// Where candidates come from; by default each method returns none.
 pub(crate) trait Sources {
@@ -74,7 +74,7 @@ pub(crate) struct Word {
 /// The word that ends at `cursor`, if it can be completed.
 pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     let before = text.get(..cursor)?;
-    let near = tail(before, REACH);
+    let near = tail(before, MAX_WORD_BYTES);
     let line = near.rsplit('\n').next().unwrap_or_default();
     let line_start = cursor - line.len();
     let make = |from: usize, typed: &str, kind| Word {
@@ -298,19 +298,19 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_like_the_word_comes_before_what_contains_it() {
+    fn prefix_matches_come_before_substring_matches() {
         let word = word("!profile work", 13).unwrap();
         assert_eq!(word.candidates(&Some3), ["Work", "workshop", "homework"]);
     }
 
     #[test]
-    fn names_that_would_reach_the_terminal_raw_are_no_candidates() {
+    fn names_with_control_characters_are_no_candidates() {
         let word = word("!profile ", 9).unwrap();
         assert_eq!(word.candidates(&Some3), ["homework", "Work", "workshop"]);
     }
 
     #[test]
-    fn paths_are_matched_in_their_folder_and_quoted_when_they_have_blanks() {
+    fn paths_match_in_their_folder_and_are_quoted_for_blanks() {
         let word = word("see @src/ma", 11).unwrap();
         let candidates = word.candidates(&Some3);
         assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_beginning_must_go_on_from_what_was_typed() {
+    fn the_common_prefix_extends_the_typed_text() {
         let word = word("!to", 3).unwrap();
         let list = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
         assert_eq!(

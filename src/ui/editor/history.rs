@@ -67,7 +67,7 @@ impl History {
     }
 
     /// Ends the walk: the input was sent or cleared.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn end_walk(&mut self) {
         self.at = self.entries.len();
         self.edits.clear();
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_comes_back() {
+    fn the_draft_is_restored() {
         let mut history = three();
         assert_eq!(history.older("draft").as_deref(), Some("three"));
         assert_eq!(history.older("three").as_deref(), Some("two"));
@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_entry_keeps_its_change_until_something_is_sent() {
+    fn an_edited_entry_keeps_its_edit_until_submit() {
         let mut history = three();
         history.older("");
         assert_eq!(history.older("three!").as_deref(), Some("two"));
         assert_eq!(history.newer("two").as_deref(), Some("three!"));
-        history.rest();
+        history.end_walk();
         assert_eq!(history.older("").as_deref(), Some("three"));
     }
 
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_and_repetitions_are_not_kept_and_a_push_keeps_the_draft() {
+    fn blank_and_repeated_entries_are_skipped() {
         let mut history = three();
         history.older("draft");
         history.push(" \n");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Maximum number of entries.
-const PIECES: usize = 16;
+const MAX_ENTRIES: usize = 16;
 
 /// The side of the cursor from which text was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Side {
 /// The entries, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KillRing {
-    pieces: VecDeque<String>,
+    entries: VecDeque<String>,
     growing: bool,
 }
 
@@ -25,14 +25,14 @@ impl KillRing {
         if text.is_empty() {
             return;
         }
-        match self.pieces.front_mut().filter(|_| self.growing) {
+        match self.entries.front_mut().filter(|_| self.growing) {
             Some(piece) => match side {
                 Side::Before => piece.insert_str(0, text),
                 Side::After => piece.push_str(text),
             },
             None => {
-                self.pieces.push_front(text.to_owned());
-                self.pieces.truncate(PIECES);
+                self.entries.push_front(text.to_owned());
+                self.entries.truncate(MAX_ENTRIES);
             }
         }
         self.growing = true;
@@ -45,13 +45,13 @@ impl KillRing {
 
     /// The newest entry.
     pub(super) fn last(&self) -> Option<&str> {
-        self.pieces.front().map(String::as_str)
+        self.entries.front().map(String::as_str)
     }
 
     /// Rotates the ring: moves the newest entry to the end and returns the one before it.
-    pub(super) fn turn(&mut self) -> Option<&str> {
-        if !self.pieces.is_empty() {
-            self.pieces.rotate_left(1);
+    pub(super) fn rotate(&mut self) -> Option<&str> {
+        if !self.entries.is_empty() {
+            self.entries.rotate_left(1);
         }
         self.last()
     }

@@ -8,12 +8,12 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use super::cells::EditorCell;
 
 /// Nominal block size in bytes.
-const BLOCK: usize = 4096;
+const BLOCK_BYTES: usize = 4096;
 /// How many bytes after a block's nominal end are searched for a better place to cut.
-const REACH: usize = 256;
+const CUT_SEARCH_BYTES: usize = 256;
 /// Bytes on both sides that decide whether a position is between two clusters. Each flag emoji is two 4-byte characters: a multiple of 8 keeps the pairs of a
 /// long row of them.
-const CONTEXT: usize = 512;
+const CONTEXT_BYTES: usize = 512;
 
 /// One row on the screen: the bytes it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,14 @@ impl LogicalLine {
     }
 
     fn in_line(text: &str, line: usize, at: usize) -> Self {
-        let (number, start) = (0..=at.saturating_sub(line) / BLOCK)
+        let (number, start) = (0..=at.saturating_sub(line) / BLOCK_BYTES)
             .rev()
             .find_map(|number| {
                 let start = cut(text, line, number)?;
                 (start <= at).then_some((number, start))
             })
             .unwrap_or((0, line));
-        let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK);
+        let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK_BYTES);
         let (end, last) = match text.get(start..nominal).and_then(|part| part.find('\n')) {
             Some(length) => (start + length, true),
             None => match cut(text, line, number + 1) {
@@ -168,8 +168,8 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
     if number == 0 {
         return Some(line);
     }
-    let from = text.ceil_char_boundary(line + number * BLOCK);
-    let to = text.floor_char_boundary(from + REACH);
+    let from = text.ceil_char_boundary(line + number * BLOCK_BYTES);
+    let to = text.floor_char_boundary(from + CUT_SEARCH_BYTES);
     let reach = text.get(from..to)?;
     let window = reach.split('\n').next().unwrap_or_default();
     let places = || window.char_indices().map(|(at, _)| from + at);
@@ -183,8 +183,8 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
 
 /// Whether `at` is between two grapheme clusters, judged by the text nearby.
 fn is_boundary(text: &str, line: usize, at: usize) -> bool {
-    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT).max(line));
-    let to = text.floor_char_boundary(at + CONTEXT);
+    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT_BYTES).max(line));
+    let to = text.floor_char_boundary(at + CONTEXT_BYTES);
     let window = text.get(from..to).unwrap_or_default();
     GraphemeCursor::new(at - from, window.len(), true)
         .is_boundary(window, 0)

@@ -8,7 +8,7 @@ use crate::ui::keys::Action;
 impl Editor {
     /// Completes the word at the cursor as far as it is unambiguous, and opens the menu if several candidates remain.
     pub(super) fn complete(&mut self, sources: &dyn Sources) -> Outcome {
-        let Some(menu) = self.look_up(sources) else {
+        let Some(menu) = self.open_menu(sources) else {
             return Outcome::Nothing;
         };
         if let [only] = menu.candidates.as_slice() {
@@ -26,7 +26,7 @@ impl Editor {
     }
 
     /// The candidates for the word at the cursor, if any.
-    fn look_up(&self, sources: &dyn Sources) -> Option<Menu> {
+    fn open_menu(&self, sources: &dyn Sources) -> Option<Menu> {
         let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
         let candidates = word.candidates(sources);
         (!candidates.is_empty()).then_some(Menu {
@@ -41,7 +41,7 @@ impl Editor {
         let mut menu = self.menu.take()?;
         match action {
             Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 menu.step(matches!(action, Action::Complete | Action::Down));
                 let written = menu
                     .candidate()
@@ -54,17 +54,17 @@ impl Editor {
             }
             Action::Send => {
                 let candidate = menu.candidate()?.to_owned();
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 self.finish(&menu.word, &candidate);
                 Some(Outcome::Changed)
             }
             Action::Escape | Action::Cancel => {
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 Some(Outcome::Changed)
             }
             Action::Insert(_) | Action::EraseBack => {
                 let outcome = self.act_in_text(action, sources);
-                self.menu = self.look_up(sources);
+                self.menu = self.open_menu(sources);
                 Some(match outcome {
                     Outcome::Nothing => Outcome::Changed,
                     outcome => outcome,
@@ -75,7 +75,7 @@ impl Editor {
     }
 
     /// Removes the selected candidate from the text again.
-    fn take_back(&mut self, menu: &Menu) {
+    fn remove_candidate(&mut self, menu: &Menu) {
         if menu.selected.is_some() {
             self.buffer.revert();
         }

@@ -61,7 +61,7 @@ pub(crate) struct Editor {
     /// The column that vertical motions aim for.
     goal: Option<usize>,
     /// The last key moved through the history: the next one continues there, whatever row the cursor is in.
-    walking: bool,
+    in_history: bool,
     /// The first visible byte, and the width it was laid out for.
     top: usize,
     width: usize,
@@ -84,7 +84,7 @@ impl Editor {
     }
 
     /// Which rows of the key table apply now, apart from questions.
-    pub(crate) fn situation(&self) -> KeyContext {
+    pub(crate) fn key_context(&self) -> KeyContext {
         if self.is_empty() && self.search.is_none() {
             KeyContext::Empty
         } else {
@@ -102,13 +102,13 @@ impl Editor {
             return Outcome::Changed;
         }
         self.settle();
-        let manner = if text.chars().nth(1).is_none() {
+        let merge = if text.chars().nth(1).is_none() {
             EditMerge::Typed
         } else {
             EditMerge::Whole
         };
         self.menu = None;
-        changed(self.buffer.insert(&text, manner))
+        changed(self.buffer.insert(&text, merge))
     }
 
     /// Inserts pasted text, cleaned by [`paste::clean`], as one step.
@@ -134,7 +134,7 @@ impl Editor {
     /// Clears the input in one undo step, closes search and menu, and ends the walk through the history.
     pub(crate) fn clear(&mut self) {
         self.set_text("");
-        self.history.rest();
+        self.history.end_walk();
     }
 
     /// Replaces the history, newest last; the draft stays.
@@ -181,7 +181,7 @@ impl Editor {
         self.ring.seal();
         self.yanked = None;
         self.goal = None;
-        self.walking = false;
+        self.in_history = false;
     }
 }
 

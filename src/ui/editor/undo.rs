@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Maximum number of steps.
-const STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 /// Maximum bytes of text in all steps; the newest step is always kept.
-const BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// Whether an edit joins the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct EditStep {
     pub(super) inserted: String,
     /// The cursor before the edit.
     pub(super) cursor: usize,
-    manner: EditMerge,
+    merge: EditMerge,
 }
 
 impl EditStep {
@@ -53,7 +53,7 @@ impl UndoLog {
         removed: &str,
         inserted: &str,
         cursor: usize,
-        manner: EditMerge,
+        merge: EditMerge,
     ) {
         self.undone.clear();
         let sealed = std::mem::take(&mut self.sealed);
@@ -61,7 +61,7 @@ impl UndoLog {
             && self
                 .done
                 .back_mut()
-                .is_some_and(|last| join(last, &range, removed, inserted, manner));
+                .is_some_and(|last| join(last, &range, removed, inserted, merge));
         self.bytes += removed.len() + inserted.len();
         if !joined {
             self.done.push_back(EditStep {
@@ -69,10 +69,10 @@ impl UndoLog {
                 removed: removed.to_owned(),
                 inserted: inserted.to_owned(),
                 cursor,
-                manner,
+                merge,
             });
         }
-        while self.done.len() > STEPS || (self.bytes > BYTES && self.done.len() > 1) {
+        while self.done.len() > MAX_STEPS || (self.bytes > MAX_BYTES && self.done.len() > 1) {
             self.bytes -= self.done.pop_front().map_or(0, |step| step.bytes());
         }
     }
@@ -112,12 +112,12 @@ fn join(
     range: &Range<usize>,
     removed: &str,
     inserted: &str,
-    manner: EditMerge,
+    merge: EditMerge,
 ) -> bool {
-    if last.manner != manner {
+    if last.merge != merge {
         return false;
     }
-    match manner {
+    match merge {
         EditMerge::Whole => false,
         EditMerge::Typed => {
             let word_begins = last.inserted.ends_with(char::is_whitespace)

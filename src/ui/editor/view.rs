@@ -181,13 +181,13 @@ pub(super) fn view(
         below: count(last, RowPosition::down),
         ..View::default()
     };
-    let mut spot = first;
+    let mut position = first;
     loop {
-        if spot.row().start == target {
+        if position.row().start == target {
             view.cursor = (at_cursor.column(cursor).min(width - 1), view.rows.len());
         }
-        view.rows.push(spot.drawn());
-        if view.rows.len() >= max_rows || !spot.down() {
+        view.rows.push(position.drawn());
+        if view.rows.len() >= max_rows || !position.down() {
             return view;
         }
     }
@@ -220,13 +220,13 @@ pub(super) fn vertical(
     cursor: usize,
     width: usize,
     goal: Option<usize>,
-    way: Vertical,
+    direction: Vertical,
 ) -> Option<(usize, usize)> {
-    let mut spot = RowPosition::at(text, cursor, columns(width));
-    let goal = goal.unwrap_or_else(|| spot.column(cursor));
-    let moved = match way {
-        Vertical::Up => spot.up(),
-        Vertical::Down => spot.down(),
+    let mut position = RowPosition::at(text, cursor, columns(width));
+    let goal = goal.unwrap_or_else(|| position.column(cursor));
+    let moved = match direction {
+        Vertical::Up => position.up(),
+        Vertical::Down => position.down(),
     };
-    moved.then(|| (spot.place(goal), goal))
+    moved.then(|| (position.place(goal), goal))
 }

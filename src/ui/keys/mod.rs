@@ -127,7 +127,7 @@ pub(crate) enum KeyContext {
     /// The input has none.
     Empty,
     /// A question is waiting for an answer.
-    Asked,
+    Question,
 }
 
 /// When a row of the table applies.
@@ -140,7 +140,7 @@ enum When {
     /// Only in an empty input, before the rows of the input.
     Empty,
     /// While a question is open, before all others.
-    Asked,
+    Question,
 }
 
 /// A key with its modifiers, as the table writes it.
@@ -220,21 +220,21 @@ impl fmt::Display for Key {
 /// The action of `event` in this context; `None` for an unbound key.
 ///
 /// A character without Ctrl and Alt is text unless a row of the table binds it; it is never text in answer to a question.
-pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> {
+pub(crate) fn action(event: &KeyEvent, context: KeyContext) -> Option<Action> {
     let key = Key::of(event)?;
-    let rows: &[When] = match situation {
+    let rows: &[When] = match context {
         KeyContext::Typing => &[When::Input, When::Always],
         KeyContext::Empty => &[When::Empty, When::Input, When::Always],
-        KeyContext::Asked => &[When::Asked, When::Always],
+        KeyContext::Question => &[When::Question, When::Always],
     };
     let bound = rows.iter().find_map(|when| {
-        table::ROWS
+        table::BINDINGS
             .iter()
             .find(|row| row.when == *when && row.keys.contains(&key))
             .map(|row| row.action)
     });
     bound.or(match key.code {
-        KeyCode::Char(c) if key.modifiers.is_empty() && situation != KeyContext::Asked => {
+        KeyCode::Char(c) if key.modifiers.is_empty() && context != KeyContext::Question => {
             Some(Action::Insert(c))
         }
         _ => None,
@@ -253,7 +253,7 @@ pub(crate) struct Group {
 /// The whole table as help, in table order.
 pub(crate) fn help() -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for row in table::ROWS {
+    for row in table::BINDINGS {
         let keys: Vec<String> = row.keys.iter().map(Key::to_string).collect();
         let line = (keys.join(", "), row.doc);
         match groups.iter_mut().find(|group| group.title == row.group) {
@@ -269,7 +269,7 @@ pub(crate) fn help() -> Vec<Group> {
 
 /// The first key of an action as written in the help (`Ctrl-R`), for hints in the interface; `None` for plain text.
 pub(crate) fn name(action: Action) -> Option<String> {
-    table::ROWS
+    table::BINDINGS
         .iter()
         .find(|row| row.action == action)
         .and_then(|row| row.keys.first())

@@ -372,7 +372,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// The coloured tokens.
-    fn pieces(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
+    fn tokens(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
         let mut state = HighlightState::Plain;
         let mut out = Vec::new();
         for row in text.lines() {
@@ -390,7 +390,7 @@ mod tests {
             .iter()
             .map(|(text, role)| ((*text).to_owned(), *role))
             .collect();
-        assert_eq!(pieces(info, text), want, "{text}");
+        assert_eq!(tokens(info, text), want, "{text}");
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
+        fn the_tokens_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
             let mut state = HighlightState::Plain;
             for row in [text.as_str(), &text] {
                 let mut whole = String::new();

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_tell_what_they_begin() {
+    fn lines_begin_the_expected_blocks() {
         let is_item = |line| matches!(start(line), LineStart::Item { .. });
         assert!(is_item("- a") && is_item("  12) b") && is_item("* c") && is_item("+"));
         assert!(!is_item("-a") && !is_item("1.5 times") && !is_item("**bold**"));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_need_as_many_columns_below_as_above() {
+    fn a_table_needs_equal_columns_in_head_and_delimiter() {
         assert!(delimits("| a | b |", "|---|:-:|"));
         assert!(delimits("a | b", "--- | ---"));
         assert!(!delimits("a | b", "---"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_closed_by_one_as_long() {
+    fn a_fence_is_closed_by_one_at_least_as_long() {
         let LineStart::Fence(fence, _) = start("````") else {
             panic!()
         };

@@ -13,9 +13,9 @@ pub(crate) const LINES: usize = 64;
 /// Maximum bytes of a block, except for the newline of its last line.
 pub(crate) const BYTES: usize = 8 * 1024;
 /// Maximum bytes of a line; a longer one is cut.
-const LINE: usize = 4 * 1024;
+const MAX_LINE_BYTES: usize = 4 * 1024;
 /// Number of lines of a list after which the next item begins a new block.
-const LIST: usize = 16;
+const MAX_LIST_LINES: usize = 16;
 
 /// A part of a reply that is laid out independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum BlockKind {
 
 impl BlockKind {
     /// Whether an empty row surrounds it even if none was written.
-    fn wants_air(&self) -> bool {
+    fn needs_empty_row(&self) -> bool {
         match self {
             Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
             Self::Blank | Self::Paragraph | Self::Heading | Self::List { .. } | Self::Quote => {
@@ -78,7 +78,7 @@ impl BlockKind {
     }
 
     /// Whether it continues the previous block.
-    fn goes_on(&self) -> bool {
+    fn continues_previous(&self) -> bool {
         matches!(
             self,
             Self::Code { opens: false, .. } | Self::Table { head: Some(_) }
@@ -102,7 +102,7 @@ pub struct BlockSplitter {
     /// Bytes of blank lines at the end of the complete lines, in a list.
     blanks: usize,
     /// The arriving line is the rest of one that was cut.
-    torn: bool,
+    cut_line: bool,
     /// The kind of the open block, by its complete lines.
     open: OpenBlock,
     /// Columns the open block is indented.
@@ -153,7 +153,7 @@ impl BlockSplitter {
                 Some(at) => (rest.get(..at).unwrap_or_default(), true),
                 None => (rest, false),
             };
-            let room = (LINE + self.line)
+            let room = (MAX_LINE_BYTES + self.line)
                 .min(BYTES)
                 .saturating_sub(self.text.len());
             let take = line.floor_char_boundary(room);
@@ -164,8 +164,8 @@ impl BlockSplitter {
                 self.text.push('\n');
                 self.end_line(done);
             }
-            let taken = take + usize::from(take == line.len() && ends);
-            rest = rest.get(taken..).unwrap_or_default();
+            let consumed = take + usize::from(take == line.len() && ends);
+            rest = rest.get(consumed..).unwrap_or_default();
         }
     }
 
@@ -174,7 +174,7 @@ impl BlockSplitter {
         let line = self.text.get(self.line..).unwrap_or_default();
         let mut text = self.text.as_str();
         let half = match &self.open {
-            OpenBlock::Code(code) => !self.torn && code.fence.maybe_closed_by(line),
+            OpenBlock::Code(code) => !self.cut_line && code.fence.maybe_closed_by(line),
             _ => !line.trim().is_empty() && line.trim().bytes().all(|byte| byte == b'`'),
         };
         if half {
@@ -188,7 +188,7 @@ impl BlockSplitter {
             open: self.open.clone(),
             ..*self
         };
-        if matches!(self.open, OpenBlock::Nothing) && self.torn {
+        if matches!(self.open, OpenBlock::Nothing) && self.cut_line {
             sketch.open = OpenBlock::Paragraph;
         } else if matches!(self.open, OpenBlock::Nothing) && !half {
             sketch.begin(line, lines::start(line));
@@ -222,7 +222,7 @@ impl BlockSplitter {
         }
         let at = cut(&self.text);
         self.emit(at, false, done);
-        (self.torn, self.cut) = (true, true);
+        (self.cut_line, self.cut) = (true, true);
     }
 
     /// Processes a complete line.
@@ -232,14 +232,14 @@ impl BlockSplitter {
         let line = whole.strip_suffix('\n').unwrap_or(whole).to_owned();
         self.lines += 1;
         self.line = self.text.len();
-        let torn = std::mem::take(&mut self.torn);
+        let cut_line = std::mem::take(&mut self.cut_line);
         if let OpenBlock::Code(code) = &self.open {
-            if !torn && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
+            if !cut_line && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
                 self.emit(self.line, true, done);
                 self.open = OpenBlock::Nothing;
                 return;
             }
-        } else if torn {
+        } else if cut_line {
             self.open = OpenBlock::Paragraph;
         } else if lines::is_blank(&line) {
             self.blank(from, done);
@@ -347,7 +347,7 @@ impl BlockSplitter {
                 match start {
                     _ if indent < self.indent => false,
                     LineStart::Fence(..) => false,
-                    LineStart::Item { .. } => inside || self.lines <= LIST,
+                    LineStart::Item { .. } => inside || self.lines <= MAX_LIST_LINES,
                     LineStart::Text => inside || self.blanks == 0,
                     LineStart::Heading | LineStart::Rule | LineStart::Quote => inside,
                 }
@@ -408,7 +408,7 @@ impl BlockSplitter {
         if let Some(list) = &mut self.list
             && indent < list.indent + 2
         {
-            list.number = number.map(|written| (written, given(list.number, written)));
+            list.number = number.map(|written| (written, displayed_number(list.number, written)));
         }
     }
 
@@ -430,7 +430,7 @@ impl BlockSplitter {
         if block.kind == BlockKind::Blank {
             self.gap = true;
         } else {
-            self.before = Some(block.kind.wants_air());
+            self.before = Some(block.kind.needs_empty_row());
             self.gap = false;
         }
         match &mut self.open {
@@ -478,14 +478,14 @@ impl BlockSplitter {
             },
         };
         let written = self.head > 0 || self.gap;
-        let air = !self.cut
+        let empty_row = !self.cut
             && self.list.is_none()
-            && (kind.wants_air() || kind == BlockKind::Heading || self.before == Some(true));
+            && (kind.needs_empty_row() || kind == BlockKind::Heading || self.before == Some(true));
         Block {
             gap: self.before.is_some()
                 && kind != BlockKind::Blank
-                && !kind.goes_on()
-                && (written || air),
+                && !kind.continues_previous()
+                && (written || empty_row),
             text,
             kind,
             indent: self.indent,
@@ -494,9 +494,9 @@ impl BlockSplitter {
 }
 
 /// The displayed number of an item: incremented when the source repeats a number, otherwise as written.
-pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
+pub(super) fn displayed_number(before: Option<(u64, u64)>, written: u64) -> u64 {
     match before {
-        Some((last, given)) if last == written => given + 1,
+        Some((last, displayed_number)) if last == written => displayed_number + 1,
         _ => written,
     }
 }
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn code_in_a_list_stands_alone_and_the_list_goes_on() {
+    fn code_in_a_list_is_its_own_block_and_the_list_continues() {
         let blocks = split(&["1. one\n   ```sh\n   ls\n   ```\n   then\n1. two\n\n   more\n\nend"]);
         let kinds: Vec<(&str, usize)> = blocks
             .iter()
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn long_code_keeps_its_state_and_long_tables_their_head() {
+    fn split_code_keeps_its_state_and_split_tables_their_head() {
         let code = format!("```rust\n/* begins\n{}*/ fn\n```\n", "still\n".repeat(100));
         let blocks = split(&[&code]);
         assert_eq!(blocks.len(), 2);
@@ -635,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn the_open_end_is_what_it_will_be() {
+    fn the_open_block_equals_the_finished_one() {
         let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
         assert_eq!(splitter.open(), None);
         splitter.push("## He", &mut done);
@@ -668,7 +668,7 @@ mod tests {
 
     /// The layout work for a reply of 100,000 tokens, per thousand tokens, does not grow.
     #[test]
-    fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
+    fn the_cost_does_not_grow_with_the_reply() {
         let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";
         let text = sample.repeat(400_000 / sample.len() + 1);
         let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
@@ -703,7 +703,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
-        fn the_blocks_are_the_reply_however_it_was_cut(text in markdown(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
+        fn the_blocks_join_to_the_reply_however_it_is_chunked(text in markdown(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
             let whole = split(&[&text]);
             let joined: String = whole.iter().map(|block| block.text.as_str()).collect();
             prop_assert_eq!(&joined, &text);
@@ -717,7 +717,7 @@ mod tests {
             for pair in at.windows(2) {
                 splitter.push(&text[pair[0]..pair[1]], &mut done);
                 if let Some(open) = splitter.open() {
-                    prop_assert!(open.text.len() <= BYTES + LINE);
+                    prop_assert!(open.text.len() <= BYTES + MAX_LINE_BYTES);
                 }
             }
             splitter.finish(&mut done);

@@ -15,9 +15,9 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, 
 use crate::ui::editor::paste;
 
 /// Keys that arrive this soon after a question were typed before it was shown.
-const SETTLE: Duration = Duration::from_millis(500);
+const TRANSIT_TIME: Duration = Duration::from_millis(500);
 /// Longest answer accepted.
-const ANSWER_BYTES: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// The outcome of reading a line.
 pub(super) enum ReadLine {
@@ -50,7 +50,7 @@ impl TypedAhead {
     /// Waits until keys in transit have arrived, and drains them and everything typed before: the next line typed is an answer. False when `woken` became
     /// readable.
     pub(super) fn settle(&mut self, woken: impl AsFd) -> bool {
-        let until = Instant::now() + SETTLE;
+        let until = Instant::now() + TRANSIT_TIME;
         let quiet = loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -95,8 +95,8 @@ impl TypedAhead {
     fn take(&mut self, text: &str) {
         // The system marks an end of input with NUL or EOT.
         self.draft.push_str(&text.replace(['\0', '\u{4}'], ""));
-        while let Some(at) = self.draft.find(['\n', '\r']) {
-            let line: String = self.draft.drain(..=at).collect();
+        while let Some(pos) = self.draft.find(['\n', '\r']) {
+            let line: String = self.draft.drain(..=pos).collect();
             self.lines
                 .push_back(paste::clean(line.trim_end()).into_owned());
         }
@@ -129,7 +129,7 @@ pub(super) fn answer(woken: impl AsFd) -> ReadLine {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => return ReadLine::End,
         }
-        if bytes.ends_with(b"\n") || bytes.len() > ANSWER_BYTES {
+        if bytes.ends_with(b"\n") || bytes.len() > MAX_ANSWER_BYTES {
             let text = String::from_utf8_lossy(&bytes);
             return ReadLine::Text(text.trim_end_matches(['\n', '\r']).to_owned());
         }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_and_the_beginning_of_one_are_told_apart() {
+    fn complete_and_partial_lines_are_separated() {
         let mut ahead = TypedAhead::default();
         ahead.take("one\ntw");
         ahead.take("o\n\nthr");

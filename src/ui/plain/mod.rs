@@ -124,8 +124,10 @@ impl PlainUi {
     fn interrupt(&mut self) {
         match self.interrupts.press(&mut self.session, false) {
             InterruptAction::Stopped => self.interrupts.forget(),
-            InterruptAction::Waiting => self.printer.system("Messages wait for their answers."),
-            InterruptAction::Idle => self.printer.system("Ctrl-C once more leaves."),
+            InterruptAction::Waiting => self
+                .printer
+                .system("Messages are still waiting for an answer."),
+            InterruptAction::Idle => self.printer.system("Press Ctrl-C again to quit."),
             InterruptAction::Leave => self.leave = Some(INTERRUPTED),
         }
     }
@@ -197,13 +199,13 @@ impl PlainUi {
                 "a" | "always" => return Verdict::Always,
                 "n" | "no" => return Verdict::No,
                 "e" => {
-                    let why = self.answer("Why not: ");
-                    return match why.filter(|why| !why.trim().is_empty()) {
-                        Some(why) => Verdict::NoBecause(why),
+                    let error = self.answer("Why not: ");
+                    return match error.filter(|error| !error.trim().is_empty()) {
+                        Some(error) => Verdict::NoBecause(error),
                         None => Verdict::No,
                     };
                 }
-                _ => self.printer.system("The answers are y, a, n and e."),
+                _ => self.printer.system("Please answer y, a, n or e."),
             }
         }
     }
@@ -228,7 +230,7 @@ impl PlainUi {
 
     /// Handles signals that came while a question waited; true when there was one. Ctrl-C only answers the question.
     fn signalled(&mut self) -> bool {
-        let signals = self.watch.taken();
+        let signals = self.watch.take_signals();
         let ending = signals
             .iter()
             .rfind(|signal| **signal != SignalEvent::Interrupt);

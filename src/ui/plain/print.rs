@@ -25,7 +25,7 @@ const MARKER: &str = "  \u{1f527} ";
 /// The prefix of every line that is not Marvin's own; wider than the marker of a round's tools.
 const INDENT: &str = "    ";
 /// On a terminal with fewer columns, rows are not broken here.
-const NARROW: usize = 16;
+const MIN_COLUMNS: usize = 16;
 
 /// Writes the updates of a session.
 pub(super) struct Printer {
@@ -39,7 +39,7 @@ pub(super) struct Printer {
     /// Columns used in the current row.
     column: usize,
     /// The reader of standard output is gone.
-    gone: bool,
+    reader_gone: bool,
 }
 
 impl Printer {
@@ -52,13 +52,13 @@ impl Printer {
             answering: false,
             line_start: true,
             column: 0,
-            gone: false,
+            reader_gone: false,
         }
     }
 
     /// True when the reader of standard output is gone.
     pub(super) fn reader_is_gone(&self) -> bool {
-        self.gone
+        self.reader_gone
     }
 
     /// A notice of the system.
@@ -111,7 +111,7 @@ impl Printer {
 
     pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
-            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.after(entry)),
             // The line is already on the screen, or was printed when it was read.
             UiUpdate::You { .. } => {}
             UiUpdate::Event(event) => self.event(event),
@@ -152,7 +152,7 @@ impl Printer {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
                 }
-                self.outside(&safe);
+                self.foreign_text(&safe);
             }
             Event::ToolsStarted(calls) => {
                 self.end_line();
@@ -170,8 +170,8 @@ impl Printer {
                 text: said,
                 ..
             } => {
-                if let Some(how) = how_it_ended(end, &said) {
-                    self.system(&format!("{name} {how}"));
+                if let Some(note) = failure_note(end, &said) {
+                    self.system(&format!("{name} {note}"));
                 }
             }
             Event::Notice(_, words) => self.system(&words),
@@ -182,7 +182,7 @@ impl Printer {
         }
     }
 
-    fn past(&mut self, entry: &LogEntry) {
+    fn after(&mut self, entry: &LogEntry) {
         let (label, style) = match entry.role {
             LogRole::You => ("You: ", self.theme.you),
             LogRole::Assistant => ("Marvin: ", self.theme.assistant),
@@ -205,19 +205,19 @@ impl Printer {
             self.answering = false;
         }
         self.label(label, style);
-        self.outside(&clean(words.trim_end()));
+        self.foreign_text(&clean(words.trim_end()));
         self.write("\n");
     }
 
     /// Lines verbatim.
     fn block(&mut self, text: &str) {
         self.end_line();
-        self.outside(&clean(text.trim_end()));
+        self.foreign_text(&clean(text.trim_end()));
         self.end_line();
     }
 
     /// Text that is not Marvin's: the lines that it begins are indented.
-    fn outside(&mut self, text: &str) {
+    fn foreign_text(&mut self, text: &str) {
         let columns = match self.terminal {
             true => usize::from(tty::size().width),
             false => 0,
@@ -230,7 +230,7 @@ impl Printer {
                 column = 0;
                 continue;
             }
-            if columns >= NARROW && column + wide > columns {
+            if columns >= MIN_COLUMNS && column + wide > columns {
                 out.push('\n');
                 column = 0;
             }
@@ -254,7 +254,7 @@ impl Printer {
     }
 
     fn write(&mut self, text: &str) {
-        if self.gone || text.is_empty() {
+        if self.reader_gone || text.is_empty() {
             return;
         }
         self.line_start = text.ends_with('\n');
@@ -262,7 +262,7 @@ impl Printer {
             self.column = 0;
         }
         let mut out = io::stdout().lock();
-        self.gone = out
+        self.reader_gone = out
             .write_all(text.as_bytes())
             .and_then(|()| out.flush())
             .is_err();
@@ -283,11 +283,11 @@ fn sgr(colour: Color) -> Option<u8> {
 }
 
 /// The note about a call that did not succeed.
-fn how_it_ended(end: CallEnd, said: &str) -> Option<String> {
+fn failure_note(end: CallEnd, said: &str) -> Option<String> {
     Some(match end {
         CallEnd::Success => return None,
         CallEnd::ExitCode(code) => format!("ended with exit code {code}."),
-        CallEnd::Signal(signal) => format!("was ended by signal {signal}."),
+        CallEnd::Signal(signal) => format!("was killed by signal {signal}."),
         CallEnd::Timeout => "timed out.".to_owned(),
         CallEnd::Declined => "was declined.".to_owned(),
         CallEnd::Stopped => "was stopped.".to_owned(),

@@ -23,7 +23,7 @@ use crate::ui::editor::complete::{Completeness, word};
 use crate::ui::sources::Candidates;
 
 /// Longest line accepted from a pipe.
-const LINE: u64 = 64 << 20;
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// The text of the line when a key other than Enter ended it.
 #[derive(Debug, Default, Clone)]
@@ -56,9 +56,9 @@ impl ConditionalEventHandler for KeepLine {
 }
 
 /// Completion of the input line, by the same rules as on the full screen.
-pub(super) struct Completing(Arc<SessionContext>);
+pub(super) struct LineCompleter(Arc<SessionContext>);
 
-impl Completer for Completing {
+impl Completer for LineCompleter {
     type Candidate = String;
 
     fn complete(
@@ -81,13 +81,13 @@ impl Completer for Completing {
     }
 }
 
-impl Hinter for Completing {
+impl Hinter for LineCompleter {
     type Hint = String;
 }
 
-impl Highlighter for Completing {}
-impl Validator for Completing {}
-impl Helper for Completing {}
+impl Highlighter for LineCompleter {}
+impl Validator for LineCompleter {}
+impl Helper for LineCompleter {}
 
 /// Handles a Ctrl-D that was pressed while an answer came: the system keeps it as a mark for an end of input, and rustyline reads it as a NUL when it starts. A
 /// later NUL is a key (Ctrl-Space).
@@ -98,9 +98,9 @@ const TYPED_AHEAD_WINDOW: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
-        let begun = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line_start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(
-            if now.line().is_empty() && begun.elapsed() < TYPED_AHEAD_WINDOW {
+            if now.line().is_empty() && line_start.elapsed() < TYPED_AHEAD_WINDOW {
                 Cmd::EndOfFile
             } else {
                 Cmd::Noop
@@ -113,10 +113,10 @@ impl ConditionalEventHandler for EarlyEnd {
 pub(super) enum LineSource {
     /// A terminal.
     Terminal {
-        editor: Box<Editor<Completing, MemHistory>>,
+        editor: Box<Editor<LineCompleter, MemHistory>>,
         unsent: Arc<Mutex<UnsentInput>>,
         /// When the current line was started.
-        begun: Arc<Mutex<Instant>>,
+        line_start: Arc<Mutex<Instant>>,
         /// How much of the history the editor has.
         known: bool,
     },
@@ -137,7 +137,7 @@ impl LineSource {
         let editor = config.and_then(|config| Editor::with_history(config, MemHistory::new()));
         match editor {
             Ok(mut editor) if terminal => {
-                editor.set_helper(Some(Completing(Arc::clone(world))));
+                editor.set_helper(Some(LineCompleter(Arc::clone(world))));
                 let unsent = Arc::new(Mutex::default());
                 for (key, end) in [('c', false), ('d', true)] {
                     let keep = KeepLine {
@@ -150,14 +150,14 @@ impl LineSource {
                 if !colours {
                     editor.set_color_mode(rustyline::ColorMode::Disabled);
                 }
-                let begun = Arc::new(Mutex::new(Instant::now()));
-                let early = EarlyEnd(Arc::clone(&begun));
+                let line_start = Arc::new(Mutex::new(Instant::now()));
+                let early = EarlyEnd(Arc::clone(&line_start));
                 let early = EventHandler::Conditional(Box::new(early));
                 editor.bind_sequence(KeyEvent::ctrl('@'), early);
                 Self::Terminal {
                     editor: Box::new(editor),
                     unsent,
-                    begun,
+                    line_start,
                     known: false,
                 }
             }
@@ -195,12 +195,12 @@ impl LineSource {
             Self::Terminal {
                 editor,
                 unsent,
-                begun,
+                line_start,
                 ..
             } => {
                 let (mut left, mut right) = (ahead.draft(), String::new());
                 loop {
-                    *begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                    *line_start.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                     let line = editor.readline_with_initial(prompt, (&left, &right));
                     (left, right) = (String::new(), String::new());
                     match line {
@@ -214,7 +214,7 @@ impl LineSource {
                                 let _ = editor.add_history_entry(kept.text);
                                 return ReadLine::Interrupted;
                             }
-                            printer.system("Ctrl-D leaves from an empty line.");
+                            printer.system("Ctrl-D quits on an empty line.");
                             right = kept.text.get(kept.at..).unwrap_or_default().to_owned();
                             left = kept.text.get(..kept.at).unwrap_or_default().to_owned();
                         }
@@ -238,15 +238,18 @@ impl LineSource {
 fn is_signal(error: &ReadlineError) -> bool {
     match error {
         ReadlineError::Signal(_) => true,
-        ReadlineError::Io(why) => why.kind() == ErrorKind::Interrupted,
-        ReadlineError::Errno(why) => io::Error::from(*why).kind() == ErrorKind::Interrupted,
+        ReadlineError::Io(reason) => reason.kind() == ErrorKind::Interrupted,
+        ReadlineError::Errno(reason) => io::Error::from(*reason).kind() == ErrorKind::Interrupted,
         _ => false,
     }
 }
 
 fn next_line() -> ReadLine {
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(LINE).read_until(b'\n', &mut bytes);
+    let read = io::stdin()
+        .lock()
+        .take(MAX_LINE_BYTES)
+        .read_until(b'\n', &mut bytes);
     match read {
         Ok(0) | Err(_) => ReadLine::End,
         Ok(_) => {

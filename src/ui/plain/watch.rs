@@ -19,7 +19,7 @@ use crate::ui::term::signals::Signals;
 use crate::ui::term::{Input, SignalEvent};
 
 /// A second Ctrl-C within this time ends the process, where Ctrl-C can only arrive as a signal.
-const TWICE: Duration = Duration::from_secs(2);
+const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
 /// Watches for signals.
 pub(super) struct LineWatch {
@@ -44,7 +44,7 @@ impl LineWatch {
     /// Starts the watch; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is read, as on a terminal
     /// that no line editor can drive; then it must be pressed twice to leave.
     pub(super) fn start(stopper: Cancel, twice: bool) -> Outcome<Self> {
-        let cannot = |why: io::Error| Problem::system("Cannot watch for signals", why);
+        let cannot = |reason: io::Error| Problem::system("Cannot watch for signals", reason);
         let modes = tcgetattr(stdio::stdin()).ok();
         let (give, take) = unbounded();
         let source = Signals::start_for_ends(give).map_err(cannot)?;
@@ -53,7 +53,7 @@ impl LineWatch {
         nonblocking
             .and_then(|()| wake.set_nonblocking(true))
             .map_err(cannot)?;
-        let (tell, signals) = unbounded();
+        let (sender, signals) = unbounded();
         let reading = Arc::new(AtomicBool::new(false));
         let read = Arc::clone(&reading);
         thread::Builder::new()
@@ -69,16 +69,16 @@ impl LineWatch {
                     };
                     if read.load(Ordering::SeqCst) {
                         let before = interrupted.replace(Instant::now());
-                        let again = before.is_some_and(|at| at.elapsed() < TWICE);
+                        let again = before.is_some_and(|at| at.elapsed() < DOUBLE_PRESS);
                         if twice && signal == SignalEvent::Interrupt && !again {
-                            say("[System] Ctrl-C once more leaves.");
+                            say("[System] Press Ctrl-C again to quit.");
                             continue;
                         }
                         stopper.fire();
                         restore(modes.as_ref());
                         std::process::exit(status.into());
                     }
-                    let _ = tell.send(signal);
+                    let _ = sender.send(signal);
                     // A full pipe wakes as well.
                     let _ = wake.write(&[0]);
                 }
@@ -93,7 +93,7 @@ impl LineWatch {
     }
 
     /// Drains [`LineWatch::woken`] and returns the signals.
-    pub(super) fn taken(&self) -> Vec<SignalEvent> {
+    pub(super) fn take_signals(&self) -> Vec<SignalEvent> {
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
         self.signals.try_iter().collect()
     }

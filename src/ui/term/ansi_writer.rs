@@ -49,17 +49,17 @@ pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// `None` when unknown: before the first move, after the last column, after a character of doubtful width.
     at: Option<(u16, u16)>,
-    look: CellStyle,
+    style_now: CellStyle,
     width: u16,
 }
 
 impl AnsiWriter {
     /// A writer for a screen of this width, whose cursor is at `at` and whose current style is `look`.
-    pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: CellStyle) -> Self {
+    pub(super) fn new(width: u16, at: Option<(u16, u16)>, style_now: CellStyle) -> Self {
         Self {
             bytes: Vec::new(),
             at,
-            look,
+            style_now,
             width,
         }
     }
@@ -72,8 +72,8 @@ impl AnsiWriter {
         self.at
     }
 
-    pub(super) fn look(&self) -> CellStyle {
-        self.look
+    pub(super) fn style_now(&self) -> CellStyle {
+        self.style_now
     }
 
     /// Raw bytes that do not move the cursor.
@@ -82,12 +82,12 @@ impl AnsiWriter {
     }
 
     /// Sets the position of the cursor after raw bytes moved it.
-    pub(super) fn stand(&mut self, x: u16, y: u16) {
+    pub(super) fn set_position(&mut self, x: u16, y: u16) {
         self.at = Some((x, y));
     }
 
     /// Marks the cursor position as unknown.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn forget_position(&mut self) {
         self.at = None;
     }
 
@@ -116,21 +116,21 @@ impl AnsiWriter {
     }
 
     /// Switches to a style, by the differences or by a reset, whichever is shorter.
-    pub(super) fn style(&mut self, look: CellStyle) {
-        if look == self.look {
+    pub(super) fn style(&mut self, style_now: CellStyle) {
+        if style_now == self.style_now {
             return;
         }
-        let changes = sgr(&changes(self.look, look));
-        let anew = sgr(&format!("0{}", prefixed(&changes_from_plain(look))));
-        let shorter = if look == CellStyle::PLAIN {
+        let changes = sgr(&changes(self.style_now, style_now));
+        let from_reset = sgr(&format!("0{}", prefixed(&changes_from_plain(style_now))));
+        let shorter = if style_now == CellStyle::PLAIN {
             "\x1b[m".to_owned()
-        } else if anew.len() < changes.len() {
-            anew
+        } else if from_reset.len() < changes.len() {
+            from_reset
         } else {
             changes
         };
         self.put(shorter.as_bytes());
-        self.look = look;
+        self.style_now = style_now;
     }
 }
 
@@ -231,15 +231,15 @@ fn absolute(x: u16, y: u16) -> Vec<u8> {
 fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
     let (fx, fy) = from;
     let (x, y) = to;
-    let mut straight = vertical(fy, y)?;
-    straight.extend(horizontal(fx, x));
+    let mut direct = vertical(fy, y)?;
+    direct.extend(horizontal(fx, x));
     let mut returning = vec![b'\r'];
     returning.extend(vertical(fy, y)?);
     returning.extend(horizontal(0, x));
-    Some(if returning.len() < straight.len() {
+    Some(if returning.len() < direct.len() {
         returning
     } else {
-        straight
+        direct
     })
 }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_goes_the_shortest_way() {
+    fn the_cursor_moves_by_the_shortest_way() {
         for (from, to, bytes) in [
             ((5, 5), (5, 5), ""),
             ((0, 0), (0, 1), "\n"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_is_said_by_its_changes() {
+    fn a_style_is_written_as_changes() {
         let red = CellStyle {
             fg: Color::Red,
             ..CellStyle::PLAIN
@@ -314,8 +314,8 @@ mod tests {
             ..red
         };
         let mut pen = AnsiWriter::new(80, None, CellStyle::PLAIN);
-        for look in [red, red, bold, dim, CellStyle::PLAIN] {
-            pen.style(look);
+        for style_now in [red, red, bold, dim, CellStyle::PLAIN] {
+            pen.style(style_now);
         }
         let text = String::from_utf8(pen.bytes().to_vec()).unwrap();
         assert_eq!(text, "\x1b[31m\x1b[1m\x1b[22;2m\x1b[m");

@@ -18,9 +18,9 @@ use super::input::Keyboard;
 use super::tty::Tty;
 
 /// Alternate screen, bracketed paste.
-const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
 /// End of a synchronized update, style reset, full scroll region, auto-wrap, no bracketed paste, cursor shown, main screen.
-const GIVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+const RESTORE_SEQUENCE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// The terminal in use; restored on drop. Create it on the thread that draws.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl TerminalGuard {
 
     /// Restores the terminal; does nothing if it is already restored.
     pub fn restore(&self) {
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
     }
 
     /// Takes over the terminal again, whatever its state: after SIGCONT. The screen must be repainted.
@@ -69,7 +69,7 @@ impl TerminalGuard {
         }
         let (mut woken, wake) = UnixStream::pair()?;
         let handler = pipe::register(SIGCONT, wake)?;
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
         let stopped = kill_current_process_group(Signal::STOP);
         // The stop may take effect after the call returns; only SIGCONT says that it is over.
         if stopped.is_ok() {
@@ -91,7 +91,7 @@ impl TerminalGuard {
     /// The terminal is gone; `run` has run.
     pub fn run_outside<T>(&self, keyboard: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
         let _paused = keyboard.pause();
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
         let result = run();
         self.terminal.take()?;
         Ok(result)
@@ -105,9 +105,9 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        self.terminal.give_back();
-        if let Some(said) = self.crashes.take() {
-            crash::say(&said);
+        self.terminal.restore_if_taken();
+        if let Some(messages) = self.crashes.take() {
+            crash::say(&messages);
         }
     }
 }
@@ -135,7 +135,7 @@ impl Terminal {
         found.get_or_insert(now);
         // Keys typed so far are kept: they are meant for us.
         tcsetattr(stdio::stdin(), OptionalActions::Now, &raw)?;
-        Tty.write_all(TAKE)
+        Tty.write_all(ENTER_SEQUENCE)
     }
 
     fn found(&self) -> MutexGuard<'_, Option<Termios>> {
@@ -144,18 +144,18 @@ impl Terminal {
 }
 
 impl RestoreTerminal for Terminal {
-    fn give_back(&self) -> bool {
+    fn restore_if_taken(&self) -> bool {
         let mut found = self.found();
         let Some(as_found) = found.take() else {
             return false;
         };
         // A terminal that is gone needs no restoring, and the error could not be shown.
-        let _ = Tty.write_all(GIVE);
+        let _ = Tty.write_all(RESTORE_SEQUENCE);
         let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &as_found);
         true
     }
 
-    fn taken(&self) -> bool {
+    fn is_taken(&self) -> bool {
         self.found().is_some()
     }
 }

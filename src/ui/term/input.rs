@@ -17,9 +17,9 @@ use super::Input;
 use super::keys::Parser;
 
 /// Maximum bytes of one batch.
-const BATCH: usize = 1 << 20;
+const MAX_BATCH_BYTES: usize = 1 << 20;
 /// A read of at least this many bytes suggests that more will follow, and how long to wait for it.
-const FLOOD: usize = 512;
+const BURST_BYTES: usize = 512;
 const LINGER: Duration = Duration::from_millis(4);
 
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
@@ -135,7 +135,7 @@ enum WakeReason {
 /// How reading ended.
 enum ReadEnd {
     /// No more input for now.
-    Dry,
+    NoMoreInput,
     /// The terminal is gone.
     Gone,
 }
@@ -148,7 +148,7 @@ impl InputReader {
             match self.sleep() {
                 Err(_) => gone = true,
                 Ok(WakeReason::Told) => {
-                    if !obey(shared) {
+                    if !apply_state(shared) {
                         return;
                     }
                 }
@@ -157,7 +157,7 @@ impl InputReader {
                     gone = matches!(self.read(), ReadEnd::Gone);
                     self.parser.feed(&self.bytes, &mut batch);
                     self.bytes.clear();
-                    self.bytes.shrink_to(FLOOD);
+                    self.bytes.shrink_to(BURST_BYTES);
                 }
             }
             if gone {
@@ -177,7 +177,7 @@ impl InputReader {
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
         ];
-        let limit = self.parser.patience().and_then(timespec);
+        let limit = self.parser.pending_timeout().and_then(timespec);
         match poll(&mut fds, limit.as_ref()) {
             Ok(0) => return Ok(WakeReason::Late),
             Ok(_) => {}
@@ -202,18 +202,18 @@ impl InputReader {
                     .bytes
                     .extend_from_slice(buffer.get(..n).unwrap_or_default()),
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return ReadEnd::Dry,
+                Err(Errno::AGAIN) => return ReadEnd::NoMoreInput,
                 Err(_) => return ReadEnd::Gone,
             }
-            if self.bytes.len() >= BATCH || !self.more() {
-                return ReadEnd::Dry;
+            if self.bytes.len() >= MAX_BATCH_BYTES || !self.more_follows() {
+                return ReadEnd::NoMoreInput;
             }
         }
     }
 
-    fn more(&self) -> bool {
+    fn more_follows(&self) -> bool {
         let stdin = stdio::stdin();
-        let limit = if self.bytes.len() < FLOOD {
+        let limit = if self.bytes.len() < BURST_BYTES {
             Duration::ZERO
         } else {
             LINGER
@@ -228,7 +228,7 @@ fn timespec(time: Duration) -> Option<Timespec> {
 }
 
 /// Applies the requested state; false to end the thread.
-fn obey(shared: &InputShared) -> bool {
+fn apply_state(shared: &InputShared) -> bool {
     let mut state = shared.state();
     while state.pause && !state.stop {
         state.paused = true;

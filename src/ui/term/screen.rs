@@ -14,13 +14,13 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::ui::term::ansi_writer::{AnsiWriter, CellStyle};
 
 /// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half drawn.
-const LARGE: usize = 512;
+const SYNC_FRAME_BYTES: usize = 512;
 /// Number of unchanged cells that are rewritten rather than skipped.
-const GAP: usize = 3;
+const MAX_REWRITTEN_CELLS: usize = 3;
 /// Style reset, full scroll region, auto-wrap, cursor home, clear screen.
 const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
 /// Replaces characters that must not be written.
-const UNFIT: &str = "?";
+const REPLACEMENT: &str = "?";
 /// Zero-width joiner: joins emoji into one.
 const JOINER: char = '\u{200d}';
 /// The symbol of cells covered by a wide character.
@@ -110,18 +110,18 @@ impl<W: Write> Screen<W> {
         cursor: Option<Position>,
         scroll: Option<&Scroll>,
     ) -> io::Result<usize> {
-        settle(&mut self.frame, self.colours);
+        normalize(&mut self.frame, self.colours);
         let size = self.area().as_size();
         let cursor = cursor.map(|at| {
             let inside = |at: u16, end: u16| at.min(end.saturating_sub(1));
             (inside(at.x, size.width), inside(at.y, size.height))
         });
         let mut pen = self.shortest(scroll);
-        let large = pen.bytes().len() > LARGE;
+        let large = pen.bytes().len() > SYNC_FRAME_BYTES;
         if let Some((x, y)) = cursor {
             pen.go(x, y);
         }
-        let bytes = self.enveloped(&pen, large, cursor.is_some());
+        let bytes = self.with_cursor_codes(&pen, large, cursor.is_some());
         let sent = if bytes.is_empty() {
             Ok(())
         } else {
@@ -130,7 +130,7 @@ impl<W: Write> Screen<W> {
         if sent.is_ok() {
             self.known = true;
             self.cursor = Some(cursor.is_some());
-            (self.at, self.look) = (pen.at(), pen.look());
+            (self.at, self.look) = (pen.at(), pen.style_now());
             std::mem::swap(&mut self.shown, &mut self.frame);
         } else {
             self.invalidate();
@@ -185,7 +185,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// The bytes of a frame, enclosed by those that hide and show the cursor.
-    fn enveloped(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
+    fn with_cursor_codes(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pen.bytes().len() + 32);
         let mut shows = self.cursor;
         if large {
@@ -209,7 +209,7 @@ impl<W: Write> Screen<W> {
     fn repaint(&self) -> AnsiWriter {
         let mut pen = AnsiWriter::new(self.area().width, None, CellStyle::PLAIN);
         pen.put(CLEAR);
-        pen.stand(0, 0);
+        pen.set_position(0, 0);
         let blank = Buffer::empty(self.area());
         differences(&mut pen, &blank, &self.frame);
         pen
@@ -217,12 +217,12 @@ impl<W: Write> Screen<W> {
 }
 
 /// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no invisible style.
-fn settle(frame: &mut Buffer, colours: Colours) {
+fn normalize(frame: &mut Buffer, colours: Colours) {
     let width = usize::from(frame.area.width).max(1);
     for row in frame.content.chunks_mut(width) {
         let mut rest = row;
         while let Some((lead, behind)) = rest.split_first_mut() {
-            let covers = settle_symbol(lead, behind.len());
+            let covers = normalize_symbol(lead, behind.len());
             if colours == Colours::Off {
                 (lead.fg, lead.bg) = (Color::Reset, Color::Reset);
             }
@@ -241,13 +241,13 @@ fn settle(frame: &mut Buffer, colours: Colours) {
 }
 
 /// Replaces a symbol that cannot be written; returns how many of the `room` cells after it the symbol covers.
-fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
+fn normalize_symbol(cell: &mut Cell, room: usize) -> usize {
     let symbol = cell.symbol();
     if let [b' '..=b'~'] = symbol.as_bytes() {
         return 0;
     }
-    if symbol.chars().any(unfit) {
-        cell.set_symbol(UNFIT);
+    if symbol.chars().any(is_unfit) {
+        cell.set_symbol(REPLACEMENT);
         return 0;
     }
     let columns = usize::from(symbol.cell_width());
@@ -259,7 +259,7 @@ fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
 }
 
 /// Characters that do more than fill their cell: controls, direction changes, and the replacement character, which some terminals drop.
-fn unfit(c: char) -> bool {
+fn is_unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
 }
 
@@ -312,7 +312,7 @@ fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
         let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
         pen.put(rows.as_bytes());
         // Most terminals move the cursor home, some to the top of the region.
-        pen.lose();
+        pen.forget_position();
     }
     let by = usize::from(scroll.up.unsigned_abs());
     if scroll.up > 0 {
@@ -324,7 +324,7 @@ fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     }
     if region {
         pen.put(b"\x1b[r");
-        pen.stand(0, 0);
+        pen.set_position(0, 0);
     }
 }
 
@@ -368,10 +368,12 @@ impl<'a> RowDiff<'a> {
 
     fn write(&mut self) {
         for x in 0..self.new.len() {
-            if !self.dirty(x) {
+            if !self.is_dirty(x) {
                 continue;
             }
-            if x >= self.tail && (x..self.new.len()).filter(|x| self.dirty(*x)).count() > GAP {
+            if x >= self.tail
+                && (x..self.new.len()).filter(|x| self.is_dirty(*x)).count() > MAX_REWRITTEN_CELLS
+            {
                 self.erase(x);
                 return;
             }
@@ -379,7 +381,7 @@ impl<'a> RowDiff<'a> {
         }
     }
 
-    fn dirty(&self, x: usize) -> bool {
+    fn is_dirty(&self, x: usize) -> bool {
         let Some(new) = self.new.get(x) else {
             return false;
         };
@@ -403,32 +405,32 @@ impl<'a> RowDiff<'a> {
             .take_while(|cell| cell.symbol() == COVERED)
             .count()
             .min(symbol.len());
-        let most = widest(symbol, columns);
-        if most.is_some() && (x < self.erased || x < self.doubtful) {
+        let max = widest(symbol, columns);
+        if max.is_some() && (x < self.erased || x < self.doubtful) {
             self.erase(x);
             (self.erased, self.doubtful) = (self.erased.min(x), 0);
         }
         self.go(x);
         self.style_for(cell);
-        let Some(most) = most else {
+        let Some(max) = max else {
             self.pen.write(symbol, column(columns));
             return;
         };
         self.pen
-            .write(fitting(symbol, new.len() - x), column(columns));
-        self.pen.lose();
-        self.doubtful = x + most.min(new.len() - x);
+            .write(fit_columns(symbol, new.len() - x), column(columns));
+        self.pen.forget_position();
+        self.doubtful = x + max.min(new.len() - x);
     }
 
     /// Moves to column `x`; rewrites the cells in between if they are few and of the same style.
     fn go(&mut self, x: usize) {
         if let Some((from, y)) = self.pen.at() {
             let gap = self.new.get(usize::from(from)..x).unwrap_or_default();
-            let look = self.pen.look();
+            let look = self.pen.style_now();
             let plain = |cell: &Cell| {
                 cell.symbol().len() == 1 && (self::look(cell) == look || shows_as(cell, look))
             };
-            if y == self.y && gap.len() <= GAP && gap.iter().all(plain) {
+            if y == self.y && gap.len() <= MAX_REWRITTEN_CELLS && gap.iter().all(plain) {
                 for cell in gap {
                     self.pen.write(cell.symbol(), 1);
                 }
@@ -438,14 +440,14 @@ impl<'a> RowDiff<'a> {
     }
 
     fn style_for(&mut self, cell: &Cell) {
-        if !shows_as(cell, self.pen.look()) {
+        if !shows_as(cell, self.pen.style_now()) {
             self.pen.style(look(cell));
         }
     }
 
     fn erase(&mut self, x: usize) {
         self.go(x);
-        if self.pen.look().of_blank() != CellStyle::PLAIN {
+        if self.pen.style_now().of_blank() != CellStyle::PLAIN {
             self.pen.style(CellStyle::PLAIN);
         }
         self.pen.put(b"\x1b[K");
@@ -477,7 +479,7 @@ fn widest(symbol: &str, columns: usize) -> Option<usize> {
 }
 
 /// As much of a cluster as fits into `room` columns even on a terminal that draws its parts separately, so that it cannot run into the next row.
-fn fitting(symbol: &str, room: usize) -> &str {
+fn fit_columns(symbol: &str, room: usize) -> &str {
     let mut used = 0;
     let end = symbol.char_indices().find(|(_, c)| {
         used += c.width().unwrap_or(0);

@@ -15,11 +15,11 @@ use super::{Input, SignalEvent, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
 /// How long a signal that ended another program may take to arrive here.
-const UNDER_WAY: Duration = Duration::from_millis(100);
+const SIGNAL_DELAY: Duration = Duration::from_millis(100);
 /// Effectively forever.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The signals that end a program.
-const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
+const END_SIGNALS: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// The thread that handles signals; dropping this ends it. The signals are then ignored instead of handled by default.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct LentSignals(Arc<LentUntil>);
 
 impl Drop for LentSignals {
     fn drop(&mut self) {
-        self.0.set(Instant::now() + UNDER_WAY);
+        self.0.set(Instant::now() + SIGNAL_DELAY);
     }
 }
 
@@ -68,7 +68,7 @@ impl Signals {
     /// # Errors
     /// As [`Signals::start`].
     pub fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
-        Self::watch(&ENDING, to)
+        Self::watch(&END_SIGNALS, to)
     }
 
     fn watch(signals: &[i32], to: Sender<Vec<Input>>) -> io::Result<Self> {
@@ -100,7 +100,7 @@ impl Signals {
 
     /// Lends the terminal to another program: Ctrl-C goes to it, and Ctrl-Z stops this process with it.
     pub fn lend(&self) -> LentSignals {
-        self.lent.set(Instant::now() + FOR_EVER);
+        self.lent.set(Instant::now() + FOREVER);
         LentSignals(Arc::clone(&self.lent))
     }
 }

@@ -7,20 +7,20 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
 /// Maximum marks on one letter; text that stacks more is meant to overlap adjacent lines.
-const MARKS: u8 = 8;
+const MAX_MARKS: u8 = 8;
 /// How many bytes of an operating system command or device control string are skipped before it counts as unterminated.
-const STRING: usize = 64 * 1024;
+const MAX_STRING_BYTES: usize = 64 * 1024;
 /// The same for a control sequence.
-const CONTROL: usize = 256;
+const MAX_CONTROL_BYTES: usize = 256;
 /// Columns between tab stops.
-const TAB: usize = 4;
+const TAB_COLUMNS: usize = 4;
 
 /// A filter for text that arrives in chunks: the result does not depend on how the text is cut.
 #[derive(Clone, Debug)]
 pub struct Cleaner {
     within: EscapeState,
     /// The last character was a carriage return, which became a newline.
-    returned: bool,
+    after_return: bool,
     /// The last character written.
     last: char,
     /// Number of marks on it.
@@ -49,7 +49,7 @@ impl Default for Cleaner {
     fn default() -> Self {
         Self {
             within: EscapeState::Text,
-            returned: false,
+            after_return: false,
             last: '\n',
             marks: 0,
             joiner: false,
@@ -82,10 +82,10 @@ impl Cleaner {
     /// A span of printable ASCII and newlines is copied as it is.
     fn copy(&mut self, span: &str, out: &mut String) {
         let span = match span.strip_prefix('\n') {
-            Some(rest) if self.returned => rest,
+            Some(rest) if self.after_return => rest,
             _ => span,
         };
-        self.returned = false;
+        self.after_return = false;
         self.joiner = false;
         let Some(last) = span.chars().next_back() else {
             return;
@@ -107,53 +107,55 @@ impl Cleaner {
                 ']' | 'P' | 'X' | '^' | '_' => self.within = EscapeState::String(0),
                 ' '..='/' => self.within = EscapeState::Final,
                 '0'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
             EscapeState::Final => match c {
                 ' '..='/' => {}
                 '0'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
             EscapeState::Control(length) => match c {
-                ' '..='?' if length < CONTROL => self.within = EscapeState::Control(length + 1),
+                ' '..='?' if length < MAX_CONTROL_BYTES => {
+                    self.within = EscapeState::Control(length + 1)
+                }
                 '@'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
             // A newline ends it too, so an unterminated sequence hides a line at most.
             EscapeState::String(length) => match c {
                 '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.within = EscapeState::Text,
-                '\n' | '\r' => self.again(c, out),
+                '\n' | '\r' => self.restart(c, out),
                 '\u{1b}' => self.within = EscapeState::Escape,
-                _ if length >= STRING => self.again(c, out),
+                _ if length >= MAX_STRING_BYTES => self.restart(c, out),
                 _ => self.within = EscapeState::String(length + c.len_utf8()),
             },
         }
     }
 
     /// The sequence ended before this character.
-    fn again(&mut self, c: char, out: &mut String) {
+    fn restart(&mut self, c: char, out: &mut String) {
         self.within = EscapeState::Text;
         self.text(c, out);
     }
 
     fn text(&mut self, c: char, out: &mut String) {
-        let returned = std::mem::take(&mut self.returned);
+        let after_return = std::mem::take(&mut self.after_return);
         match c {
             '\u{1b}' => self.within = EscapeState::Escape,
             '\u{9b}' => self.within = EscapeState::Control(0),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.within = EscapeState::String(0),
-            '\n' if returned => {}
+            '\n' if after_return => {}
             '\r' => {
                 self.put('\n', out);
-                self.returned = true;
+                self.after_return = true;
             }
             '\u{85}' | '\u{2028}' | '\u{2029}' => self.put('\n', out),
             '\t' => {
-                for _ in 0..TAB - self.column % TAB {
+                for _ in 0..TAB_COLUMNS - self.column % TAB_COLUMNS {
                     self.put(' ', out);
                 }
             }
-            '\u{0}'..='\u{1f}' if c != '\n' => self.put(picture(c), out),
+            '\u{0}'..='\u{1f}' if c != '\n' => self.put(control_picture(c), out),
             '\u{7f}' => self.put('\u{2421}', out),
             '\u{80}'..='\u{9f}' => self.put(char::REPLACEMENT_CHARACTER, out),
             _ if hidden(c) => {}
@@ -163,7 +165,7 @@ impl Cleaner {
                     self.put(char::REPLACEMENT_CHARACTER, out);
                 }
             }
-            '\u{200d}' => self.joiner = !self.last.is_ascii() && self.marks < MARKS,
+            '\u{200d}' => self.joiner = !self.last.is_ascii() && self.marks < MAX_MARKS,
             '\u{200c}' => {
                 if !self.last.is_ascii() && self.last.is_alphabetic() {
                     self.mark(c, out);
@@ -188,7 +190,7 @@ impl Cleaner {
 
     /// Writes a character that modifies the one before.
     fn mark(&mut self, c: char, out: &mut String) {
-        if self.marks < MARKS {
+        if self.marks < MAX_MARKS {
             out.push(c);
             self.marks += 1;
         }
@@ -230,7 +232,7 @@ fn printable(text: &str) -> usize {
 }
 
 /// The symbol for a C0 control character.
-fn picture(c: char) -> char {
+fn control_picture(c: char) -> char {
     char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
@@ -254,8 +256,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sequences_disappear_whole() {
-        for (dirty, want) in [
+    fn escape_sequences_are_removed_entirely() {
+        for (first_unsafe, want) in [
             ("a\x1b[31mred\x1b[0m", "ared"),
             ("a\u{9b}31mred", "ared"),
             ("\x1b]0;title\x07text", "text"),
@@ -268,11 +270,11 @@ mod tests {
             ("\x1b[12\u{e9}", "\u{e9}"),
             ("end\x1b", "end"),
         ] {
-            assert_eq!(clean(dirty), want, "{dirty:?}");
+            assert_eq!(clean(first_unsafe), want, "{first_unsafe:?}");
         }
-        let endless = format!("\x1b]{}tail", "x".repeat(STRING));
+        let endless = format!("\x1b]{}tail", "x".repeat(MAX_STRING_BYTES));
         assert_eq!(clean(&endless), "tail");
-        let endless = format!("\x1b[{}", "1".repeat(CONTROL + 3));
+        let endless = format!("\x1b[{}", "1".repeat(MAX_CONTROL_BYTES + 3));
         assert_eq!(clean(&endless), "111");
     }
 
@@ -313,7 +315,7 @@ mod tests {
         }
     }
 
-    fn dirty() -> impl Strategy<Value = String> {
+    fn first_unsafe() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[\\x00-\\x1f\\x7f-\\u{9f}]{0,3}",
             "\\PC{0,4}",
@@ -336,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_dangerous_comes_out_however_it_is_cut(text in dirty(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6)) {
+        fn nothing_dangerous_comes_out_however_it_is_cut(text in first_unsafe(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6)) {
             let whole = clean(&text).into_owned();
             prop_assert!(whole.chars().all(safe), "{whole:?}");
             prop_assert_eq!(clean(&whole), whole.as_str(), "clean text stays");

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_environment_decides() {
         use ColorMode::{Ansi16, Ansi256, None as Off, True};
-        for (no_color, term, colorterm, want) in [
+        for (no_color, term, colorterm, expected) in [
             (None, Some("xterm-256color"), None, Ansi256),
             (None, Some("xterm-256color"), Some("truecolor"), True),
             (None, Some("xterm-direct"), None, True),
@@ -147,14 +147,14 @@ mod tests {
         ] {
             assert_eq!(
                 ColorMode::detect(no_color, term, colorterm),
-                want,
+                expected,
                 "{no_color:?} {term:?} {colorterm:?}"
             );
         }
     }
 
     #[test]
-    fn without_colours_no_style_names_one() {
+    fn without_colours_no_style_has_one() {
         let shown = format!("{:?}", Theme::new(ColorMode::None));
         for name in ["red", "green", "blue", "cyan", "magenta", "yellow"] {
             assert!(!shown.to_lowercase().contains(name), "{name}: {shown}");

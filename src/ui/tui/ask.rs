@@ -24,9 +24,9 @@ pub(super) struct QuestionPrompt {
     /// The model's text just before the call.
     pub(super) reason: String,
     /// The user is writing the reason for a no.
-    pub(super) why: bool,
+    pub(super) declining: bool,
     /// No other key is in transit: the next one answers.
-    pub(super) live: bool,
+    pub(super) accepts_keys: bool,
     /// When it first appeared on the screen.
     painted: Option<Instant>,
     /// The first of its rows in view, and how many are in view.
@@ -41,8 +41,8 @@ impl QuestionPrompt {
         Self {
             question,
             reason,
-            why: false,
-            live: false,
+            declining: false,
+            accepts_keys: false,
             painted: None,
             top: 0,
             window: 0,
@@ -87,29 +87,33 @@ impl QuestionPrompt {
 
 /// The rows of the question, within `room` of them.
 pub(super) fn rows(
-    asked: &mut QuestionPrompt,
+    open_question: &mut QuestionPrompt,
     columns: usize,
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if room > 3 {
-        let title = asked.question.request.question();
+        let title = open_question.question.request.question();
         rows.push(rule(title, columns, theme));
     }
-    let keys_rows = keys(asked, columns, room, theme).len();
+    let keys_rows = keys(open_question, columns, room, theme).len();
     let keys_rows = keys_rows.min(room.saturating_sub(1));
     let free = room.saturating_sub(rows.len() + keys_rows);
-    let body = body(asked, columns, theme);
+    let body = body(open_question, columns, theme);
     let whole = body.len();
-    asked.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
-    asked.top = asked.top.min(whole - asked.window);
-    let below = whole - asked.window - asked.top;
-    asked.read |= asked.window > 0 && below == 0;
-    rows.extend(body.into_iter().skip(asked.top).take(asked.window));
-    let mut keys = if asked.why || asked.live && asked.read {
-        keys(asked, columns, room, theme)
-    } else if asked.live {
+    open_question.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
+    open_question.top = open_question.top.min(whole - open_question.window);
+    let below = whole - open_question.window - open_question.top;
+    open_question.read |= open_question.window > 0 && below == 0;
+    rows.extend(
+        body.into_iter()
+            .skip(open_question.top)
+            .take(open_question.window),
+    );
+    let mut keys = if open_question.declining || open_question.accepts_keys && open_question.read {
+        keys(open_question, columns, room, theme)
+    } else if open_question.accepts_keys {
         let long = format!("Space or PgDn: {below} more rows   n no   e no, and why");
         let rows = hint(&long, columns, theme);
         if rows.len() > keys_rows {
@@ -118,7 +122,7 @@ pub(super) fn rows(
             rows
         }
     } else {
-        hint("Keys answer in a moment.", columns, theme)
+        hint("Keys are accepted in a moment.", columns, theme)
     };
     // The same height for every text, so that nothing moves when it changes.
     keys.resize(keys_rows, Line::default());
@@ -127,8 +131,8 @@ pub(super) fn rows(
 }
 
 /// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason.
-fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let request = &asked.question.request;
+fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let request = &open_question.question.request;
     let mut rows = Vec::new();
     for line in request.text().lines() {
         let line = Span::styled(line.to_owned(), theme.code);
@@ -140,18 +144,23 @@ fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'stat
         let place = Span::styled(place, theme.dim);
         rows.extend(wrap::hard(&[place], columns, &flush));
     }
-    if !asked.reason.is_empty() {
-        let reason = Span::styled(format!("because \"{}\"", asked.reason), theme.dim);
+    if !open_question.reason.is_empty() {
+        let reason = Span::styled(format!("because \"{}\"", open_question.reason), theme.dim);
         rows.extend(wrap::words(&[reason], columns, &flush));
     }
     rows
 }
 
 /// The key help; the short form if the long one would take half of the room.
-fn keys(asked: &QuestionPrompt, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (long, short) = if asked.why {
+fn keys(
+    open_question: &QuestionPrompt,
+    columns: usize,
+    room: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let (long, short) = if open_question.declining {
         (
-            "Enter sends the word to Marvin   Esc just no",
+            "Enter sends the comment to Marvin   Esc just no",
             "Enter or Esc",
         )
     } else {

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_travels_as_base64_and_too_much_of_it_not_at_all() {
+    fn text_is_copied_as_base64_and_long_text_is_refused() {
         let mut out = Vec::new();
         assert!(copy("fn main() {}\x1b", &mut out).unwrap());
         assert_eq!(out, b"\x1b]52;c;Zm4gbWFpbigpIHt9Gw==\x07");

@@ -51,19 +51,19 @@ fn entry(
     columns: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let beside = vec![Span::raw(" ".repeat(left + 3))];
+    let explanation = vec![Span::raw(" ".repeat(left + 3))];
     let mut rows = Vec::new();
     let first = if width::of(name) > left {
         let name = Span::styled(name.to_owned(), theme.code);
         rows.extend(wrap::words(&[name], columns, &HangingIndent::blanks(2)));
-        beside.clone()
+        explanation.clone()
     } else {
         let name = format!("  {}", width::pad(name, left + 1));
         vec![Span::styled(name, theme.code)]
     };
     let hang = HangingIndent {
         first,
-        rest: beside,
+        rest: explanation,
     };
     let about = Span::styled(about.to_owned(), theme.text);
     rows.extend(wrap::words(&[about], columns, &hang));
@@ -76,7 +76,7 @@ mod tests {
     use crate::ui::text::theme::ColorMode;
 
     #[test]
-    fn no_name_is_cut_on_any_screen() {
+    fn names_are_never_cut() {
         let theme = Theme::new(ColorMode::None);
         let squeezed = |text: &str| text.split_whitespace().collect::<String>();
         for columns in [20, 40, 80, 200] {

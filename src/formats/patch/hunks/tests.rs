@@ -64,10 +64,18 @@ fn requests_in_file_headers_are_refused_or_reported() {
     );
     let report = |patch: &str| apply_hunks("a\n", patch, "n.md").unwrap().report;
     let gone = report("--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
-    assert!(gone.last().unwrap().contains("the file is kept"), "{gone:?}");
+    assert!(
+        gone.last().unwrap().contains("the file is kept"),
+        "{gone:?}"
+    );
     let other =
         report("rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(other.last().unwrap().contains("to o.md; the file keeps its name"));
+    assert!(
+        other
+            .last()
+            .unwrap()
+            .contains("to o.md; the file keeps its name")
+    );
     // Within a hunk the same lines are text.
     assert_eq!(
         apply("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),

@@ -1,12 +1,12 @@
 //! Maps error answers to failures: what can be done about them, and the message for the user.
 
+mod body;
 mod retry_after;
-mod said;
 mod sort;
 
-pub(crate) use said::{ErrorCode, ProviderError};
+pub(crate) use body::{ErrorCode, ProviderError};
 
-pub(crate) use said::first_part;
+pub(crate) use body::first_part;
 
 use super::ErrorContext;
 use crate::base::problem::{Problem, ProblemKind};

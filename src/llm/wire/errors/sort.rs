@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::said::ProviderError;
+use super::body::ProviderError;
 use crate::llm::failure::FailureKind;
 
 /// Classifies an error by its status, code, type and message. `status` is absent for an error inside a stream of status 200.

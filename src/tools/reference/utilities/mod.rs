@@ -83,7 +83,7 @@ impl Param for AmountArg {
     }
 }
 
-/// `$5` and `-€5` with the sign of the currency behind the number.
+/// `$5` and `-€5` with the currency sign moved behind the number.
 fn behind(text: &str) -> Option<String> {
     let (minus, rest) = match text.strip_prefix(['-', '−']) {
         Some(rest) => ("-", rest.trim_start()),

@@ -28,12 +28,12 @@ const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 pub(super) struct Stage {
     pub(super) chat: Chat,
     pub(super) editor: Editor,
-    pub(super) asked: Option<QuestionPrompt>,
+    pub(super) open_question: Option<QuestionPrompt>,
     pub(super) help: Option<usize>,
     pub(super) status: SessionStatus,
     pub(super) flash: Option<&'static str>,
     pub(super) queue: Vec<String>,
-    began: Instant,
+    start: Instant,
 }
 
 impl Stage {
@@ -41,7 +41,7 @@ impl Stage {
         Self {
             chat: Chat::new(),
             editor: Editor::new(),
-            asked: None,
+            open_question: None,
             help: None,
             status: SessionStatus {
                 provider: Some("groq"),
@@ -58,12 +58,12 @@ impl Stage {
             },
             flash: None,
             queue: Vec::new(),
-            began: Instant::now(),
+            start: Instant::now(),
         }
     }
 
     pub(super) fn show(&mut self, show: &UiUpdate) {
-        self.chat.show(show, "09:05", self.began);
+        self.chat.show(show, "09:05", self.start);
     }
 
     pub(super) fn you(&mut self, text: &str) {
@@ -81,9 +81,9 @@ impl Stage {
 
     pub(super) fn delta(&mut self, text: &str) {
         let chars: Vec<char> = text.chars().collect();
-        for piece in chars.chunks(7) {
-            let piece = piece.iter().collect();
-            self.show(&UiUpdate::Event(Event::Delta(piece)));
+        for part in chars.chunks(7) {
+            let part = part.iter().collect();
+            self.show(&UiUpdate::Event(Event::Delta(part)));
         }
     }
 
@@ -131,7 +131,7 @@ impl Stage {
     pub(super) fn runs(&mut self, what: &str, background: bool) {
         self.status.running.push(RunningCall {
             what: what.to_owned(),
-            since: self.began,
+            since: self.start,
             background,
         });
     }
@@ -142,9 +142,9 @@ impl Stage {
             request: request.in_dir(std::path::Path::new("/home/arthur/src/fetcher")),
             reply: bounded(1).0,
         };
-        let mut asked = QuestionPrompt::new(question, reason.to_owned());
-        asked.live = true;
-        self.asked = Some(asked);
+        let mut open_question = QuestionPrompt::new(question, reason.to_owned());
+        open_question.accepts_keys = true;
+        self.open_question = Some(open_question);
     }
 
     /// The frame at a size, thirteen seconds after the start.
@@ -158,21 +158,21 @@ impl Stage {
         let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
-            asked: self.asked.as_mut(),
+            open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
             status: &self.status,
             flash: self.flash,
             queue: &self.queue,
             clock: "09:05",
             theme: &theme,
-            now: self.began + Duration::from_secs(13),
+            now: self.start + Duration::from_secs(13),
         };
         let drawn = view::draw(scene, &mut buffer, &RowLayout::default());
         (buffer, drawn.cursor.expect("a cursor"))
     }
 
     /// Compares the frames of all sizes with their snapshots; what is open may differ in each.
-    pub(super) fn same(&mut self, name: &str) {
+    pub(super) fn assert_snapshot(&mut self, name: &str) {
         for size in SIZES {
             let (buffer, cursor) = self.draw(size, ColorMode::Ansi256);
             let name = format!("tui/{name}-{}x{}", size.0, size.1);
@@ -182,9 +182,9 @@ impl Stage {
     }
 
     /// Compares the styles of the frame, not only its text.
-    pub(super) fn same_looks(&mut self, name: &str, mode: ColorMode) {
+    pub(super) fn assert_style_snapshot(&mut self, name: &str, mode: ColorMode) {
         let (buffer, _) = self.draw((80, 24), mode);
-        snapshot::same(&format!("tui/{name}-looks"), &looks(&buffer));
+        snapshot::same(&format!("tui/{name}-looks"), &style_runs(&buffer));
     }
 }
 
@@ -206,7 +206,7 @@ fn text(buffer: &Buffer) -> String {
 }
 
 /// Runs of equal style: colours and modifiers, then the text.
-fn looks(buffer: &Buffer) -> String {
+fn style_runs(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut runs: Vec<(String, String)> = Vec::new();
