@@ -116,7 +116,7 @@ fn with_cron(alerts: &Alerts, records: &mut [AlertRecord], stop: &Cancel) -> Out
             .to_str()
             .and_then(|script| cron::line(when?, script, &mark(record)?));
         lines.push_str(&line.ok_or_else(|| {
-            Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
+            Problem::refused(format!("{} cannot be used in a crontab.", script.display()))
         })?);
     }
     cron::change(&alerts.env, stop, &[], &lines)

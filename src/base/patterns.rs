@@ -33,7 +33,7 @@ pub(crate) fn glob_excess(glob: &str) -> Option<String> {
         }
         if depth > MAX_GLOB_DEPTH {
             return Some(format!(
-                "more than {MAX_GLOB_DEPTH} braces stand inside each other"
+                "more than {MAX_GLOB_DEPTH} braces are nested"
             ));
         }
         if wildcards > MAX_GLOB_WILDCARDS {

@@ -167,7 +167,7 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
     let fail = |error| Problem::system(format!("Cannot add to {}", path.display()), error);
     if line.contains('\n') {
         return Err(Problem::internal(format!(
-            "A line for {} holds a line break.",
+            "A line for {} contains a line break.",
             path.display()
         )));
     }

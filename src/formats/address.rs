@@ -57,7 +57,7 @@ impl Address {
         let shown = || clip(&escape_controls(text), 200);
         if text.len() > MAX_ADDRESS_BYTES {
             return Err(Problem::input(format!(
-                "The address is {} bytes long; {MAX_ADDRESS_BYTES} are the most.",
+                "The address is {} bytes long; the limit is {MAX_ADDRESS_BYTES}.",
                 text.len()
             )));
         }

@@ -583,7 +583,7 @@ fn a_feed_request_is_polite_and_refusals_are_reported() {
         ("/429", "(429). Try again in 30 s."),
         ("/403", "refused the request (403)"),
         ("/406", "(406)"),
-        ("/410", "gone for good"),
+        ("/410", "has been removed"),
         ("/404", "has no feed at this address"),
         ("/500", "failed (500)"),
         ("/private", "The address redirects:"),

@@ -381,7 +381,7 @@ fn invalid_expressions_are_plain_text() {
         "wiki_grep",
         json!({"title": "AC/DC", "pattern": "four"}),
     );
-    assert_eq!(text, "No line of \"AC/DC\" holds \"four\".\n");
+    assert_eq!(text, "No line of \"AC/DC\" contains \"four\".\n");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Root {
             AccessError::Kind(kind) => {
                 let problem = Problem::refused(format!("Cannot {act} \"{shown}\": it is {kind}."));
                 if kind == "a folder" {
-                    problem.next("Name a file in it, or use tree to see what it holds.")
+                    problem.next("Name a file in it, or use tree to see what it contains.")
                 } else {
                     problem.next("Only ordinary files can be used.")
                 }

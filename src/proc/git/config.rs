@@ -122,7 +122,7 @@ impl GitConfig {
         let bytes: usize = settings.iter().map(|setting| setting.name.len()).sum();
         if settings.len() > MAX_REPLACEMENTS || bytes > MAX_REPLACEMENT_BYTES {
             return Err(Problem::refused(format!(
-                "git's configuration holds {} settings that would have to be switched off here, more than an honest one has.",
+                "git's configuration holds {} settings that would have to be switched off here, more than a normal one has.",
                 thousands(settings.len() as u64)
             ))
             .next("\"git config --list --show-origin\" shows where they are; remove those of the repository."));

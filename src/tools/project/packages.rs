@@ -122,7 +122,7 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     }
     if packages.len() > MAX_PACKAGES {
         return Err(Problem::limit(format!(
-            "{} packages are too many; {MAX_PACKAGES} are the most.",
+            "{} packages are too many; the limit is {MAX_PACKAGES}.",
             packages.len()
         )));
     }

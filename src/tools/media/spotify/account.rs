@@ -93,7 +93,7 @@ pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
         store.forget(&token)?;
         return Err(Problem::new(
             ProblemKind::Auth,
-            "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
+            "The sign-in to Spotify has expired: it was revoked, or is older than six months.",
         )
         .next("Call spotify_auth to sign in again."));
     }

@@ -52,7 +52,7 @@ pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> 
     }
     if queries.len() > MAX_QUERIES {
         return Err(Problem::input(format!(
-            "These are {} tracks; {MAX_QUERIES} are the most of one call.",
+            "These are {} tracks; a call takes at most {MAX_QUERIES}.",
             queries.len()
         ))
         .next("Add them in several calls."));

@@ -186,7 +186,7 @@ fn classify(target: &str, state: &str) -> Result<AuthResponse, (&'static str, &'
     if response.code.is_none() {
         return Err((
             "400 Bad Request",
-            "This address holds no answer of Spotify.",
+            "This address contains no response from Spotify.",
         ));
     }
     if response.state.as_deref() != Some(state) {

@@ -31,7 +31,7 @@ pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<
         let count = text.chars().count();
         if count > max {
             return Err(Problem::input(format!(
-                "The {what} has {count} characters; {max} are the most."
+                "The {what} has {count} characters; the limit is {max}."
             )));
         }
     }

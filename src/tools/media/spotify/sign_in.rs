@@ -74,7 +74,7 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
     ));
     match server.wait(&pending.state, BROWSER_TIMEOUT, &ctx.stop)? {
         Some(callback) => finish(ctx, &store, &pending, callback),
-        None => Err(Problem::limit(format!("Nobody came back from Spotify within {} s.", BROWSER_TIMEOUT.as_secs()))
+        None => Err(Problem::limit(format!("Spotify did not redirect the browser back within {} s.", BROWSER_TIMEOUT.as_secs()))
             .next(format!("Open {url} and agree; then call spotify_auth with the address that the browser ends at as auth_code."))),
     }
 }
@@ -106,7 +106,7 @@ fn state(token: &AccountToken) -> String {
         |_| String::new(),
         |time| {
             format!(
-                "The token holds until {} UTC and is renewed by itself.",
+                "The token is valid until {} UTC and is refreshed automatically.",
                 time.strftime("%Y-%m-%d %H:%M")
             )
         },
@@ -151,7 +151,7 @@ fn url(ctx: &ToolContext, pending: &PendingAuth) -> String {
 /// How to sign in when no browser can be redirected here.
 fn paste_instructions(reason: &str, url: &str, redirect: &str) -> String {
     format!(
-        "{reason}Open this address in a browser and agree:\n{url}\n\
+        "{reason}Open this address in a browser and give consent:\n{url}\n\
          The browser ends at an address that begins with {redirect} (the page itself may not load). \
          Within an hour call spotify_auth with that whole address as auth_code."
     )
@@ -191,7 +191,7 @@ fn taken(
         return Err(Problem::refused(what).next("Call spotify_auth again to be asked again."));
     }
     let code = back.code.as_deref().ok_or_else(|| {
-        Problem::input("The address holds no code.")
+        Problem::input("The address contains no code.")
             .next("Paste the whole address that the browser ended at, with everything after its question mark.")
     })?;
     let token = exchange_code(ctx, store, pending, code)?;

@@ -46,7 +46,7 @@ pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {
         return match known {
             true => Ok("The Steam store features nothing now.".to_owned()),
             false => Err(Problem::network(
-                "The Steam store answered with something that holds neither featured games nor specials.",
+                "The Steam store sent a response with neither featured games nor specials.",
             )
             .next("Try again later.")),
         };

@@ -99,7 +99,7 @@ fn user(text: &str) -> Outcome<&str> {
             quoted(text)
         ))
         .next(format!(
-            "Give its 17 digits: they stand in the profile's address (…/profiles/7656119…), and for oneself as \"Steam ID\" at {}.",
+            "Give its 17 digits: they are in the profile's address (…/profiles/7656119…), and for oneself as \"Steam ID\" at {}.",
             web_links::STEAM_ACCOUNT
         ))
     })

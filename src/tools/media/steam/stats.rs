@@ -29,7 +29,7 @@ pub(super) fn run(ctx: &ToolContext, args: SteamPlayerStats) -> Outcome<String> 
         (Ok(Some(count)), _) => format!("App {id}: {} now.", people(*count)),
         (Ok(None), Ok(rates)) if rates.is_empty() => {
             return Err(Problem::missing(format!(
-                "Steam has no numbers of app {id}: the id is unknown, or nobody can play it."
+                "Steam has no numbers of app {id}: the id is unknown, or the app cannot be played."
             ))
             .next("steam_search finds ids."));
         }

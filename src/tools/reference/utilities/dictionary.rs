@@ -23,7 +23,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<Strin
     let word = one_line(&args.word);
     if word.is_empty() || word.chars().count() > MAX_WORD_CHARS {
         return Err(Problem::input(match word.is_empty() {
-            true => "No word was given.".to_owned(),
+            true => "The word is missing.".to_owned(),
             false => format!("\"{}\" is not a word.", clip(&word, 60)),
         })
         .next("Give one English word, for example serendipity."));

@@ -70,7 +70,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let (kind, what) = match status {
         304 => (
             ProblemKind::Network,
-            format!("{host} answered that nothing changed, which was not asked ({status})."),
+            format!("{host} answered that nothing changed, although that was not requested ({status})."),
         ),
         401 | 407 => (
             ProblemKind::Refused,
@@ -90,7 +90,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         ),
         410 => (
             ProblemKind::Missing,
-            format!("The feed is gone for good, says {host} ({status})."),
+            format!("The feed has been removed, according to {host} ({status})."),
         ),
         429 => (
             ProblemKind::Limit,

@@ -38,7 +38,7 @@ pub(super) fn translate(ctx: &ToolContext, args: TranslateText) -> Outcome<Strin
     }
     if text.len() > MAX_TEXT_BYTES {
         return Err(Problem::limit(format!(
-            "The text is {} bytes long; {} are the most that is translated at once.",
+            "The text is {} bytes long; {} are the limit of one translation.",
             thousands(text.len() as u64),
             thousands(MAX_TEXT_BYTES as u64)
         ))

@@ -105,7 +105,7 @@ fn choices(ctx: &ToolContext, page: &WikiArticle) -> String {
         })
         .collect();
     if hits.is_empty() {
-        out.push_str(" Find the one that is meant with wiki_search.");
+        out.push_str(" Find the right one with wiki_search.");
     } else {
         out.push_str(&format!(
             " Call wiki_summary with one of these titles:\n{}",

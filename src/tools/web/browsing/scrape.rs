@@ -310,7 +310,7 @@ fn from_source(
                 "Only a plain selector works without a browser's help (main, #id, .class, div.class), not \"{}\".",
                 clip(&escape_controls(text), 100)
             ))
-            .next(reason.unwrap_or("The page has spoilt what scripts stand on."))
+            .next(reason.unwrap_or("The page broke the functions that scripts need."))
         })?),
     };
     let whole = |frame: &[&str]| html::page_part(source, selector.as_ref(), frame);
