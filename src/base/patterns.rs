@@ -32,9 +32,7 @@ pub(crate) fn glob_excess(glob: &str) -> Option<String> {
             _ => {}
         }
         if depth > MAX_GLOB_DEPTH {
-            return Some(format!(
-                "more than {MAX_GLOB_DEPTH} braces are nested"
-            ));
+            return Some(format!("more than {MAX_GLOB_DEPTH} braces are nested"));
         }
         if wildcards > MAX_GLOB_WILDCARDS {
             return Some(format!("it has more than {MAX_GLOB_WILDCARDS} wildcards"));

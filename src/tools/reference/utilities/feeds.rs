@@ -70,7 +70,9 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let (kind, what) = match status {
         304 => (
             ProblemKind::Network,
-            format!("{host} answered that nothing changed, although that was not requested ({status})."),
+            format!(
+                "{host} answered that nothing changed, although that was not requested ({status})."
+            ),
         ),
         401 | 407 => (
             ProblemKind::Refused,

@@ -65,7 +65,9 @@ pub(super) fn grep(ctx: &ToolContext, args: WikiGrep) -> Outcome<String> {
     };
     let title = &saved.title;
     let Some((count, lines)) = matching(&saved.text, &pattern) else {
-        return Ok(format!("No line of \"{title}\" contains \"{shown}\".{note}"));
+        return Ok(format!(
+            "No line of \"{title}\" contains \"{shown}\".{note}"
+        ));
     };
     let source = saved.url.map_or(String::new(), |url| format!(" {url}"));
     Ok(format!(
