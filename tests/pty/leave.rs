@@ -81,7 +81,7 @@ fn two_presses_far_apart_do_not_quit() {
     let server = unasked();
     let full = full(&home, &server);
     full.control('c');
-    full.wait_text("once more leaves");
+    full.wait_text("again to quit");
     std::thread::sleep(APART);
     full.control('c');
     full.send("still here");
@@ -91,11 +91,11 @@ fn two_presses_far_apart_do_not_quit() {
     let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
     plain.wait_text("You: ");
     plain.control('c');
-    plain.wait_text("once more leaves");
+    plain.wait_text("again to quit");
     std::thread::sleep(APART);
     plain.control('c');
     plain.wait_for("a second hint", |screen| {
-        screen.contents().matches("once more leaves").count() == 2
+        screen.contents().matches("again to quit").count() == 2
     });
     plain.control('c');
     assert_eq!(plain.wait().code(), Some(130));
@@ -110,7 +110,7 @@ fn on_a_dumb_terminal_one_press_does_not_quit() {
     let mut pty = Pty::spawn(&command, SIZE);
     pty.wait_text("You: ");
     pty.control('c');
-    pty.wait_text("once more leaves");
+    pty.wait_text("again to quit");
     pty.control('c');
     assert_eq!(pty.wait().code(), Some(130));
 }
@@ -128,7 +128,7 @@ fn control_c_stops_the_answer_and_keeps_the_queue() {
     pty.control('c');
     pty.wait_text("Also endless");
     pty.control('c');
-    pty.wait_text("once more leaves");
+    pty.wait_text("again to quit");
     pty.wait_for("both stopped", |screen| {
         let rows = crate::stage::rows(screen);
         rows.iter().filter(|row| row.trim() == "stopped").count() == 2
@@ -147,7 +147,7 @@ fn control_d_quits_only_when_the_input_is_empty() {
     full.send("a draft\x01");
     full.wait_for("the draft", |screen| input(screen) == "> a draft");
     full.control('d');
-    full.wait_text("Ctrl-D leaves from an empty input");
+    full.wait_text("Ctrl-D quits when the input is empty");
     assert_eq!(full.with(input), "> a draft");
     full.send("\x15");
     full.wait_for("an empty line", |screen| input(screen) == ">");
@@ -197,7 +197,7 @@ fn a_cleared_draft_can_be_recalled() {
         // After the hint has gone, and more was typed.
         full.send("x\x7f");
         full.wait_for("no hint", |screen| {
-            !screen.contents().contains("once more leaves")
+            !screen.contents().contains("again to quit")
         });
         full.send("\x1b[A");
         full.wait_for("the draft again", |screen| {
@@ -218,7 +218,7 @@ fn a_cleared_draft_can_be_recalled() {
     plain.send("a draft");
     plain.wait_text("You: a draft");
     plain.control('c');
-    plain.wait_text("once more leaves");
+    plain.wait_text("again to quit");
     plain.wait_for("a new prompt", |screen| {
         screen.contents().matches("You: ").count() == 2
     });

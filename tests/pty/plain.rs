@@ -249,7 +249,7 @@ fn two_interrupts_quit() {
     pty.wait_text("Stopped.");
     pty.wait_text("You: ");
     pty.control('c');
-    pty.wait_text("once more");
+    pty.wait_text("again to quit");
     pty.wait_for("a new prompt", |screen| {
         screen.contents().matches("You: ").count() >= 2
     });

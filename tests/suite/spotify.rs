@@ -649,7 +649,7 @@ fn samples_of_spotify() {
                 let (done, own, server) = renewed(sample);
                 has(
                     &done.expect(1).errors(),
-                    &["sign-in to Spotify has ended", "spotify_auth"],
+                    &["sign-in to Spotify has expired", "spotify_auth"],
                 );
                 assert_eq!(own.tokens()["spotify"]["refresh_token"], "");
                 assert_eq!(server.requests().len(), 1);

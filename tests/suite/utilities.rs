@@ -571,7 +571,7 @@ fn a_feed_request_is_polite_and_refusals_are_reported() {
     has(&says(rss(&home, &server, "/hop/5")), &["1. T"]);
     has(
         &says(rss(&home, &server, "/cut")),
-        &["1 entry\nThe feed is cut off: ", "1. T"],
+        &["1 entry\nThe feed is cut off; ", "1. T"],
     );
     for (path, expected) in [
         ("/cut-soon", "broke off"),
