@@ -139,7 +139,7 @@ pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
                 lines.extend(earlier.map(str::to_owned));
             }
             Message::System { text: said } => {
-                lines.push(line("system", said, MAX_SUMMARY_MESSAGE_CHARS))
+                lines.push(line("system", said, MAX_SUMMARY_MESSAGE_CHARS));
             }
             Message::User(user) => lines.push(line("user", &user.text, SUMMARY_USER)),
             Message::Assistant(assistant) => {

@@ -260,7 +260,7 @@ impl<'t> BlockLayout<'t> {
                 self.styles.pop();
             }
             TagEnd::TableRow => {
-                self.extra_cells(source.get(self.cell..range.end).unwrap_or_default())
+                self.extra_cells(source.get(self.cell..range.end).unwrap_or_default());
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {

@@ -116,7 +116,7 @@ impl Cleaner {
             },
             EscapeState::Control(length) => match c {
                 ' '..='?' if length < MAX_CONTROL_BYTES => {
-                    self.within = EscapeState::Control(length + 1)
+                    self.within = EscapeState::Control(length + 1);
                 }
                 '@'..='~' => self.within = EscapeState::Text,
                 _ => self.restart(c, out),

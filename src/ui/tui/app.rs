@@ -188,10 +188,10 @@ impl App {
                 Input::Paste(_) => {}
                 Input::Resize(_) => {}
                 Input::Signal(SignalEvent::Suspend) => {
-                    self.host_actions.push_back(HostAction::Suspend)
+                    self.host_actions.push_back(HostAction::Suspend);
                 }
                 Input::Signal(SignalEvent::Resume) => {
-                    self.host_actions.push_back(HostAction::Renew)
+                    self.host_actions.push_back(HostAction::Renew);
                 }
                 Input::Signal(signal) => {
                     let status = signal.exit_status().unwrap_or(1);
@@ -240,7 +240,7 @@ impl App {
                 self.host_actions.push_back(HostAction::Leave(0));
             }
             Action::QuitIfEmpty => {
-                self.say("Ctrl-D quits when the input is empty, Ctrl-Q at once.")
+                self.say("Ctrl-D quits when the input is empty, Ctrl-Q at once.");
             }
             Action::Suspend => self.host_actions.push_back(HostAction::Suspend),
             Action::Redraw => self.host_actions.push_back(HostAction::Repaint),
@@ -268,7 +268,7 @@ impl App {
             Action::QuestionUp => self.scroll_question(|_| -1, -1),
             Action::QuestionDown => self.scroll_question(|_| 1, 1),
             Action::QuestionPageUp => {
-                self.scroll_question(|open_question| -open_question.page(), -SCROLL_ROWS)
+                self.scroll_question(|open_question| -open_question.page(), -SCROLL_ROWS);
             }
             Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, SCROLL_ROWS),
             Action::No => self.answer(Verdict::No),
