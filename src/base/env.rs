@@ -15,7 +15,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Takes the variables as `std::env::vars_os` gives them.
+    /// Takes the variables from `std::env::vars_os`.
     pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let text = |s: OsString| {
             s.into_string()

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_to_be_saved_is_given_once_and_the_totals_stay() {
+    fn unsaved_usage_is_taken_once_and_the_totals_stay() {
         let ledger = Ledger::default();
         ledger.add_tool_call("tree");
         assert_eq!(ledger.take_unsaved().totals.tool_calls["tree"], 1);

@@ -12,15 +12,15 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 use crate::disk::paths::Paths;
 
-/// Bytes of a file at most.
+/// Maximum bytes of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Seconds until a pending sign-in expires.
 const MAX_PENDING_SECONDS: i64 = 3_600;
-/// A pending sign-in younger than this is reused, so that an address given earlier stays valid.
+/// A younger pending sign-in is reused, so that an address given earlier stays valid.
 const REUSABLE_SECONDS: i64 = 2_700;
-/// Seconds by which a token is renewed before its end.
+/// How many seconds before its expiry a token is refreshed.
 const RENEW_SECONDS_BEFORE_END: i64 = 60;
 
 /// Stored facts about the account.
@@ -28,13 +28,13 @@ const RENEW_SECONDS_BEFORE_END: i64 = 60;
 pub(crate) struct AccountToken {
     pub(crate) access: String,
     pub(crate) refresh: String,
-    /// In Unix seconds.
+    /// Expiry in Unix seconds.
     pub(crate) expires: i64,
     pub(crate) scope: String,
-    /// It came from Marvin's own sign-in, which uses no client secret.
+    /// It was issued to Marvin's own sign-in, which uses no client secret.
     pub(crate) ours: bool,
     /// Spotify reported that it lacks a scope.
-    pub(crate) lacking: bool,
+    pub(crate) lacks_scope: bool,
 }
 
 impl AccountToken {
@@ -55,11 +55,11 @@ impl AccountToken {
             expires: value.whole("expires_at").unwrap_or(0),
             scope: text("scope"),
             ours: value.flag("pkce"),
-            lacking: value.flag("scope_missing"),
+            lacks_scope: value.flag("scope_missing"),
         }
     }
 
-    /// True when there is something to use or renew.
+    /// True when there is a token to use or refresh.
     pub(crate) fn is_there(&self) -> bool {
         !self.access.is_empty() || !self.refresh.is_empty()
     }
@@ -95,7 +95,7 @@ impl TokenStore {
     /// That of the profile; nothing is read or made yet.
     ///
     /// # Errors
-    /// The name cannot be a profile's, or there is no place for Marvin's files.
+    /// The name cannot be a profile's, or there is not set.
     pub(crate) fn of(paths: &Paths, profile: &str, clock: &Clock) -> Outcome<Self> {
         let profile = paths.profile(profile)?;
         Ok(Self {
@@ -107,7 +107,7 @@ impl TokenStore {
         })
     }
 
-    /// Seconds since 1970.
+    /// Unix time in seconds.
     pub(crate) fn now(&self) -> i64 {
         self.now
     }
@@ -117,10 +117,10 @@ impl TokenStore {
         self.tokens.with_file_name("spotify-renewal")
     }
 
-    /// The account's token; the file of the original is imported once.
+    /// The account's token; the original program's file is imported once.
     ///
     /// # Errors
-    /// The file cannot be read or understood.
+    /// The file cannot be read or parsed.
     pub(crate) fn read(&self) -> Outcome<AccountToken> {
         let whole = match atomic::read(&self.tokens, MAX_FILE_BYTES)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {
@@ -149,15 +149,15 @@ impl TokenStore {
     /// Writes the token; other keys are kept.
     ///
     /// # Errors
-    /// The disk.
+    /// The file cannot be written.
     pub(crate) fn write(&self, token: &AccountToken) -> Outcome<()> {
         self.change(|own| set(own, token))
     }
 
-    /// Forgets the token, if it is still the one that was refused.
+    /// Deletes the token if it is still the refused one.
     ///
     /// # Errors
-    /// The disk.
+    /// The file cannot be written.
     pub(crate) fn forget(&self, refused: &AccountToken) -> Outcome<()> {
         self.change(|own| {
             if AccountToken::of(&Value::Object(own.clone())).refresh == refused.refresh {
@@ -230,7 +230,7 @@ impl TokenStore {
     /// Saves a pending sign-in.
     ///
     /// # Errors
-    /// The disk.
+    /// The file cannot be written.
     pub(crate) fn begin(&self, pending: &PendingAuth) -> Outcome<()> {
         let value = json!({"state": pending.state, "verifier": pending.verifier, "redirect": pending.redirect,
             "client": pending.client, "started": self.now});
@@ -239,7 +239,7 @@ impl TokenStore {
 
     /// Removes the pending sign-in.
     pub(crate) fn end(&self) {
-        // One that stays is refused by its age.
+        // If it cannot be removed, it expires.
         let _ = std::fs::remove_file(&self.sign_in);
     }
 }
@@ -258,14 +258,14 @@ fn set(own: &mut Map<String, Value>, token: &AccountToken) {
     put("expires_at", token.expires.into());
     put("scope", token.scope.as_str().into());
     put("pkce", token.ours.into());
-    if token.lacking {
+    if token.lacks_scope {
         put("scope_missing", true.into());
     } else {
         own.remove("scope_missing");
     }
 }
 
-/// The token file of the original: seconds to live, and when they began.
+/// The token file of the original program: lifetime in seconds, and the time of issue.
 fn import(path: &Path) -> Option<AccountToken> {
     let value = Value::Object(object(&atomic::read(path, MAX_FILE_BYTES).ok()??)?);
     let saved = value.number("_saved_at").unwrap_or(0.0);
@@ -300,7 +300,7 @@ mod tests {
             expires: 1_003_600,
             scope: "a b".to_owned(),
             ours: true,
-            lacking: false,
+            lacks_scope: false,
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_others_stay_and_the_file_is_the_owners() {
+    fn foreign_keys_are_kept_and_the_file_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::create_dir(dir.path().join("p")).unwrap();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn many_writers_lose_nothing() {
+    fn concurrent_writers_lose_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::thread::scope(|scope| {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_originals_file_is_imported_once() {
+    fn the_original_programs_file_is_imported_once() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::write(dir.path().join("spotify_token.json"),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_and_set_aside_when_written() {
+    fn a_corrupt_file_is_reported_and_set_aside_on_write() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::create_dir(dir.path().join("p")).unwrap();

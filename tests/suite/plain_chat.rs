@@ -23,8 +23,8 @@ fn chat(home: &Home, server: &Server) -> Marvin {
         .args(["--model", "test-model"])
 }
 
-fn says(words: &str) -> Answer {
-    Answer::sse(openai::text(&[words]))
+fn says(expected: &str) -> Answer {
+    Answer::sse(openai::text(&[expected]))
 }
 
 fn calls(name: &str, args: Value) -> Answer {
@@ -62,7 +62,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
     let server = playing([says("Fine.")]);
     chat(&home, &server).stdin("do it now\n").run().expect(0);
     let system = sent(&server, 0).remove(0).1;
-    let at = |text: &str| {
+    let pos = |text: &str| {
         system
             .find(text)
             .unwrap_or_else(|| panic!("no {text}: {system}"))
@@ -76,7 +76,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
         "## Recent conversation",
         "earlier words",
     ]
-    .map(at);
+    .map(pos);
     assert!(order.is_sorted(), "{system}");
     assert!(!system.contains("do it now"), "{system}");
     assert!(!system.contains("## Coding"), "{system}");
@@ -185,16 +185,16 @@ fn ntfy_is_told_when_a_conversation_ends() {
 #[test]
 fn errors_in_a_chat_name_its_commands() {
     let home = Home::new();
-    let done = home
+    let output = home
         .marvin()
         .args(["--plain", "--provider", "groq"])
         .stdin("hello\n!model groq\n")
         .run();
-    let said = format!("{}{}", done.text(), done.errors());
-    assert!(said.contains("!model PROVIDER"), "{said}");
+    let text = format!("{}{}", output.text(), output.errors());
+    assert!(text.contains("!model PROVIDER"), "{text}");
     assert!(
-        !said.contains("--provider") && !said.contains("doctor"),
-        "{said}"
+        !text.contains("--provider") && !text.contains("doctor"),
+        "{text}"
     );
 
     let server = playing([Answer::json(&openai::error(
@@ -203,11 +203,11 @@ fn errors_in_a_chat_name_its_commands() {
         Some("model_not_found"),
     ))
     .with_status(404)]);
-    let done = chat(&home, &server).stdin("hello\n").run();
-    let said = format!("{}{}", done.text(), done.errors());
+    let output = chat(&home, &server).stdin("hello\n").run();
+    let text = format!("{}{}", output.text(), output.errors());
     assert!(
-        said.contains("!model NAME") && !said.contains("--model"),
-        "{said}"
+        text.contains("!model NAME") && !text.contains("--model"),
+        "{text}"
     );
 }
 

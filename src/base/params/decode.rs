@@ -6,14 +6,14 @@ use super::{Field, Param, Type};
 use crate::base::problem::Problem;
 use crate::base::text;
 
-/// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.
+/// Reads declared fields from an argument object in order, and collects every mistake.
 #[derive(Debug)]
 pub(crate) struct FieldDecoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,
     fields: Vec<Field>,
     next: usize,
-    wrong: Vec<String>,
+    mistakes: Vec<String>,
 }
 
 impl<'a> FieldDecoder<'a> {
@@ -24,11 +24,11 @@ impl<'a> FieldDecoder<'a> {
             args,
             fields,
             next: 0,
-            wrong: Vec::new(),
+            mistakes: Vec::new(),
         }
     }
 
-    /// The next declared field; `None` if it is wrong, which is recorded.
+    /// The next declared field; `None` if it is invalid, which is recorded.
     pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
         let field = self.fields.get(self.next)?;
         self.next += 1;
@@ -39,10 +39,10 @@ impl<'a> FieldDecoder<'a> {
                 .map(|(_, value)| value)
         });
         let Some(given) = given.filter(|v| !v.is_null()) else {
-            // An `Option` with a default publishes it, but still tells an absent value apart.
+            // An `Option` with a default publishes the default, but still distinguishes an absent value.
             let value = T::absent().or_else(|| T::read(&field.default_value()?));
             if value.is_none() {
-                self.wrong.push(format!(
+                self.mistakes.push(format!(
                     "{}: required, but missing; {} ({})",
                     field.name,
                     field.kind.wanted(),
@@ -54,7 +54,7 @@ impl<'a> FieldDecoder<'a> {
         let value = T::read(&clamp(field, given));
         if value.is_none() {
             let got = text::clip(&given.to_string(), 80);
-            self.wrong.push(format!(
+            self.mistakes.push(format!(
                 "{}: wanted {}, got {got}",
                 field.name,
                 field.kind.wanted()
@@ -63,15 +63,15 @@ impl<'a> FieldDecoder<'a> {
         value
     }
 
-    /// Fails when anything was wrong, naming all of it.
+    /// Fails if anything was invalid, and lists all of it.
     pub(crate) fn finish(self) -> Result<(), Problem> {
-        if self.wrong.is_empty() {
+        if self.mistakes.is_empty() {
             return Ok(());
         }
         let mut what = format!(
             "Wrong arguments for {}: {}.",
             self.name,
-            self.wrong.join("; ")
+            self.mistakes.join("; ")
         );
         for key in self
             .args
@@ -99,7 +99,7 @@ impl<'a> FieldDecoder<'a> {
 pub(crate) fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
     problem
         .next(format!("Parameters: {}.", signature(fields)))
-        .next(format!("A correct call: {name} {}", right_call(fields)))
+        .next(format!("A correct call: {name} {}", example_call(fields)))
 }
 
 /// The parameters in published order: `path (text, required), count (a whole number, default 20)`.
@@ -135,7 +135,7 @@ fn clamp(field: &Field, value: &Value) -> Value {
 }
 
 /// The example of a correct call: every required field, and optional ones that declare an example.
-pub(crate) fn right_call(fields: &[Field]) -> String {
+pub(crate) fn example_call(fields: &[Field]) -> String {
     let shown = fields.iter().filter(|f| f.required || f.example.is_some());
     let map: Map<String, Value> = shown.map(|f| (f.name.to_owned(), f.sample())).collect();
     Value::Object(map).to_string()

@@ -1,4 +1,4 @@
-//! The JSON Schema of declared parameters, and other text as JSON, written by the compiler: every request carries it, so no request renders it.
+//! The JSON Schema of declared parameters, and other text as JSON, written at compile time: every request carries it, so no request renders it.
 
 use super::{Field, Type};
 
@@ -78,7 +78,7 @@ const fn written<const N: usize>(fields: &[Field]) -> Json<N> {
     json
 }
 
-/// JSON written so far. What does not fit is only counted.
+/// The JSON written so far. What does not fit is only counted.
 struct Json<const N: usize> {
     bytes: [u8; N],
     at: usize,

@@ -1,22 +1,22 @@
-//! Tokenizes HTML with a browser's tokenizer: one pass, however broken it is.
+//! Tokenizes HTML with a browser's tokenizer: one pass, however malformed the page is.
 
 use std::borrow::Cow;
 
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Span, State, Tokenizer};
 
-/// One piece.
+/// One token.
 #[derive(Debug)]
 pub(crate) enum HtmlToken<'a> {
     /// A tag that opens.
     Open(&'a OpenTag),
-    /// A tag that closes, by its name.
+    /// A closing tag, by name.
     Close(&'a str),
-    /// Text, entities decoded; white space as written. Text may come in several pieces.
+    /// Text with entities decoded and white space as written. A text may come in several tokens.
     Text(&'a str),
 }
 
-/// A tag that opens an element, or is one (`br`).
+/// An opening or an empty (`br`) tag.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTag {
     name: String,
@@ -42,13 +42,13 @@ impl OpenTag {
     }
 }
 
-/// Shows every piece of `html` to `see`, in order.
+/// Passes every token of `html` to `see`, in order.
 pub(crate) fn read(html: &str, mut see: impl FnMut(HtmlToken<'_>)) {
     let html = html.strip_prefix('\u{feff}').unwrap_or(html);
     run(html, State::Data, &mut see);
 }
 
-/// Text with entities but without markup: they are decoded once, everything else stays.
+/// Text with entities but without markup: entities are decoded once, the rest is unchanged.
 pub fn entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
@@ -95,7 +95,7 @@ impl Callback<State, ()> for TagCollector<'_> {
             }
             CallbackEvent::AttributeValue { value } => {
                 if let Some((_, last)) = self.tag.attributes.last_mut() {
-                    *last = plain(value).into_owned();
+                    *last = without_controls(value).into_owned();
                 }
             }
             CallbackEvent::CloseStartTag { .. } => {
@@ -105,7 +105,9 @@ impl Callback<State, ()> for TagCollector<'_> {
             CallbackEvent::EndTag { name } => {
                 (self.see)(HtmlToken::Close(&String::from_utf8_lossy(name)));
             }
-            CallbackEvent::String { value } => (self.see)(HtmlToken::Text(&plain(value))),
+            CallbackEvent::String { value } => {
+                (self.see)(HtmlToken::Text(&without_controls(value)))
+            }
             CallbackEvent::Comment { .. }
             | CallbackEvent::Doctype { .. }
             | CallbackEvent::Error(_) => {}
@@ -115,7 +117,7 @@ impl Callback<State, ()> for TagCollector<'_> {
 }
 
 /// Text without control characters; a carriage return or a form feed, which is white space, becomes a space.
-fn plain(text: &[u8]) -> Cow<'_, str> {
+fn without_controls(text: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(text);
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(obeyed) {

@@ -1,15 +1,15 @@
-//! Currency codes, symbols and names. Rates come from elsewhere.
+//! Currency codes, symbols and names. Rates come from a service.
 
 use crate::base::text::single_spaced;
 
 /// A currency.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Currency {
-    /// Its code (ISO 4217, and what the rates' service knows besides).
+    /// The ISO 4217 code, or another that the rate service knows.
     pub(crate) code: &'static str,
-    /// Decimals of its smallest coin.
+    /// Decimals of its minor unit.
     pub(crate) places: usize,
-    /// Names and symbols, in lower case, that mean it without doubt or by far most often, separated by `|`.
+    /// Names and symbols, in lower case, that mean it clearly or by far most often, separated by `|`.
     names: &'static str,
 }
 
@@ -29,7 +29,7 @@ const fn coins(code: &'static str, places: usize, names: &'static str) -> Curren
     }
 }
 
-/// Those that have names of their own here; the European Central Bank's come first.
+/// Currencies with names and symbols; those of the European Central Bank come first.
 #[rustfmt::skip]
 const NAMED: &[Currency] = &[
     of("EUR", "€|euro|euros"),
@@ -89,12 +89,12 @@ const NAMED: &[Currency] = &[
     of("XAU", "gold ounce|ounce of gold|ounces of gold"),
 ];
 
-/// Those that go by their codes alone, separated by spaces.
+/// Currencies known by their codes alone, separated by spaces.
 const CODES: &str = "AFN ALL AMD ANG AOA AWG AZN BAM BBD BMD BND BOB BSD BTN BWP BYN BZD CDF CNH CUP CVE DOP DZD ERN \
     ETB FJD FKP GGP GIP GMD GTQ GYD HNL HTG IMP IRR JEP JMD KGS KHR KPW KYD LAK LBP LKR LRD LSL MDL \
     MGA MKD MMK MOP MRU MUR MVR MWK MZN NAD NIO NPR PAB PGK QAR SBD SCR SDG SHP SLE SOS SRD SSP STN \
     SVC SYP SZL TJS TMT TOP TTD TZS UYU UZS VES WST XAG XCD XDR XPD XPT YER ZMW ZWG ZWL HRK";
-/// The same without smaller coins, and with a thousand of them.
+/// Those without a minor unit, and those with a thousandth.
 const WHOLE: &str = "BIF DJF GNF KMF PYG RWF UGX VUV XAF XOF XPF";
 const THOUSANDTHS: &str = "BHD IQD JOD LYD OMR TND";
 
@@ -103,7 +103,7 @@ const THOUSANDTHS: &str = "BHD IQD JOD LYD OMR TND";
 pub(crate) struct Money {
     /// Its code.
     pub(crate) code: &'static str,
-    /// Decimals of its smallest coin.
+    /// Decimals of its minor unit.
     pub(crate) places: usize,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn is_sign(c: char) -> bool {
 }
 
 /// The known currencies, as the end of a sentence.
-pub(super) fn some() -> String {
+pub(super) fn examples() -> String {
     let codes: Vec<&str> = NAMED.iter().take(30).map(|own| own.code).collect();
     let others = [CODES, WHOLE, THOUSANDTHS].map(|codes| codes.split(' ').count());
     let more = NAMED.len() - codes.len() + others.iter().sum::<usize>();
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_symbols_and_names() {
+    fn currencies_are_found_by_code_symbol_and_name() {
         for (text, code) in [
             ("usd", "USD"),
             ("Eur", "EUR"),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_means_two() {
+    fn no_text_names_two_currencies() {
         let mut all: Vec<&str> = NAMED.iter().flat_map(|own| own.names.split('|')).collect();
         all.extend(NAMED.iter().map(|own| own.code));
         all.extend(

@@ -21,7 +21,7 @@ const ENERGY: Dimensions = [2, 1, -2, 0, 0, 0];
 const POWER: Dimensions = [2, 1, -3, 0, 0, 0];
 const FREQUENCY: Dimensions = [0, 0, -1, 0, 0, 0];
 const ROTATION: Dimensions = [0, 0, -1, 0, 0, 1];
-/// Distance for a volume of fuel.
+/// Distance per volume of fuel.
 pub(super) const ECONOMY: Dimensions = [-2, 0, 0, 0, 0, 0];
 
 /// Names of the kinds.
@@ -53,7 +53,7 @@ pub(super) const KINDS: &[(Dimensions, &str)] = &[
 pub(super) enum Prefixes {
     None,
     Decimal,
-    /// Binary ones too.
+    /// Also the binary ones.
     Both,
 }
 
@@ -63,9 +63,9 @@ pub(super) struct UnitSpec {
     pub(super) dims: Dimensions,
     pub(super) symbol: &'static str,
     pub(super) name: &'static str,
-    /// Of the name; empty for the name with an s.
+    /// The plural of the name; empty when it is the name with an s.
     pub(super) plural: &'static str,
-    /// In base units; for temperatures in kelvins.
+    /// The unit in base units; for temperatures in kelvins.
     pub(super) factor: &'static str,
     /// Added before the factor is applied.
     pub(super) offset: &'static str,
@@ -163,7 +163,7 @@ pub(super) const SPELLINGS: &[(&str, &str)] = &[
 ];
 
 /// Symbols with another meaning when paired with a unit of that other kind.
-pub(super) const OTHERWISE: &[(&str, &str)] = &[
+pub(super) const CONTEXT_MEANINGS: &[(&str, &str)] = &[
     ("oz", "fl oz"),
     ("ounce", "fl oz"),
     ("ounces", "fl oz"),
@@ -192,13 +192,13 @@ pub(super) const OTHERWISE: &[(&str, &str)] = &[
 ];
 
 /// Prefixed units that are suggested in addition to the table's own.
-pub(super) const COMMON: &[&str] = &[
+pub(super) const SUGGESTED: &[&str] = &[
     "km", "cm", "mm", "µm", "kg", "mg", "ml", "cl", "ms", "kB", "MB", "GB", "TB", "KiB", "MiB",
     "GiB", "kW", "kWh", "kJ", "kcal", "hPa", "kPa", "mbar", "kHz", "MHz", "GHz",
 ];
 
 /// All units.
-pub(super) const ROWS: &[UnitSpec] = &[
+pub(super) const UNITS: &[UnitSpec] = &[
     row(LENGTH, "m", "metre", "1", "meter|mtr").metric(),
     row(LENGTH, "in", "inch", "0.0254", "\"|”").plural("inches"),
     row(LENGTH, "ft", "foot", "0.3048", "'|’").plural("feet"),
@@ -441,11 +441,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_factor_is_a_number_and_no_symbol_stands_twice() {
-        let mut symbols: Vec<&str> = ROWS.iter().map(|row| row.symbol).collect();
+    fn factors_are_numbers_and_symbols_are_unique() {
+        let mut symbols: Vec<&str> = UNITS.iter().map(|row| row.symbol).collect();
         symbols.sort_unstable();
         assert!(symbols.windows(2).all(|pair| pair[0] != pair[1]));
-        for row in ROWS {
+        for row in UNITS {
             assert!(
                 Number::parse(row.factor).is_some_and(|factor| !factor.is_zero()),
                 "{}",
@@ -462,9 +462,9 @@ mod tests {
                 row.symbol
             );
         }
-        for (_, symbol) in OTHERWISE {
+        for (_, symbol) in CONTEXT_MEANINGS {
             assert!(
-                ["mbar", "kg"].contains(symbol) || ROWS.iter().any(|row| row.symbol == *symbol),
+                ["mbar", "kg"].contains(symbol) || UNITS.iter().any(|row| row.symbol == *symbol),
                 "{symbol}"
             );
         }

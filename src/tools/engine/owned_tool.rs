@@ -13,7 +13,7 @@ use super::policy::ToolPolicy;
 use super::result::ToolOk;
 use super::rules::Rules;
 use super::tool::Tool;
-use crate::base::params::right_call;
+use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
@@ -102,7 +102,7 @@ impl ToolRef {
     /// The arguments of a correct call, for example.
     pub(crate) fn example_call(&self) -> String {
         match self {
-            Self::BuiltIn(tool) => right_call(&tool.fields()),
+            Self::BuiltIn(tool) => example_call(&tool.fields()),
             Self::Owned(_) => parameter::example_call(&self.parameters()),
         }
     }

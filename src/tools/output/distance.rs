@@ -1,4 +1,4 @@
-//! The unit of distances and weather that the user likes.
+//! The unit of distances and weather that the user's preferred unit.
 
 use crate::formats::distance::DistanceUnit;
 use crate::tools::engine::context::SessionContext;

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_have_names() {
+    fn directions_are_compass_points() {
         for (degrees, wanted) in [
             (0.0, "north"),
             (359.0, "north"),

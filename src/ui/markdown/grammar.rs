@@ -1,6 +1,6 @@
 //! Tables with the grammar of each language for the highlighter.
 
-/// A language, as far as colours need it.
+/// The grammar of a language, as far as colours need it.
 #[derive(Debug)]
 pub(crate) struct Grammar {
     /// Names in a code fence; [`is_listed`] reads these lists.
@@ -11,7 +11,7 @@ pub(crate) struct Grammar {
     pub(super) comments: &'static [&'static str],
     /// Delimiters of block comments.
     pub(super) block: Option<(&'static str, &'static str)>,
-    /// Longer delimiters come before their own prefixes.
+    /// A longer delimiter precedes its own prefixes.
     pub(super) quotes: &'static [Quote],
     pub(super) sort: SyntaxKind,
 }
@@ -26,13 +26,13 @@ pub(super) fn is_listed(words: &str, word: &str) -> bool {
 pub(super) struct Quote {
     pub(super) open: &'static str,
     pub(super) close: &'static str,
-    /// A backslash takes the next character in.
+    /// A backslash escapes the next character.
     pub(super) escapes: bool,
     /// It may span lines.
     pub(super) long: bool,
 }
 
-/// How lines of a language are read.
+/// How the lines of a language are tokenized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SyntaxKind {
     /// Words, strings, comments.
@@ -66,7 +66,7 @@ const DOUBLE: Quote = quote("\"", "\"", true, false);
 const SINGLE: Quote = quote("'", "'", true, false);
 const C_BLOCK: Option<(&str, &str)> = Some(("/*", "*/"));
 
-/// For what no table knows.
+/// For unknown languages.
 pub(super) static NONE: Grammar = Grammar {
     names: "",
     keywords: "",

@@ -28,7 +28,7 @@ const BOTH: &[&Service] = &[&SPOTIFY_API, &SPOTIFY_ACCOUNTS];
 const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
 
 crate::choice! {
-    /// Kind of thing in the catalogue.
+    /// Kind of catalogue object.
     pub(crate) enum CatalogType { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
 }
 

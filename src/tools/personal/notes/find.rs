@@ -12,7 +12,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::disk::beneath::{RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor};
 use crate::store::notes::MAX_NOTE_BYTES;
-use crate::tools::project::search::parallel::{BATCH, in_parallel};
+use crate::tools::project::search::parallel::{MAX_BATCH_FILES, in_parallel};
 
 /// Hits that are shown.
 const SHOWN: usize = 50;
@@ -43,7 +43,7 @@ pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHit
     let mut finder = Finder {
         pattern: pattern(query)?,
         stop,
-        batch: Vec::with_capacity(BATCH),
+        batch: Vec::with_capacity(MAX_BATCH_FILES),
         left: SHOWN,
         found: NoteHits::default(),
     };
@@ -105,7 +105,7 @@ impl WalkVisitor for Finder<'_> {
             self.found.named.push(escape_controls(file.rel.as_str()));
         }
         self.batch.push(file);
-        if self.batch.len() >= BATCH {
+        if self.batch.len() >= MAX_BATCH_FILES {
             self.scan();
         }
         ControlFlow::Continue(())

@@ -1,9 +1,9 @@
-//! Languages by code or name (ISO 639-1, names in English and a few of their own).
+//! Languages by code or name (ISO 639-1, English names and some native ones).
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, escape_controls, single_spaced};
 
-/// Codes and names, a language a line; the first name is the one that is shown.
+/// Codes and names, a language a line; the first name is shown.
 const LANGUAGES: &str = "\
 af=Afrikaans
 am=Amharic
@@ -143,7 +143,7 @@ fn languages() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Obsolete codes, and country codes that are often used for a language.
-const OTHERWISE: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 9] = [
     ("iw", "he"),
     ("ji", "yi"),
     ("in", "id"),
@@ -174,10 +174,10 @@ fn named(code: &str) -> Option<&'static str> {
     names.split('|').next()
 }
 
-/// The language that a code or a name means.
+/// Finds a language by code or name.
 ///
 /// # Errors
-/// An unknown one, with the nearest.
+/// An unknown one, with the most similar.
 pub(super) fn language(text: &str) -> Outcome<Language> {
     let line = single_spaced(text);
     let lower = line.to_lowercase();
@@ -201,11 +201,11 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     )))
 }
 
-/// A language tag in its usual letters (BCP 47): known in two letters, any in three.
+/// A language tag in standard capitalization (BCP 47): two-letter codes must be known, three-letter codes need not.
 fn tag(text: &str) -> Option<String> {
     let mut parts = text.split(['-', '_']);
     let first = parts.next()?.to_ascii_lowercase();
-    let other = OTHERWISE.iter().find(|(own, _)| *own == first);
+    let other = ALIASES.iter().find(|(own, _)| *own == first);
     let first = other.map_or(first, |(_, code)| (*code).to_owned());
     let letters = first.bytes().all(|b| b.is_ascii_lowercase());
     if !letters || (named(&first).is_none() && first.len() != 3) {
@@ -232,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn codes_and_names() {
+    fn languages_are_found_by_code_and_name() {
         for (text, code) in [
             ("en", "en"),
             ("IT", "it"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_means_two() {
+    fn no_name_is_ambiguous() {
         let mut names: Vec<String> = languages()
             .flat_map(|(code, names)| names.split('|').chain([code]))
             .map(str::to_lowercase)
@@ -276,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_code_never_holds_anything_else(text in "\\PC{0,12}|[a-zA-Z_-]{0,12}") {
+        fn a_code_contains_only_letters_and_hyphens(text in "\\PC{0,12}|[a-zA-Z_-]{0,12}") {
             if let Ok(found) = language(&text) {
                 prop_assert!(found.code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
             }
