@@ -6,12 +6,9 @@ use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
+use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS, PROJECT_MEMORIES};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
-
-/// Where a project keeps backups of contexts, and the index of what was dropped.
-const LOGS: &str = ".marvin/logs";
-const INDEX: &str = ".marvin/memories/INDEX.md";
 
 /// Writes the whole conversation to a backup, then replaces all but the user's task and the last messages by one summary. False when there was
 /// nothing to drop.
@@ -31,10 +28,8 @@ pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome
     scratch::hide(ctx);
     backup(ctx, project.as_deref(), &stamp, messages)?;
     let dropped = budget::take_dropped(messages, cut);
-    let index = project
-        .filter(|root| write_index(root, &dropped, &stamp).is_ok())
-        .map(|_| INDEX);
-    budget::insert_summary(messages, budget::summary(&dropped, index));
+    let index = project.and_then(|root| write_index(&root, &dropped, &stamp).ok());
+    budget::insert_summary(messages, budget::summary(&dropped, index.as_deref()));
     ctx.world.reading.reset();
     ctx.listener.emit(Event::Notice(
         Level::Info,
@@ -69,7 +64,7 @@ fn backup(
 
 fn in_project(root: &Root, stamp: &str, text: &[u8]) -> Outcome<()> {
     for name in names(stamp) {
-        let rel = root.check(&format!("{LOGS}/{name}"))?;
+        let rel = root.check(&format!("{PROJECT_LOGS}/{name}"))?;
         if !root.exists(&rel)? {
             return root.create_new(&rel, text);
         }
@@ -79,19 +74,21 @@ fn in_project(root: &Root, stamp: &str, text: &[u8]) -> Outcome<()> {
 
 fn names(stamp: &str) -> impl Iterator<Item = String> {
     (1u32..).map(move |n| match n {
-        1 => format!("context-backup-{stamp}.jsonl"),
-        n => format!("context-backup-{stamp}-{n}.jsonl"),
+        1 => format!("{CONTEXT_BACKUP}{stamp}.jsonl"),
+        n => format!("{CONTEXT_BACKUP}{stamp}-{n}.jsonl"),
     })
 }
 
-/// Adds what was dropped to the index of the project's memories.
-fn write_index(root: &Root, dropped: &[Message], stamp: &str) -> Outcome<()> {
-    let rel = root.check(INDEX)?;
+/// Adds what was dropped to the index of the project's memories; gives its name.
+fn write_index(root: &Root, dropped: &[Message], stamp: &str) -> Outcome<String> {
+    let name = format!("{PROJECT_MEMORIES}/INDEX.md");
+    let rel = root.check(&name)?;
     let mut text = if root.exists(&rel)? {
         root.read(&rel, atomic::STATE_CAP)?
     } else {
         Vec::new()
     };
     text.extend_from_slice(budget::index(dropped, stamp).as_bytes());
-    root.put(&rel, &text)
+    root.put(&rel, &text)?;
+    Ok(name)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::open;
 use crate::disk::beneath::Root;
-use crate::disk::paths::Paths;
+use crate::disk::paths::{PROJECT_DOCUMENTS, Paths};
 
 /// Size limit in bytes of one such text, and of all documents together: they are in every request.
 const MAX_DOCUMENT_BYTES: usize = 60_000;
@@ -55,7 +55,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
 pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
     let mut left = MAX_DOCUMENT_BYTES;
     let mut found = Vec::new();
-    for name in [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"] {
+    for name in PROJECT_DOCUMENTS {
         if let Some(text) = read_within(root, name, left) {
             left = left.saturating_sub(text.len());
             found.push((name, text));

@@ -1,6 +1,7 @@
-//! The system prompt, built for every request from prompts and facts.
+//! The system prompt, built from prompts and facts.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use super::{instructions, prompts};
 use crate::base::marks::enclosed;
@@ -20,21 +21,88 @@ pub(crate) struct UserFacts {
     pub jobs: String,
 }
 
-/// The prompt: Marvin's identity, the user, the project, and last what changes between requests, so that providers that cache prefixes can reuse as
-/// much as possible.
-pub(crate) fn prompt(world: &SessionContext, person: &UserFacts, coding: bool) -> String {
-    let mut out = prompts::fill(prompts::IDENTITY, &[]);
-    section(&mut out, "Preferences", &person.preferences);
-    let _ = write!(out, "\n\n## Active profile\n{}", world.profile());
-    section(&mut out, "Saved places", &person.places);
-    if let Some(root) = world.working_dir.root() {
-        project(&mut out, world, &root, coding);
+/// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so it is made once and stays as it is, whatever
+/// changes in the meantime, until its subject changes or the conversation is compacted.
+#[derive(Debug, Clone)]
+pub(crate) struct SystemPrompt {
+    /// The text: Marvin's identity, the user, the project, and last what differs between two sessions.
+    pub text: String,
+    subject: PromptSubject,
+    today: String,
+    jobs: String,
+}
+
+/// What a system prompt is about; another subject needs another prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PromptSubject {
+    profile: String,
+    preferences: String,
+    folder: Option<PathBuf>,
+    coding: bool,
+}
+
+impl PromptSubject {
+    fn now(world: &SessionContext, person: &UserFacts, coding: bool) -> Self {
+        let root = world.working_dir.root();
+        Self {
+            profile: world.profile(),
+            preferences: person.preferences.clone(),
+            folder: root.map(|root| root.path().to_owned()),
+            coding,
+        }
     }
-    let date = world.clock.now().strftime("%A, %-d %B %Y").to_string();
-    section(&mut out, "Today", &date);
-    section(&mut out, "Background jobs", &person.jobs);
-    section(&mut out, "Recent conversation", &person.history);
-    out
+}
+
+impl SystemPrompt {
+    /// The prompt for what is the case now.
+    pub(crate) fn new(world: &SessionContext, person: &UserFacts, coding: bool) -> Self {
+        let today = today(world);
+        let mut text = prompts::fill(prompts::IDENTITY, &[]);
+        section(&mut text, "Preferences", &person.preferences);
+        let _ = write!(text, "\n\n## Active profile\n{}", world.profile());
+        section(&mut text, "Saved places", &person.places);
+        if let Some(root) = world.working_dir.root() {
+            project(&mut text, world, &root, coding);
+        }
+        section(&mut text, "Today", &today);
+        section(&mut text, "Background jobs", &person.jobs);
+        section(&mut text, "Recent conversation", &person.history);
+        Self {
+            text,
+            subject: PromptSubject::now(world, person, coding),
+            today,
+            jobs: person.jobs.clone(),
+        }
+    }
+
+    /// True while profile, preferences, working directory and mode are those it was made for.
+    pub(crate) fn fits(&self, world: &SessionContext, person: &UserFacts, coding: bool) -> bool {
+        self.subject == PromptSubject::now(world, person, coding)
+    }
+
+    /// What has changed since the model was last told: a notice for the end of the conversation.
+    pub(crate) fn news(&mut self, world: &SessionContext, person: &UserFacts) -> Option<String> {
+        let mut news = Vec::new();
+        let today = today(world);
+        if self.today != today {
+            news.push(format!("It is {today} now."));
+            self.today = today;
+        }
+        if self.jobs != person.jobs {
+            news.push(if person.jobs.trim().is_empty() {
+                "No background job is running any more.".to_owned()
+            } else {
+                format!("Background jobs now:\n{}", person.jobs.trim_end())
+            });
+            self.jobs.clone_from(&person.jobs);
+        }
+        (!news.is_empty()).then(|| news.join("\n"))
+    }
+}
+
+fn today(world: &SessionContext) -> String {
+    let now = world.clock.now();
+    now.strftime("%A, %-d %B %Y").to_string()
 }
 
 /// The rules of work in coding mode, and what the project says of itself in any.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::ask::ask;
 use super::model_target::ModelTarget;
-use super::system::{self, UserFacts};
+use super::system::{SystemPrompt, UserFacts};
 use super::{compact, ending, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
@@ -71,6 +71,8 @@ pub(crate) struct Conversation<'a> {
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: TokenMeter,
+    /// The system prompt; made with the first request, and again when its subject changes or the conversation is compacted.
+    pub system: Option<SystemPrompt>,
     /// Names the conversation to the provider's prompt cache.
     cache_key: String,
     /// Effects that tools requested of the session; they apply even if the turn fails later.
@@ -94,6 +96,7 @@ impl<'a> Conversation<'a> {
             person,
             messages,
             meter: TokenMeter::default(),
+            system: None,
             cache_key: String::new(),
             effects: Vec::new(),
         }
@@ -188,9 +191,9 @@ impl<'a> Conversation<'a> {
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
             self.messages.drain(..at);
         }
-        let mut system = system::prompt(&ctx.world, self.person, self.coding);
         let none = Offer::none();
         let offer = if last { &none } else { self.offer };
+        let mut system = self.system_prompt(&ctx.world).text.clone();
         if last {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
@@ -216,13 +219,24 @@ impl<'a> Conversation<'a> {
         reply
     }
 
+    fn system_prompt(&mut self, world: &SessionContext) -> &SystemPrompt {
+        let fits = |prompt: &SystemPrompt| prompt.fits(world, self.person, self.coding);
+        let kept = self.system.take().filter(fits);
+        self.system
+            .insert(kept.unwrap_or_else(|| SystemPrompt::new(world, self.person, self.coding)))
+    }
+
     /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and reports the remaining room to the tools.
     fn fit(&mut self, ctx: &ToolContext, beside: usize) {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
-                Ok(true) => used = self.meter.measure(&self.messages, beside, budget.warn),
+                Ok(true) => {
+                    // What the provider has cached is lost anyway.
+                    self.system = None;
+                    used = self.meter.measure(&self.messages, beside, budget.warn);
+                }
                 Ok(false) => {}
                 Err(problem) => {
                     let words = format!(

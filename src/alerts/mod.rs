@@ -1,7 +1,7 @@
 //! Timers of this process, and alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
 //!
-//! An alarm exists as long as its record on disk. Whoever rings it (an open session, or the scheduler through `marvin --fire-alarm`) takes one
-//! lock, reads the record, rings, and removes it; killed in between, it rings once more rather than never.
+//! An alarm exists as long as its record on disk. Whoever fires it (an open session, or the scheduler through `marvin --fire-alarm`) takes one lock, reads the
+//! record, alerts the user, and removes it; if killed in between, it fires once more rather than never.
 
 pub(crate) mod ntfy;
 pub(crate) mod ntfy_inbox;
@@ -42,7 +42,7 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Alerts for the files of `paths`, whichever profile is active when one rings.
+    /// Alerts for the files of `paths`, whichever profile is active when one fires.
     pub fn new(env: Env, paths: Paths, clock: Clock, profile: Arc<ActiveProfile>) -> Self {
         Self {
             env,
@@ -55,12 +55,12 @@ impl Alerts {
         }
     }
 
-    /// Sets where alerts are announced: the session does so once, when it opens.
+    /// Sets where alerts are announced; the session does so once, when it opens.
     pub fn set_announce(&self, announce: Announce) {
         let _ = self.announce.set(announce);
     }
 
-    /// True where an open session shows what rings.
+    /// True when an open session shows alerts.
     pub fn has_session(&self) -> bool {
         self.announce.get().is_some()
     }
@@ -97,7 +97,7 @@ impl Alerts {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names of the countdowns that ended, each once, and when the next one ends.
+    /// Names of the countdowns that have ended, each once, and when the next one ends.
     fn ended(&self, now: Instant) -> (Vec<String>, Option<Instant>) {
         let mut timers = self.timers();
         let mut names = Vec::new();

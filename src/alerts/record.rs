@@ -12,7 +12,7 @@ use crate::base::zones::ZoneFiles;
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::Paths;
 
-/// Longest record that is read.
+/// Maximum size of a record.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// An event that a reminder belongs to.
@@ -24,7 +24,7 @@ pub(crate) struct EventRef {
     pub uid: String,
 }
 
-/// Something that rings once.
+/// An alert that fires once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AlertRecord {
     /// Random; the scheduler's line ends with it.
@@ -35,13 +35,13 @@ pub(crate) struct AlertRecord {
     pub time: String,
     /// The message to show.
     pub message: String,
-    /// `cron`, `at`, or empty: rings only while Marvin is open.
+    /// `cron`, `at`, or empty: fires only while Marvin is open.
     #[serde(default)]
     pub scheduler: Option<String>,
     /// The job's number where the scheduler is `at`.
     #[serde(default)]
     pub job: Option<u64>,
-    /// When the scheduler rings it, where that is later than its time: it is given whole minutes to come. A session rings in time.
+    /// When the scheduler fires it, if that is later than its time: schedulers only take whole future minutes. A session fires it on time.
     #[serde(skip)]
     pub late: Option<Zoned>,
     /// The event, for a reminder.
@@ -55,7 +55,7 @@ impl AlertRecord {
         zones.stored(&self.time)
     }
 
-    /// When it rings as far as this program knows: by the scheduler, outside a session.
+    /// When it fires as far as this process knows: outside a session, by the scheduler.
     pub(crate) fn due(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
@@ -64,7 +64,7 @@ impl AlertRecord {
     /// The path of the record.
     ///
     /// # Errors
-    /// A label that is not a file name.
+    /// The label is not a valid file name.
     pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
@@ -75,7 +75,7 @@ impl AlertRecord {
     /// The path of its script.
     ///
     /// # Errors
-    /// A label that is not a file name.
+    /// The label is not a valid file name.
     pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
@@ -89,22 +89,22 @@ impl AlertRecord {
     /// The folder cannot be written.
     pub(crate) fn save(&self, paths: &Paths) -> Outcome<()> {
         let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|why| Problem::internal("An alarm cannot be written.").because(why))?;
+            .map_err(|error| Problem::internal("An alarm cannot be written.").because(error))?;
         text.push(b'\n');
         atomic::write(&self.path(paths)?, &text, Access::Private)
     }
 
-    /// Removes script and record; what is gone already is not a problem.
+    /// Removes script and record; missing files are not a problem.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub(crate) fn remove(&self, paths: &Paths) -> Outcome<()> {
         for path in [self.script(paths)?, self.path(paths)?] {
             match fs::remove_file(&path) {
-                Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+                Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Problem::system(
                         format!("Cannot remove {}", path.display()),
-                        why,
+                        reason,
                     ));
                 }
                 _ => {}
@@ -114,7 +114,7 @@ impl AlertRecord {
     }
 }
 
-/// Every record, alarms and reminders, in order of time; unreadable files are left alone and named in `odd`.
+/// All records, alarms and reminders, by time; unreadable files are left alone and listed in `odd`.
 pub(crate) fn all(
     paths: &Paths,
     zones: &ZoneFiles,
@@ -156,7 +156,7 @@ fn read(path: &Path, zones: &ZoneFiles) -> Option<AlertRecord> {
 /// The record with this id.
 ///
 /// # Errors
-/// No place for Marvin's files.
+/// `HOME` is not set.
 pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<AlertRecord>> {
     Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()

@@ -1,4 +1,4 @@
-//! Ringing: a desktop notice and the telephone, once for each record however many Marvins see it.
+//! Fires alerts: a desktop notification and a push message, once for each record however many Marvin processes see it.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::disk::lock::Lock;
 use crate::proc::desktop;
 use crate::store::calendar::files::CalendarFiles;
 
-/// Longest wait for another Marvin that is ringing.
+/// Maximum wait for another Marvin process that is firing an alert.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
-/// An open session, which can show the message, gets this head start over the scheduler.
+/// The head start of an open session, which can show the message, over the scheduler.
 const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
-/// Lateness that is worth a word.
+/// Lateness that is mentioned.
 const LATE_SECONDS: i64 = 120;
 /// How early a scheduler may call: it only knows whole minutes, and when clocks go back it takes the first of two equal hours.
 const MAX_EARLY: SignedDuration = SignedDuration::from_secs(3_660);
@@ -40,10 +40,10 @@ pub(crate) fn words(alerts: &Alerts, record: &AlertRecord) -> String {
     format!("{kind}: {}{late}", clip(&record.message, 2_000))
 }
 
-/// Entry point of the scheduler: rings the record `id` if it is due and still there.
+/// Entry point of the scheduler: fires the record `id` if it is due and still exists.
 ///
 /// # Errors
-/// No place for Marvin's files, or they cannot be written; no way to reach the user.
+/// `HOME` is not set, a file cannot be written, or the user cannot be reached.
 pub(crate) fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
         return Ok(());
@@ -70,10 +70,10 @@ fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
     (early <= MAX_EARLY).then(|| wait.unsigned_abs())
 }
 
-/// Rings the record `id` outside this program, whose session has shown it, once, and removes it.
+/// Fires the record `id` outside this program, whose session has shown it, once, and removes it.
 ///
 /// # Errors
-/// No place for Marvin's files, or they cannot be written.
+/// `HOME` is not set, or a file cannot be written.
 pub(crate) fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     once(alerts, id, remove, stop)
 }
@@ -90,10 +90,10 @@ fn keep(alerts: &Alerts, record: &AlertRecord, stop: &Cancel) -> Outcome<()> {
     ))
 }
 
-/// What happens to a record that could not be shown.
+/// Handles a record that could not be shown.
 type AfterRing = fn(&Alerts, &AlertRecord, &Cancel) -> Outcome<()>;
 
-/// Rings the record `id` outside this program, once, and removes it; one that could not be shown there ends as `unheard` says.
+/// Fires the record `id` outside this program, once, and removes it; `unheard` handles one that could not be shown there.
 fn once(alerts: &Alerts, id: &str, unheard: AfterRing, stop: &Cancel) -> Outcome<()> {
     let folder = alerts.paths.alarms()?;
     atomic::make_folder(&folder, Access::Private)?;
@@ -117,7 +117,7 @@ fn once(alerts: &Alerts, id: &str, unheard: AfterRing, stop: &Cancel) -> Outcome
     remove(alerts, &record, stop)
 }
 
-/// False for a reminder whose event is gone, also when another program removed it.
+/// False for a reminder whose event is gone, even if another program removed it.
 pub(crate) fn is_wanted(alerts: &Alerts, record: &AlertRecord) -> bool {
     let Some(of) = &record.of else { return true };
     let Ok(profile) = alerts.paths.profile(&of.profile) else {
@@ -126,8 +126,8 @@ pub(crate) fn is_wanted(alerts: &Alerts, record: &AlertRecord) -> bool {
     CalendarFiles::of(&profile).hold(&of.uid)
 }
 
-/// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
-/// has its own notice. True when one of them went out.
+/// A desktop notification, and a push message that names only the kind; one may fail without the other, and the session has its own notice. True when one of
+/// them went out.
 pub(crate) fn notify_out_of_band(
     alerts: &Alerts,
     profile: &str,
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_early_call_waits_for_the_second_of_two_equal_hours_and_no_longer() {
+    fn an_early_call_waits_at_most_for_a_repeated_hour() {
         let seconds = |early| {
             let wait = wait(SignedDuration::from_secs(early), 0);
             wait.map(|wait| wait.as_secs())
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_of_an_alarm_is_waited_for_and_its_minute_is_never_left() {
+    fn an_alarm_waits_for_its_second_within_its_minute() {
         for second in 0..60 {
             let wait = wait(SignedDuration::from_secs(second.into()), second).unwrap();
             assert!(wait >= Duration::from_secs(second.try_into().unwrap()));

@@ -1,4 +1,4 @@
-//! Handing records to the scheduler, so that they ring when Marvin is closed, and taking them back.
+//! Passes records to the scheduler, so that they fire when Marvin is closed, and removes them from it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::disk::lock::Lock;
 use crate::proc::cron::{CronMark, daemon_runs};
 use crate::proc::{at, cron};
 
-/// Variables that a notice needs and that a scheduler does not give; none is a secret, but for a proxy's with a password in it.
-const CARRIED: [&str; 23] = [
+/// Variables that a notification needs and a scheduler does not set; none is a secret, except a proxy address with a password.
+const PASSED_VARIABLES: [&str; 23] = [
     "HOME",
     "PATH",
     "TZ",
@@ -41,9 +41,9 @@ const CARRIED: [&str; 23] = [
     "ALL_PROXY",
     "NO_PROXY",
 ];
-/// Time allowed for handing a record to the scheduler.
+/// Time limit for passing a record to the scheduler.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest wait for another Marvin that changes the crontab.
+/// Maximum wait for another Marvin process that is changing the crontab.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Saves the records and hands them to cron, else to at; returns a warning for the user when neither works well.
@@ -58,7 +58,7 @@ pub(crate) fn add(
     for record in records.iter() {
         record.save(&alerts.paths)?;
     }
-    let mut why = String::new();
+    let mut reason = String::new();
     for (scheduler, installed) in [
         ("cron", cron::is_installed(&alerts.env)),
         ("at", at::is_installed(&alerts.env)),
@@ -81,20 +81,20 @@ pub(crate) fn add(
             }
             Err(problem) if problem.is_cancelled() => return Err(problem),
             Err(problem) => {
-                why.push_str(&problem.what);
-                why.push(' ');
+                reason.push_str(&problem.what);
+                reason.push(' ');
             }
         }
     }
-    if why.is_empty() {
-        why.push_str("Neither crontab nor at is installed (packages cron and at). ");
+    if reason.is_empty() {
+        reason.push_str("Neither crontab nor at is installed (packages cron and at). ");
     }
     Ok(Some(format!(
-        "{why}It will only ring while Marvin is open."
+        "{reason}It will only ring while Marvin is open."
     )))
 }
 
-/// The warning about a scheduler whose daemon does not run.
+/// The warning about a scheduler whose daemon is not running.
 fn unheard(scheduler: &str) -> Option<String> {
     let (names, program): (&[&str], _) = match scheduler {
         "cron" => (&["cron", "crond", "fcron", "dcron", "bcron-sched"], "cron"),
@@ -106,7 +106,7 @@ fn unheard(scheduler: &str) -> Option<String> {
 }
 
 fn with_cron(alerts: &Alerts, records: &mut [AlertRecord], stop: &Cancel) -> Outcome<()> {
-    // First: what comes after takes no time, the lock may.
+    // First: waiting for the lock may take time, the rest does not.
     let _lock = lock(alerts, stop)?;
     let mut lines = String::new();
     for record in records {
@@ -116,7 +116,7 @@ fn with_cron(alerts: &Alerts, records: &mut [AlertRecord], stop: &Cancel) -> Out
             .to_str()
             .and_then(|script| cron::line(when?, script, &mark(record)?));
         lines.push_str(&line.ok_or_else(|| {
-            Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
+            Problem::refused(format!("{} cannot be used in a crontab.", script.display()))
         })?);
     }
     cron::change(&alerts.env, stop, &[], &lines)
@@ -225,11 +225,11 @@ fn assign_minute(alerts: &Alerts, record: &mut AlertRecord) -> Option<DateTime> 
 /// The script holds an id, a year and paths; the message stays in its record, where no shell reads it.
 fn script_text(alerts: &Alerts, record: &AlertRecord, year: i16) -> Outcome<String> {
     let marvin = std::env::current_exe()
-        .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
-    let marvin = quoted(at_its_place(&marvin.to_string_lossy()));
+        .map_err(|error| Problem::system("Cannot find Marvin's own program", error))?;
+    let marvin = quoted(without_deleted_suffix(&marvin.to_string_lossy()));
     let id = &record.id;
     let mut exports = String::new();
-    for name in CARRIED {
+    for name in PASSED_VARIABLES {
         let holds_password =
             |value: &&str| name.to_lowercase().ends_with("_proxy") && value.contains('@');
         if let Some(value) = alerts.env.get(name).filter(|value| !holds_password(value)) {
@@ -248,8 +248,8 @@ fn script_text(alerts: &Alerts, record: &AlertRecord, year: i16) -> Outcome<Stri
     ))
 }
 
-/// The path of a program that was replaced while it ran: Linux appends " (deleted)" to it.
-fn at_its_place(path: &str) -> &str {
+/// The path of a program that was replaced while running: Linux appends " (deleted)" to it.
+fn without_deleted_suffix(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }
 
@@ -259,17 +259,21 @@ fn quoted(text: &str) -> String {
 
 fn executable(path: &std::path::Path) -> Outcome<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
-        .map_err(|why| Problem::system(format!("Cannot make {} executable", path.display()), why))
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(|error| {
+        Problem::system(format!("Cannot make {} executable", path.display()), error)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::at_its_place;
+    use super::without_deleted_suffix;
 
     #[test]
-    fn a_program_that_was_replaced_is_where_it_was() {
-        assert_eq!(at_its_place("/bin/marvin (deleted)"), "/bin/marvin");
-        assert_eq!(at_its_place("/bin/marvin"), "/bin/marvin");
+    fn a_replaced_program_keeps_its_path() {
+        assert_eq!(
+            without_deleted_suffix("/bin/marvin (deleted)"),
+            "/bin/marvin"
+        );
+        assert_eq!(without_deleted_suffix("/bin/marvin"), "/bin/marvin");
     }
 }

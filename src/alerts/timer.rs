@@ -1,22 +1,22 @@
-//! One countdown or stopwatch.
+//! A countdown or a stopwatch.
 
 use std::time::{Duration, Instant};
 
 use crate::formats::duration::words;
 
-/// A timer that was started.
+/// A running timer.
 #[derive(Debug, Clone)]
 pub struct Timer {
-    /// When.
+    /// When it was started.
     pub started: Instant,
     /// Duration of the countdown; a stopwatch has none.
     pub lasts: Option<Duration>,
-    /// Its end was announced.
+    /// Whether its end was announced.
     pub rung: bool,
 }
 
 impl Timer {
-    /// When a countdown ends; `None` for a stopwatch, and for an end that no clock reaches.
+    /// When a countdown ends; `None` for a stopwatch, and for an end that overflows the clock.
     pub fn ends(&self) -> Option<Instant> {
         self.started.checked_add(self.lasts?)
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_countdown_and_a_stopwatch_say_how_they_stand() {
+    fn a_countdown_and_a_stopwatch_show_their_state() {
         let started = Instant::now();
         let at = |seconds| started + Duration::from_secs(seconds);
         let timer = |lasts: Option<u64>| Timer {

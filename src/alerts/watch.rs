@@ -13,11 +13,10 @@ use super::ring;
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 
-/// While an alarm is pending the clock is looked at this often: it can be set, and a machine can sleep.
+/// While an alarm is pending the clock is read this often: it can be set, and a machine can sleep.
 const CLOCK_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Starts the thread, once for each alerts: it rings timers, and alarms and reminders where a session shows what is announced.
-/// It ends with the alerts.
+/// Starts the thread, once per [`Alerts`]: it fires timers, and alarms and reminders where a session shows them. It ends when the [`Alerts`] are dropped.
 pub fn watch(alerts: &Arc<Alerts>) {
     let mut waker = alerts.waker();
     if waker.is_some() {
@@ -45,7 +44,7 @@ struct AlertLoop {
 
 impl AlertLoop {
     fn new(alerts: Weak<Alerts>, woken: PipeReader) -> Self {
-        // Two ends of one thing: neither may block this thread.
+        // Both ends are ours: neither may block this thread.
         let _ = rustix::io::ioctl_fionbio(woken.as_fd(), true);
         Self {
             alerts,
@@ -144,7 +143,7 @@ fn tell(alerts: &Arc<Alerts>, record: &AlertRecord) {
     }
 }
 
-/// Tells the session at once, and everything else from its own thread: a desktop that hangs must not delay other alerts.
+/// Tells the session at once, and everything else on another thread: a desktop that hangs must not delay other alerts.
 fn say(alerts: &Arc<Alerts>, title: &'static str, words: String, id: Option<String>) {
     alerts.announce(&words);
     let alerts = Arc::clone(alerts);
@@ -173,7 +172,7 @@ fn files() -> Option<OwnedFd> {
     None
 }
 
-/// Watches the folders that exist by now; a folder that is watched already stays so.
+/// Watches the folders that exist by now; watching one twice has no effect.
 #[cfg(target_os = "linux")]
 fn follow(files: &OwnedFd, alerts: &Alerts) {
     use rustix::fs::inotify::{WatchFlags, add_watch};

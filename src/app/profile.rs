@@ -1,7 +1,7 @@
 //! The active profile: its name, and what of it goes into the system prompt.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -10,8 +10,9 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::{atomic, yaml};
+use crate::disk::yaml;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
+use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
 use crate::tools::engine::context::SessionContext;
 
@@ -20,10 +21,6 @@ pub(crate) use crate::store::profiles::{active, name, names, switch};
 /// Entries of the chat log in the prompt, and characters of each.
 const HISTORY: usize = 20;
 const HISTORY_EACH: usize = 200;
-/// Most bytes of a state file that is read whole.
-const MAX_STATE_FILE_BYTES: u64 = 16 << 20;
-/// Most bytes of a file whose entries are counted for a list.
-const GLANCE: u64 = 1 << 20;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,24 +35,18 @@ pub(crate) struct ProfileListing {
     pub log_bytes: u64,
 }
 
-/// All profiles by name; counts cost a glance each.
-pub(crate) fn list(paths: &Paths, active: &str) -> Vec<ProfileListing> {
+/// All profiles by name.
+pub(crate) fn list(paths: &Paths, clock: &Clock, active: &str) -> Vec<ProfileListing> {
     let listed = |name: String| {
         let profile = paths.profile(&name).ok()?;
-        let places = atomic::read(&profile.saved_places(), GLANCE).ok().flatten();
         Some(ProfileListing {
             active: name == active,
-            places: places.map_or(0, |bytes| length(&bytes)),
+            places: SavedPlaces::of(&profile, clock).count(),
             log_bytes: std::fs::metadata(profile.chat_log()).map_or(0, |about| about.len()),
             name,
         })
     };
     names(paths).into_iter().filter_map(listed).collect()
-}
-
-/// Members of a JSON array.
-fn length(bytes: &[u8]) -> usize {
-    serde_json::from_slice::<Vec<serde::de::IgnoredAny>>(bytes).map_or(0, |items| items.len())
 }
 
 /// The path of the profile's `preferences.yaml`, created with comments if necessary: what `preferences` opens in the editor.
@@ -84,7 +75,7 @@ pub(crate) fn person(
     };
     UserFacts {
         preferences: preferences_text(&profile, warn),
-        places: places(&profile.saved_places(), &world.clock, warn),
+        places: places(&SavedPlaces::of(&profile, &world.clock).read_or_set_aside(warn)),
         history: history(&ChatLog::new(profile.chat_log(), &world.clock), sent, warn),
         jobs: String::new(),
     }
@@ -113,23 +104,17 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
     out
 }
 
-fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
+/// One line for each place with a label.
+fn places(places: &[Place]) -> String {
     let mut out = String::new();
-    for place in json_array(path, clock, warn) {
-        let text = |key: &str| place.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some(label) = place.get("label").and_then(Value::as_str) else {
-            continue;
-        };
-        let parts: Vec<String> = [text("name"), text("address")]
+    for place in places.iter().filter(|place| !place.label.is_empty()) {
+        let parts: Vec<String> = [&place.name, &place.address]
             .into_iter()
             .filter(|part| !part.is_empty())
-            .map(on_one_line)
+            .map(|part| on_one_line(part))
             .collect();
-        let _ = write!(out, "{}: {}", on_one_line(label), parts.join(", "));
-        if let (Some(lat), Some(lng)) = (
-            place.get("lat").and_then(Value::as_f64),
-            place.get("lng").and_then(Value::as_f64),
-        ) {
+        let _ = write!(out, "{}: {}", on_one_line(&place.label), parts.join(", "));
+        if let Some((lat, lng)) = place.coordinates() {
             let _ = write!(out, " ({lat}, {lng})");
         }
         out.push('\n');
@@ -164,37 +149,6 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
     out
 }
 
-/// The array in a JSON file; a corrupt file is moved aside and reported, never silently replaced.
-fn json_array(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Value> {
-    let bytes = match atomic::read(path, MAX_STATE_FILE_BYTES) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Vec::new(),
-        Err(problem) => {
-            warn(problem.one_line());
-            return Vec::new();
-        }
-    };
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Array(items)) => items,
-        _ => {
-            set_aside(path, clock, "It is not a JSON array.", warn);
-            Vec::new()
-        }
-    }
-}
-
-/// Moves a file that cannot be understood out of the way and says where to.
-fn set_aside(path: &Path, clock: &Clock, why: &str, warn: &mut dyn FnMut(String)) {
-    warn(match atomic::set_aside(path, clock) {
-        Ok(aside) => format!(
-            "{} could not be read and was moved to {}. {why}",
-            path.display(),
-            aside.display()
-        ),
-        Err(problem) => problem.one_line(),
-    });
-}
-
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -223,18 +177,21 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().to_str().unwrap();
         let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
-        assert_eq!(list(&paths, "main"), []);
+        let clock = Clock::default();
+        assert_eq!(list(&paths, &clock, "main"), []);
         for name in ["main", "ann"] {
             switch(&paths, name).unwrap();
         }
         let ann = paths.profile("ann").unwrap();
-        std::fs::write(
-            ann.saved_places(),
-            r#"[{"label": "home"}, {"label": "work"}]"#,
-        )
-        .unwrap();
+        for label in ["home", "work"] {
+            let place = Place {
+                label: label.to_owned(),
+                ..Place::default()
+            };
+            SavedPlaces::of(&ann, &clock).save(&place).unwrap();
+        }
         std::fs::write(ann.chat_log(), "[]").unwrap();
-        let found = list(&paths, "ann");
+        let found = list(&paths, &clock, "ann");
         let row = |row: &ProfileListing| (row.name.clone(), row.active, row.places, row.log_bytes);
         assert_eq!(
             found.iter().map(row).collect::<Vec<_>>(),

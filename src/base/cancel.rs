@@ -8,7 +8,7 @@ use crate::base::problem::Problem;
 
 type Closer = Box<dyn FnOnce() + Send>;
 
-/// A shared cancellation token. Clones share one state; [`Cancel::child`] makes one that fires with its parent but not the reverse.
+/// A shared cancellation token. Clones share one state; [`Cancel::child`] makes one that fires with its parent but not the other way round.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Inner>);
 
@@ -55,8 +55,8 @@ impl Cancel {
         }
     }
 
-    /// Runs `close` when the token fires, immediately if it already has. Dropping the guard unregisters it, so that a recycled process id or a
-    /// reused socket is never touched.
+    /// Runs `close` when the token fires, immediately if it already has. Dropping the guard unregisters it, so that a recycled process id or a reused socket is
+    /// never touched.
     #[must_use = "the closer is taken back when the guard is dropped"]
     pub fn on_fire(&self, close: impl FnOnce() + Send + 'static) -> OnFire {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);

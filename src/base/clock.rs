@@ -1,4 +1,4 @@
-//! The clock: local time, and the formats of it that files and messages use.
+//! The clock: local time in the formats that files and messages use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const ZONE_TTL: Duration = Duration::from_secs(300);
 pub struct Clock {
     fixed: Option<Zoned>,
     zones: Arc<ZoneFiles>,
-    /// The user's zone and when it was looked up; `None` before the first use.
+    /// The user's zone and when it was read; `None` before the first use.
     local: Arc<Mutex<Option<(Instant, TimeZone)>>>,
 }
 
@@ -61,12 +61,12 @@ impl Clock {
         format!("{:.3}", self.now().timestamp())
     }
 
-    /// `20261121_011430`, local: for names of backups.
+    /// `20261121_011430`, local: for backup names.
     pub fn stamp(&self) -> String {
         self.now().strftime("%Y%m%d_%H%M%S").to_string()
     }
 
-    /// `14:30`, local: the chat log's time.
+    /// `14:30`, local: for the chat log.
     pub fn hour_minute(&self) -> String {
         self.now().strftime("%H:%M").to_string()
     }
@@ -78,7 +78,7 @@ mod tests {
     use crate::base::env::Env;
 
     #[test]
-    fn a_stopped_clock_shows_the_same_moment_in_every_form() {
+    fn a_fixed_clock_shows_one_moment_in_every_format() {
         let clock = Clock::new(&Env::from([(
             "MARVIN_NOW",
             "2026-11-21T14:30:05+01:00[Europe/Lisbon]",

@@ -1,10 +1,10 @@
-//! The CPU time of a test's own thread: what an algorithm costs, however busy the machine is.
+//! CPU time of the current thread, for tests: what an algorithm costs, however busy the machine is.
 
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// The moment from which CPU time is counted; used as `Instant` is.
+/// A start time that is used like `Instant`.
 pub(crate) struct CpuTime(Duration);
 
 impl CpuTime {
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleep_costs_nothing_and_work_costs_something() {
+    fn sleep_uses_no_cpu_time_and_work_does() {
         let begun = CpuTime::now();
         std::thread::sleep(Duration::from_millis(300));
         assert!(begun.elapsed() < Duration::from_millis(200));

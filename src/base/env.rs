@@ -2,25 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 /// The variables of this process, with the values of `config.yaml` as fallback.
 ///
 /// Names and values are text; bytes that are not UTF-8 are replaced, so no variable can prevent a start. An empty variable counts as unset.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
-    vars: BTreeMap<String, String>,
+    /// Shared by the copies that the parts of a session keep.
+    vars: Arc<BTreeMap<String, String>>,
     below: BTreeMap<String, String>,
 }
 
 impl Env {
-    /// Takes the variables as `std::env::vars_os` gives them.
+    /// Takes the variables from `std::env::vars_os`.
     pub fn new(vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let text = |s: OsString| {
             s.into_string()
                 .unwrap_or_else(|s| s.to_string_lossy().into_owned())
         };
         Self {
-            vars: vars.into_iter().map(|(k, v)| (text(k), text(v))).collect(),
+            vars: Arc::new(vars.into_iter().map(|(k, v)| (text(k), text(v))).collect()),
             below: BTreeMap::new(),
         }
     }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-/// Ways into a value. A path is keys and indices with slashes between: `current/temperature_2m`, `routes/0/legs`.
+/// Access by path. A path is keys and indices separated by slashes: `current/temperature_2m`, `routes/0/legs`.
 pub(crate) trait JsonExt {
     /// The value at the path; `None` if missing or null.
     fn at(&self, path: &str) -> Option<&Value>;
 
-    /// A text that says something, trimmed.
+    /// A non-empty text, trimmed.
     fn text(&self, path: &str) -> Option<&str> {
         let text = self.at(path)?.as_str()?.trim();
         (!text.is_empty()).then_some(text)
@@ -21,7 +21,7 @@ pub(crate) trait JsonExt {
         }
     }
 
-    /// A finite number, also one that is written as text.
+    /// A finite number, or one written as text.
     fn number(&self, path: &str) -> Option<f64> {
         let number = match self.at(path)? {
             Value::String(text) => text.trim().parse().ok()?,
@@ -30,7 +30,7 @@ pub(crate) trait JsonExt {
         number.is_finite().then_some(number)
     }
 
-    /// A whole number, also one that is written as text or with a fraction of zero.
+    /// A whole number, also one written as text or with a fraction of zero.
     fn whole(&self, path: &str) -> Option<i64> {
         let value = self.at(path)?;
         #[allow(clippy::cast_possible_truncation)]
@@ -42,7 +42,7 @@ pub(crate) trait JsonExt {
         }
     }
 
-    /// True when it says true.
+    /// True only for `true`.
     fn flag(&self, path: &str) -> bool {
         self.at(path).and_then(Value::as_bool) == Some(true)
     }
@@ -54,7 +54,7 @@ pub(crate) trait JsonExt {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The texts of a list that say something.
+    /// The non-empty texts in a list.
     fn texts(&self, path: &str) -> Vec<&str> {
         let words = self.list(path).iter().filter_map(Value::as_str);
         words
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_missing_or_odd_is_none() {
+    fn missing_and_invalid_values_are_none() {
         let value = json!({"a": {"b": [1, "2", " x ", "", null, 3.0, 1.5]}, "t": true, "n": "nan"});
         assert_eq!(value.number("a/b/0"), Some(1.0));
         assert_eq!(value.number("a/b/1"), Some(2.0));

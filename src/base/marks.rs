@@ -14,8 +14,8 @@ pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
 fn without_mark(text: &str, name: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['<', '\u{ff1c}']) {
-        let (before, from) = rest.split_at(at);
+    while let Some(pos) = rest.find(['<', '\u{ff1c}']) {
+        let (before, from) = rest.split_at(pos);
         out.push_str(before);
         let bracket = from.chars().next().map_or(1, char::len_utf8);
         let (bracket, after) = from.split_at(bracket);
@@ -30,7 +30,7 @@ fn without_mark(text: &str, name: &str) -> String {
     out
 }
 
-/// True when the text after a `<` makes it the tag `name` or its end.
+/// Whether the text after a `<` makes it the tag `name` or its end.
 fn is_mark(after: &str, name: &str) -> bool {
     let slash = |c: &char| matches!(c, '/' | '\\' | '\u{ff0f}' | '\u{2215}' | '\u{2044}');
     let mut rest = after.chars();
@@ -41,7 +41,7 @@ fn is_mark(after: &str, name: &str) -> bool {
     let mut begun = false;
     loop {
         match rest.next() {
-            Some(c) if is_unseen(c) || (!begun && slash(&c)) => {}
+            Some(c) if is_invisible(c) || (!begun && slash(&c)) => {}
             Some(c) if c.eq_ignore_ascii_case(&next) => {
                 begun = true;
                 match wanted.next() {
@@ -55,8 +55,8 @@ fn is_mark(after: &str, name: &str) -> bool {
     }
 }
 
-/// White space, control characters, and characters of no width.
-fn is_unseen(c: char) -> bool {
+/// White space, control characters, and zero-width characters.
+fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn no_spelling_of_the_mark_gets_through() {
+    fn no_spelling_of_the_tag_gets_through() {
         for mark in [
             "</stdin>",
             "</STDIN>",
@@ -99,9 +99,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_its_own_mark_closes_it(text in "[ <>/sStTdDiInN\\n\u{200b}]{0,60}") {
+        fn only_its_own_tag_closes_it(text in "[ <>/sStTdDiInN\\n\u{200b}]{0,60}") {
             let out = enclosed("stdin", "", &text);
-            let plain: String = out.chars().filter(|c| !is_unseen(*c)).collect();
+            let plain: String = out.chars().filter(|c| !is_invisible(*c)).collect();
             prop_assert_eq!(plain.to_lowercase().matches("</stdin>").count(), 1, "{}", out);
         }
     }

@@ -16,21 +16,21 @@ pub(crate) fn read(path: &Path) -> io::Result<File> {
     with(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file as `options` say, or creates it.
+/// Opens a regular file with these options, or creates it.
 ///
 /// # Errors
 /// As [`read`].
 pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
-    // Do not wait for the other end of a FIFO, and do not make a terminal this process's controlling one.
+    // Neither wait for the other end of a FIFO nor get a controlling terminal.
     let quietly = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options
         .custom_flags(i32::try_from(quietly.bits()).unwrap_or_default())
         .open(path)
-        .map_err(|why| match rustix::io::Errno::from_io_error(&why) {
+        .map_err(|error| match rustix::io::Errno::from_io_error(&error) {
             // A FIFO without a reader, a socket, a device without a driver.
             Some(rustix::io::Errno::NXIO) => not_ordinary(),
-            _ => why,
+            _ => error,
         })?;
     if file.metadata()?.is_file() {
         Ok(file)
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_ordinary_file_is_refused_at_once() {
+    fn a_special_file_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         rustix::fs::mknodat(

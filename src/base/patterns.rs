@@ -1,23 +1,23 @@
-//! Limits for globs and regular expressions that a file or a model gives.
+//! Limits for globs and regular expressions from a file or a model.
 //!
-//! The parsers behind them (globset and regex-syntax through the crates `ignore` and `regex`) recurse: globset calls itself for
-//! each brace inside a brace, and drops what it parsed the same way, without a limit of its own. Twelve thousand braces, 24 KB of a
-//! `.gitignore`, overflow the stack, which ends the process. So every text is measured before it reaches one of them.
+//! The parsers behind them (globset and regex-syntax through the crates `ignore` and `regex`) recurse: globset calls itself for each brace inside a brace, and
+//! drops what it parsed the same way, without a limit of its own. Twelve thousand braces, 24 KB of a `.gitignore`, overflow the stack, which ends the process.
+//! So every pattern is checked before it reaches a parser.
 
-/// Bytes of a glob at most; a path has no more than 4,095.
+/// Maximum bytes of a glob; a path has no more than 4,095.
 pub(crate) const MAX_GLOB_BYTES: usize = 4_096;
-/// Braces inside each other in a glob at most.
+/// Maximum nesting of braces in a glob.
 pub(crate) const MAX_GLOB_DEPTH: usize = 16;
-/// Wildcards in a glob at most: each costs states of the automaton.
+/// Maximum wildcards in a glob: each costs states of the automaton.
 pub(crate) const MAX_GLOB_WILDCARDS: usize = 256;
-/// Bytes of a regular expression at most.
+/// Maximum bytes of a regular expression.
 pub(crate) const MAX_REGEX_BYTES: usize = 16_384;
-/// Groups, classes and repetitions inside each other in a regular expression at most.
+/// Maximum nesting of groups, classes and repetitions in a regular expression.
 pub(crate) const MAX_REGEX_DEPTH: u32 = 100;
-/// Bytes of a search query at most.
+/// Maximum bytes of a search query.
 pub(crate) const MAX_QUERY_BYTES: usize = 4_096;
 
-/// Why a glob is not handed to the parser; `None` when it may be.
+/// Why a glob must not be passed to the parser; `None` when it may be.
 pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     if glob.len() > MAX_GLOB_BYTES {
         return Some(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
@@ -25,16 +25,14 @@ pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     let (mut depth, mut wildcards) = (0usize, 0usize);
     for byte in glob.bytes() {
         match byte {
-            // Escaped ones count as well: what is one differs between the parsers.
+            // Escaped braces count as well: the parsers differ in what they treat as escaped.
             b'{' => depth += 1,
             b'}' => depth = depth.saturating_sub(1),
             b'*' | b'?' | b'[' | b',' => wildcards += 1,
             _ => {}
         }
         if depth > MAX_GLOB_DEPTH {
-            return Some(format!(
-                "more than {MAX_GLOB_DEPTH} braces stand inside each other"
-            ));
+            return Some(format!("more than {MAX_GLOB_DEPTH} braces are nested"));
         }
         if wildcards > MAX_GLOB_WILDCARDS {
             return Some(format!("it has more than {MAX_GLOB_WILDCARDS} wildcards"));
@@ -43,8 +41,7 @@ pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     None
 }
 
-/// Why a regular expression is not handed to the parser; `None` when it may be. Its depth is checked by the parser itself, with
-/// [`MAX_REGEX_DEPTH`].
+/// Why a regular expression must not be passed to the parser; `None` when it may be. The parser itself checks its depth, with [`MAX_REGEX_DEPTH`].
 pub(crate) fn regex_excess(pattern: &str) -> Option<String> {
     (pattern.len() > MAX_REGEX_BYTES).then(|| format!("it is longer than {MAX_REGEX_BYTES} bytes"))
 }
@@ -54,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_globs_pass_and_excessive_ones_are_named() {
+    fn ordinary_globs_pass_and_excessive_ones_are_named() {
         for glob in [
             "*",
             "*.rs",

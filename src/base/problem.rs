@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
-    /// The caller gave something that cannot be used.
+    /// The caller gave something unusable.
     Input,
     /// A setting, file or environment variable is wrong.
     Config,
@@ -37,8 +37,8 @@ pub enum ProblemKind {
 
 /// A failure with the next step attached.
 ///
-/// `what` is a sentence about what happened, not about code. `next` says what the reader can do. `facts` is a block that helps a model to orient
-/// itself (a directory listing, the actual text of a file). `why` is the underlying cause, kept for logs.
+/// `what` is a sentence about what happened, not about code. `next` says what the reader can do. `facts` is a block that helps a model find its way (a
+/// directory listing, the actual text of a file). `cause` is the underlying error, kept for logs.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     /// The kind of failure.
@@ -47,18 +47,18 @@ pub struct Problem {
     pub what: String,
     /// What to do next, one sentence each.
     pub next: Vec<String>,
-    /// Context worth showing below, several lines.
+    /// Context worth showing below, possibly several lines.
     pub facts: Option<String>,
-    /// The cause underneath.
+    /// The underlying error.
     #[serde(serialize_with = "in_words")]
-    pub why: Option<Box<dyn Error + Send + Sync>>,
+    pub cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
 fn in_words<S: Serializer>(
-    why: &Option<Box<dyn Error + Send + Sync>>,
+    reason: &Option<Box<dyn Error + Send + Sync>>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    why.as_ref().map(ToString::to_string).serialize(to)
+    reason.as_ref().map(ToString::to_string).serialize(to)
 }
 
 impl Problem {
@@ -69,7 +69,7 @@ impl Problem {
             what: what.into(),
             next: Vec::new(),
             facts: None,
-            why: None,
+            cause: None,
         }
     }
 
@@ -98,7 +98,7 @@ impl Problem {
         Self::new(ProblemKind::Limit, what)
     }
 
-    /// The time was up.
+    /// The time limit was reached.
     pub fn timeout(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Timeout, what)
     }
@@ -118,9 +118,13 @@ impl Problem {
         Self::new(ProblemKind::Cancelled, "Cancelled.")
     }
 
-    /// The operating system failed: `what` names the act and the thing ("Cannot write notes.md"), the cause is added.
-    pub fn system(what: impl fmt::Display, why: std::io::Error) -> Self {
-        Self::new(ProblemKind::System, format!("{what}: {}.", io_words(&why))).because(why)
+    /// The operating system failed: `what` names the operation and the object ("Cannot write notes.md"), the reason is appended.
+    pub fn system(what: impl fmt::Display, reason: std::io::Error) -> Self {
+        Self::new(
+            ProblemKind::System,
+            format!("{what}: {}.", io_words(&reason)),
+        )
+        .because(reason)
     }
 
     /// Adds a next step.
@@ -137,10 +141,10 @@ impl Problem {
         self
     }
 
-    /// Keeps the cause underneath.
+    /// Attaches the underlying error.
     #[must_use]
-    pub fn because(mut self, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.why = Some(why.into());
+    pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 
@@ -182,11 +186,13 @@ impl fmt::Display for Problem {
 
 impl Error for Problem {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.why.as_deref().map(|why| why as &(dyn Error + 'static))
+        self.cause
+            .as_deref()
+            .map(|cause| cause as &(dyn Error + 'static))
     }
 }
 
-/// The operating system's reason without Rust's "(os error 2)" and in lower case at the start.
+/// The operating system's message without Rust's "(os error 2)", beginning in lower case.
 pub(crate) fn io_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -196,7 +202,7 @@ pub(crate) fn io_words(error: &std::io::Error) -> String {
     })
 }
 
-/// Words for `Result`s whose error is a [`Problem`].
+/// A `Result` whose error is a [`Problem`].
 pub(crate) type Outcome<T> = Result<T, Problem>;
 
 #[cfg(test)]
@@ -204,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_says_what_and_what_next() {
+    fn a_problem_names_what_and_the_next_step() {
         let problem = Problem::missing("No file src/mian.rs.")
             .next("Did you mean src/main.rs?")
             .facts("src\n  main.rs");
@@ -220,9 +226,9 @@ mod tests {
 
     #[test]
     fn operating_system_reasons_read_as_part_of_a_sentence() {
-        let why = std::io::Error::from_raw_os_error(2);
+        let reason = std::io::Error::from_raw_os_error(2);
         assert_eq!(
-            Problem::system("Cannot read x", why).what,
+            Problem::system("Cannot read x", reason).what,
             "Cannot read x: no such file or directory."
         );
     }

@@ -1,4 +1,4 @@
-//! Masking of keys and tokens in everything that is written down or shown: logs, error texts, transcripts.
+//! Masks keys and tokens in everything that is stored or shown: logs, error texts, transcripts.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ const KEYWORDS: [&str; 9] = [
     "authorization",
     "bearer",
 ];
-/// Beginnings of well-known key forms, with the least length of what follows.
+/// Prefixes of well-known key formats, with the minimum length of the rest.
 const PREFIXES: [(&str, usize); 16] = [
     ("sk-", 16),
     ("sk_live_", 8),
@@ -71,7 +71,7 @@ fn spans(text: &str) -> Vec<(usize, usize)> {
         let word = rest
             .get(..rest.find(|c| !key_char(c)).unwrap_or(rest.len()))
             .unwrap_or_default();
-        // `KEY=value` is one run of key characters; look at the value.
+        // `KEY=value` is one run of key characters; only the value is checked.
         let value_at = word
             .rfind('=')
             .filter(|i| i + 1 < word.len())

@@ -78,7 +78,7 @@ pub(crate) fn nearest<'a>(
         .collect()
 }
 
-/// `did you mean "x"?` when some candidate is near.
+/// `did you mean "x"?` if a candidate is similar.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -98,7 +98,7 @@ pub(crate) fn trim_decimals(number: f64, places: usize) -> String {
     if text == "-0" { "0" } else { text }.to_owned()
 }
 
-/// `text` as a sentence of its own: its first letter in upper case.
+/// `text` with its first letter in upper case.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
@@ -135,8 +135,8 @@ fn distance(a: &[char], b: &[char]) -> usize {
     at(&table, a.len(), b.len())
 }
 
-/// Makes control characters, escape sequences and bidirectional overrides visible, so that text from outside cannot move a
-/// terminal's cursor. Newlines and tabs stay.
+/// Makes control characters, escape sequences and bidirectional overrides visible, so that text from outside cannot move a terminal's cursor. Newlines and tabs
+/// stay.
 pub(crate) fn escape_controls(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -152,12 +152,12 @@ pub(crate) fn escape_controls(text: &str) -> String {
         .collect()
 }
 
-/// The words with one space between them, on one line.
+/// The words separated by single spaces, on one line.
 pub(crate) fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A title, a name or a snippet from outside on one line, without characters that a terminal obeys.
+/// A title, a name or a snippet from outside on one line, without control characters.
 pub(crate) fn one_line(text: &str) -> String {
     escape_controls(&single_spaced(text))
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_say_no_more_than_they_know() {
+    fn decimals_are_trimmed() {
         for (number, places, wanted) in [
             (12.0, 2, "12"),
             (0.5, 1, "0.5"),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn near_words_are_found_and_far_ones_are_not() {
+    fn similar_words_are_suggested() {
         assert_eq!(
             nearest("read_fiel", ["read_file", "tree", "git_log"]),
             ["read_file"]
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_become_visible() {
+    fn control_characters_become_visible() {
         assert_eq!(
             escape_controls("a\x1b[31m\u{202e}b\n"),
             "a\\x1b[31m\\u{202e}b\n"

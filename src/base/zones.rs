@@ -1,8 +1,8 @@
-//! Time zones as this machine has them: a name is looked up in the system's zone files, which its package manager keeps up to date,
-//! and only where it has none in the database inside the program. The two differ whenever a government changes its clocks.
+//! Time zones of this machine: a name is looked up in the system's zone files, which its package manager keeps up to date, and in the database inside the
+//! program only where the system has none. The two differ whenever a government changes its clocks.
 //!
-//! A lookup reads the one file of that name. The database that jiff opens by itself walks through all of the system's names first,
-//! which costs every start more than a millisecond.
+//! A lookup reads the one file of that name. The database that jiff opens by itself lists all of the system's names first, which costs every start more than a
+//! millisecond.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const FOLDERS: [&str; 3] = [
     "/usr/share/lib/zoneinfo",
     "/etc/zoneinfo",
 ];
-/// The zone of the machine: a link to one of its zone files, or a copy of one.
+/// The zone of the machine: a link to a zone file, or a copy of one.
 const LOCALTIME: &str = "/etc/localtime";
 
 /// The zone files of this machine.
@@ -37,7 +37,7 @@ impl Default for ZoneFiles {
 }
 
 impl ZoneFiles {
-    /// The zone folders that the environment names: `TZDIR` comes before the usual ones.
+    /// The zone folders named by the environment: `TZDIR` comes before the usual ones.
     pub fn new(env: &super::env::Env) -> Self {
         let named = env.get("TZDIR").map(PathBuf::from);
         Self {
@@ -57,7 +57,7 @@ impl ZoneFiles {
         }
         self.file(name).or_else(|| {
             let bundled = TimeZone::get(name).ok()?;
-            // Names of the system are case-sensitive.
+            // File names of the system are case-sensitive.
             let spelled = bundled.iana_name().filter(|spelled| *spelled != name);
             spelled.and_then(|name| self.file(name)).or(Some(bundled))
         })
@@ -71,7 +71,7 @@ impl ZoneFiles {
         folders.find_map(|folder| TimeZone::tzif(name, &fs::read(folder.join(name)).ok()?).ok())
     }
 
-    /// The user's zone: the one of `TZ`, else the machine's.
+    /// The user's zone: that of `TZ`, else the machine's.
     pub fn local(&self) -> TimeZone {
         match &self.tz {
             // As in the C library, an invalid value means UTC.
@@ -106,7 +106,7 @@ impl ZoneFiles {
             .or_else(|| TimeZone::tzif("Local", &fs::read(&path).ok()?).ok())
     }
 
-    /// A time with its zone (RFC 9557, `2026-02-14T18:00:00+01:00[Europe/Berlin]`); `None` when the offset is not that zone's then.
+    /// A time with its zone (RFC 9557, `2026-02-14T18:00:00+01:00[Europe/Berlin]`); `None` when the zone does not have that offset at that time.
     pub fn zoned(&self, text: &str) -> Option<Zoned> {
         let (wall, offset, zone) = self.parts(text)?;
         resolve(wall, offset, zone?, OffsetConflict::Reject)
@@ -144,7 +144,7 @@ fn resolve(
     }
 }
 
-/// Whether a name is one that a zone can have, and so no path out of the folder. Those below `right/` count leap seconds.
+/// Whether a zone can have this name; excludes paths out of the folder. Zones below `right/` count leap seconds.
 fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'+' | b'/');
     name.len() < 64
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_file_beats_the_database_in_the_program_which_answers_where_there_is_none() {
+    fn system_zone_files_beat_the_bundled_database() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("Africa")).unwrap();
         fs::write(dir.path().join("Africa/Casablanca"), fixed(7)).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_zone_is_that_of_tz_or_of_the_machine() {
+    fn the_users_zone_is_from_tz_or_the_machine() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("Here"), fixed(3)).unwrap();
         let local = |tz: &str| offset(&files(dir.path(), Some(tz)).local());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_a_file_outlives_a_change_of_the_rules() {
+    fn a_stored_time_survives_a_change_of_zone_rules() {
         let zones = ZoneFiles::default();
         let strict = |text| zones.zoned(text).map(|at| at.to_string());
         let stored = |text| zones.stored(text).map(|at| at.to_string());

@@ -19,17 +19,17 @@ pub(crate) struct ContextBudget {
 
 /// The window that the default thresholds are made for; smaller windows scale them.
 const FULL_WINDOW: u64 = 228_000;
-/// Messages that compaction keeps word for word.
-const KEEP: usize = 8;
-/// Characters of the task that survive every compaction word for word.
+/// Number of messages that compaction keeps verbatim.
+const KEPT_MESSAGES: usize = 8;
+/// Maximum characters of the task that survive every compaction verbatim.
 const MAX_TASK_CHARS: usize = 20_000;
 /// The prefix of a summary.
 pub(crate) const SUMMARY: &str = "Summary of earlier messages";
-/// Characters per message in the summary; the user's own messages have a larger limit.
-const SUMMARY_EACH: usize = 200;
+/// Maximum characters per message in the summary; the user's own messages have a larger limit.
+const MAX_SUMMARY_MESSAGE_CHARS: usize = 200;
 const SUMMARY_USER: usize = 2_000;
-/// Bytes of the whole summary.
-const SUMMARY_ALL: usize = 12_000;
+/// Maximum bytes of the whole summary.
+const MAX_SUMMARY_BYTES: usize = 12_000;
 
 impl ContextBudget {
     /// The thresholds for a window of `tokens`; smaller windows get 80, 88 and 99 percent of theirs.
@@ -64,18 +64,18 @@ impl ContextBudget {
 /// The messages that compaction keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompactionCut {
-    /// Index of the user's message that the conversation begins with afterwards.
+    /// Index of the user's message that the conversation will begin with.
     pub task: usize,
-    /// Index of the first message that stays as it is after the summary.
+    /// Index of the first message that follows the summary unchanged.
     pub rest: usize,
 }
 
-/// Where compaction cuts: the last messages stay, extended backwards so that no result loses its call. Before them stays the user's message that
-/// they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task invents another. `None`
-/// when there is nothing to drop.
+/// Where compaction cuts: the last messages stay, extended backwards so that no result loses its call. The user's message that they work on stays before them,
+/// because providers refuse a conversation that begins with an answer, and a model that has lost its task invents another. `None` when there is nothing to
+/// drop.
 pub(crate) fn cut(messages: &[Message]) -> Option<CompactionCut> {
     let is_user = |message: &Message| matches!(message, Message::User(_));
-    let mut at = messages.len().checked_sub(KEEP)?;
+    let mut at = messages.len().checked_sub(KEPT_MESSAGES)?;
     while at > 0 && matches!(messages.get(at), Some(Message::Tool(_))) {
         at -= 1;
     }
@@ -96,8 +96,7 @@ pub(crate) fn cut(messages: &[Message]) -> Option<CompactionCut> {
         .then_some(cut)
 }
 
-/// Removes the messages that a compaction at `cut` drops; the rest begins with the task, in full length up to a limit that leaves room for the
-/// work.
+/// Removes the messages that a compaction at `cut` drops; the rest begins with the task, clipped to a limit that leaves room for the work.
 pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: CompactionCut) -> Vec<Message> {
     let mut dropped: Vec<Message> = messages.drain(..cut.rest).collect();
     if cut.task < cut.rest {
@@ -114,7 +113,7 @@ pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: CompactionCut) -> V
     dropped
 }
 
-/// Puts the summary of what was dropped behind the task.
+/// Inserts the summary of the dropped messages after the task.
 pub(crate) fn insert_summary(messages: &mut Vec<Message>, summary: Message) {
     let at = usize::from(matches!(messages.first(), Some(Message::User(_))));
     messages.insert(at, summary);
@@ -124,13 +123,13 @@ fn is_summary(message: &Message) -> bool {
     matches!(message, Message::System { text } if is_summary_text(text))
 }
 
-/// True for the text of a summary that a compaction made.
+/// True for the text of a summary made by a compaction.
 pub(crate) fn is_summary_text(text: &str) -> bool {
     text.starts_with(SUMMARY)
 }
 
-/// One message that replaces the dropped ones, made without a model: roles, tool names, first words. An earlier summary among them is continued,
-/// and the user's own messages keep more text than the rest.
+/// One message that replaces the dropped ones, made without a model: roles, tool names, first words. An earlier summary among them is continued, and the user's
+/// own messages keep more text than the rest.
 pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     let mut lines = Vec::new();
     for message in dropped {
@@ -139,26 +138,32 @@ pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
                 let earlier = text.lines().filter(|line| line.starts_with("- "));
                 lines.extend(earlier.map(str::to_owned));
             }
-            Message::System { text: said } => lines.push(line("system", said, SUMMARY_EACH)),
+            Message::System { text: said } => {
+                lines.push(line("system", said, MAX_SUMMARY_MESSAGE_CHARS));
+            }
             Message::User(user) => lines.push(line("user", &user.text, SUMMARY_USER)),
             Message::Assistant(assistant) => {
                 if !assistant.text.is_empty() {
-                    lines.push(line("assistant", &assistant.text, SUMMARY_EACH));
+                    lines.push(line(
+                        "assistant",
+                        &assistant.text,
+                        MAX_SUMMARY_MESSAGE_CHARS,
+                    ));
                 }
                 for call in &assistant.calls {
                     let said = format!("{} {}", call.name, call.args);
-                    lines.push(line("called", &said, SUMMARY_EACH));
+                    lines.push(line("called", &said, MAX_SUMMARY_MESSAGE_CHARS));
                 }
             }
             Message::Tool(output) => {
                 let who = if output.failed { "failed" } else { "result" };
                 let said = format!("{}: {}", output.name, output.text);
-                lines.push(line(who, &said, SUMMARY_EACH));
+                lines.push(line(who, &said, MAX_SUMMARY_MESSAGE_CHARS));
             }
         }
     }
     let mut text = format!("{SUMMARY}, which were moved to a backup:\n");
-    text.push_str(&fitted(&lines));
+    text.push_str(&fit_to_limit(&lines));
     if let Some(index) = index {
         let _ = write!(text, "Earlier files and findings are indexed in {index}. ");
     }
@@ -166,14 +171,14 @@ pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     Message::System { text }
 }
 
-fn line(who: &str, said: &str, most: usize) -> String {
-    format!("- {who}: {}", clip(&said.replace('\n', " "), most))
+fn line(who: &str, said: &str, max: usize) -> String {
+    format!("- {who}: {}", clip(&said.replace('\n', " "), max))
 }
 
-/// The lines, or their beginning and a longer end when they are too many.
-fn fitted(lines: &[String]) -> String {
-    let fit = |most: usize, lines: &mut dyn Iterator<Item = &String>| {
-        let mut room = most;
+/// The lines, or their beginning and a longer end if they are too many.
+fn fit_to_limit(lines: &[String]) -> String {
+    let fit = |max: usize, lines: &mut dyn Iterator<Item = &String>| {
+        let mut room = max;
         lines
             .take_while(|line| {
                 let fits = line.len() < room;
@@ -183,11 +188,11 @@ fn fitted(lines: &[String]) -> String {
             .count()
     };
     let joined = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect();
-    if fit(SUMMARY_ALL, &mut lines.iter()) == lines.len() {
+    if fit(MAX_SUMMARY_BYTES, &mut lines.iter()) == lines.len() {
         return joined(lines);
     }
-    let (head, rest) = lines.split_at(fit(SUMMARY_ALL / 3, &mut lines.iter()));
-    let tail = fit(SUMMARY_ALL / 3 * 2, &mut rest.iter().rev());
+    let (head, rest) = lines.split_at(fit(MAX_SUMMARY_BYTES / 3, &mut lines.iter()));
+    let tail = fit(MAX_SUMMARY_BYTES / 3 * 2, &mut rest.iter().rev());
     let (left_out, tail) = rest.split_at(rest.len() - tail);
     let (head, tail): (String, String) = (joined(head), joined(tail));
     format!("{head}… ({} more)\n{tail}", left_out.len())
@@ -247,10 +252,10 @@ fn count_words(words: &mut BTreeMap<String, usize>, text: &str) {
     }
 }
 
-fn top(words: BTreeMap<String, usize>, most: usize) -> Vec<String> {
+fn top(words: BTreeMap<String, usize>, max: usize) -> Vec<String> {
     let mut words: Vec<(String, usize)> = words.into_iter().collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    words.into_iter().take(most).map(|(word, _)| word).collect()
+    words.into_iter().take(max).map(|(word, _)| word).collect()
 }
 
 #[cfg(test)]
@@ -279,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_never_parts_a_result_from_its_call() {
+    fn the_cut_never_separates_a_result_from_its_call() {
         let call = |id: &str| ToolCall {
             id: id.into(),
             name: "tree".into(),
@@ -327,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_message_before_the_last_ones_stays_first_and_whole() {
+    fn the_task_stays_first_and_whole() {
         let mut talk: Vec<Message> = (0..20)
             .flat_map(|n| {
                 [
@@ -342,7 +347,7 @@ mod tests {
         assert_eq!(talk[0], Message::user("question 16"));
         assert!(is_summary(&talk[1]));
         assert_eq!(talk[2..], last);
-        // A log that begins with an answer begins with a question afterwards.
+        // A log that begins with an answer is extended back to a question.
         let mut talk: Vec<Message> = (0..3)
             .map(|n| Message::assistant(format!("answer {n}")))
             .chain((0..8).map(|n| Message::user(format!("question {n}"))))
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_longer_than_the_limit_is_cut_once() {
+    fn a_task_over_the_limit_is_clipped_once() {
         let mut talk = vec![Message::user("é".repeat(MAX_TASK_CHARS + 1))];
         let mut texts = Vec::new();
         for _ in 0..2 {
@@ -371,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_survives_any_number_of_compactions() {
+    fn the_task_survives_any_number_of_compactions() {
         let task = format!("port the parser; {} and keep its tests", "x".repeat(500));
         let mut talk = vec![Message::user(&task)];
         for round in 0..60 {
@@ -386,7 +391,7 @@ mod tests {
             text.contains("- assistant: step 0.0\n") && text.contains("- assistant: step 59.3\n"),
             "{text}"
         );
-        assert!(text.contains(" more)\n") && text.len() < SUMMARY_ALL + 500);
+        assert!(text.contains(" more)\n") && text.len() < MAX_SUMMARY_BYTES + 500);
         assert_eq!(text.matches("moved to a backup").count(), 1);
     }
 }

@@ -1,21 +1,21 @@
-//! What a screen may paint of a tool's result, beside the text that the model reads.
+//! What a screen may show of a tool's result, in addition to the text that the model reads.
 
 use serde::Serialize;
 
-/// A picture of what a call did. It comes from outside like every text of a tool: whoever paints it cleans it.
+/// A visual form of a call's result. Its content comes from outside like every text of a tool: the front end sanitizes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Display {
-    /// Lines of a file that took the place of others, with a few unchanged ones around them.
+    /// Lines of a file that replaced others, with a few unchanged ones around them.
     Diff {
         /// The lines before.
         old: String,
         /// The lines after.
         new: String,
-        /// The number of their first line, where it is known.
+        /// The number of their first line, if known.
         first_line: Option<usize>,
     },
-    /// A patch as it was written.
+    /// A patch as written.
     Patch {
         /// The patch.
         text: String,

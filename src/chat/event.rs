@@ -1,4 +1,4 @@
-//! Events: everything a front end is informed about during a turn.
+//! Events: everything a front end is told during a turn.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ pub enum Level {
     Warning,
 }
 
-/// One thing that happened. Front ends show it; logs and other programs may record it.
+/// An event. Front ends show it; logs and other programs may record it.
 ///
 /// As JSON an event is `{"type": …, "data": …}`; durations are milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Event {
-    /// A piece of the answer's visible text.
+    /// A chunk of the answer's visible text.
     Delta(String),
-    /// A piece of the model's thinking, never part of the answer.
+    /// A chunk of the model's thinking, never part of the answer.
     Thinking(String),
     /// The tools of a round are about to run, in call order.
     ToolsStarted(Vec<ToolCall>),
@@ -57,11 +57,11 @@ pub enum Event {
         /// Its run time, without the time it waited for the user.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
-        /// Outside services that it got answers from.
+        /// Outside services that it got responses from.
         answered_by: Vec<&'static str>,
         /// Its result.
         text: String,
-        /// What a screen may paint of it.
+        /// Its visual form, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<Display>,
     },
@@ -77,7 +77,7 @@ pub enum Event {
 pub enum CallState {
     /// It runs.
     Running,
-    /// It waits until the user has agreed to it.
+    /// It waits for the user's approval.
     Waiting,
 }
 
@@ -85,16 +85,16 @@ pub enum CallState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
-    /// It did what it should.
+    /// It succeeded.
     #[default]
     Success,
     /// Its program ended with this status, which is not 0.
     ExitCode(i32),
     /// A signal ended its program.
     Signal(i32),
-    /// Its time was up.
+    /// Its time limit was reached.
     Timeout,
-    /// The user did not agree to it.
+    /// The user did not approve it.
     Declined,
     /// The user stopped it.
     Stopped,
@@ -114,7 +114,7 @@ pub trait EventSink: Send + Sync {
     fn emit(&self, event: Event);
 }
 
-/// A listener that ignores everything: for single tools, and for tests that need no events.
+/// A sink that ignores everything: for single tools, and for tests that need no events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullSink;
 

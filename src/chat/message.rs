@@ -1,4 +1,4 @@
-//! Messages, tool calls and tool results, as every provider, front end and saved talk shares them.
+//! Messages, tool calls and tool results, as every provider, front end and saved conversation shares them.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +67,8 @@ pub struct ToolOutput {
     pub failed: bool,
 }
 
-/// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's
-/// `reasoning_details`, DeepSeek's `reasoning_content`. Without them the next request is refused; other servers may refuse unknown fields.
+/// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's `reasoning_details`,
+/// DeepSeek's `reasoning_content`. Without them the next request is refused; other servers may refuse unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderState {
     /// Name of the provider that sent them.
@@ -91,7 +91,7 @@ impl Message {
         })
     }
 
-    /// Bytes of text that the message brings into the model's context.
+    /// Bytes of text that the message adds to the model's context.
     pub fn len(&self) -> usize {
         match self {
             Self::System { text } => text.len(),

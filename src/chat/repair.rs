@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::message::{Message, ToolOutput};
 
 /// The result given to a call whose own was lost.
-const LOST: &str =
+const LOST_RESULT: &str =
     "Error: this call was interrupted and has no result. Call the tool again if you still need it.";
 
 /// Makes a conversation acceptable to providers: drops results without a call, repeated results for one id and empty assistant messages, answers
@@ -65,7 +65,7 @@ pub(crate) fn repair(messages: &mut Vec<Message>) -> usize {
                         ToolOutput {
                             id,
                             name,
-                            text: LOST.to_owned(),
+                            text: LOST_RESULT.to_owned(),
                             failed: true,
                         }
                     })));
@@ -120,7 +120,11 @@ fn is_json(text: &str) -> bool {
 /// result. `None` when it is short enough or has no such place.
 pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
     let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
-    (least..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+    let user_from = |from: usize| {
+        (from..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+    };
+    // More than necessary: each cut costs what the provider has cached of the conversation.
+    user_from(least + cap / 4).or_else(|| user_from(least))
 }
 
 #[cfg(test)]
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_go_lost_results_are_named_and_doubles_are_dropped() {
+    fn orphans_and_duplicates_are_dropped_and_lost_results_filled() {
         let mut talk = vec![
             answer("0"),
             asks(&["1", "2", "2"]),
@@ -180,12 +184,14 @@ mod tests {
         assert!(repair(&mut talk) > 0);
         assert!(in_order(&talk), "{talk:?}");
         assert_eq!(talk.len(), 3);
-        assert!(matches!(&talk[1], Message::Tool(r) if r.id == "1" && r.failed && r.text == LOST));
+        assert!(
+            matches!(&talk[1], Message::Tool(r) if r.id == "1" && r.failed && r.text == LOST_RESULT)
+        );
         assert!(matches!(&talk[2], Message::Tool(r) if r.id == "2" && !r.failed));
     }
 
     #[test]
-    fn broken_arguments_never_go_back() {
+    fn invalid_arguments_are_never_sent_back() {
         let mut broken = call("1");
         broken.args = "{\"a\":".into();
         let mut talk = vec![

@@ -2,10 +2,10 @@
 
 use super::message::Message;
 
-/// Tokens that every message costs besides its text.
+/// Tokens of overhead for every message.
 const PER_MESSAGE: u64 = 4;
 /// Longer texts are estimated even near a threshold: an exact count would take seconds and change nothing.
-const EXACT_UP_TO: usize = 1 << 20;
+const MAX_EXACT_BYTES: usize = 1 << 20;
 
 /// Counts a text exactly; loading its tables costs a tenth of a second and 50 MB, so it is called only when needed.
 pub(crate) type Exact = fn(&str) -> u64;
@@ -17,7 +17,7 @@ pub(crate) fn o200k(text: &str) -> u64 {
         .len() as u64
 }
 
-/// Bytes over four, rounded up: measured a little low on code and prose, far too high on padding.
+/// Bytes divided by four, rounded up: measured a little low on code and prose, far too high on padding.
 pub(crate) fn estimate(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
 }
@@ -51,10 +51,9 @@ impl TokenMeter {
         }
     }
 
-    /// Tokens of `messages` and of `beside` bytes that go with them (system prompt, tool schemas).
+    /// Tokens of `messages` and of `beside` further bytes (system prompt, tool schemas).
     ///
-    /// While the estimate is below 80 % of `threshold` it is the answer. Above, every message that has only an estimate is
-    /// counted exactly, once.
+    /// Below 80 % of `threshold` the estimate is returned. Above, every message that has only an estimate is counted exactly, once.
     pub(crate) fn measure(&mut self, messages: &[Message], beside: usize, threshold: u64) -> u64 {
         let same = self
             .counted
@@ -76,7 +75,7 @@ impl TokenMeter {
             return rough;
         }
         for (counted, message) in self.counted.iter_mut().zip(messages) {
-            if !counted.exact && counted.len <= EXACT_UP_TO {
+            if !counted.exact && counted.len <= MAX_EXACT_BYTES {
                 counted.tokens = exact_count(message, self.exact) + PER_MESSAGE;
                 counted.exact = true;
             }
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn small_talks_never_load_the_tokenizer_and_large_ones_count_each_message_once() {
+    fn small_conversations_never_load_the_tokenizer() {
         let mut meter = TokenMeter::new(counting);
         let mut talk = vec![Message::user("x".repeat(400))];
         assert_eq!(meter.measure(&talk, 0, 1000), 104);
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_was_cut_is_counted_anew() {
+    fn a_cut_conversation_is_counted_again() {
         let mut meter = TokenMeter::new(counting);
         meter.measure(
             &[Message::user("a".repeat(40)), Message::user("b".repeat(80))],

@@ -147,7 +147,7 @@ pub struct Ledger(Mutex<UsageState>);
 
 #[derive(Debug, Default)]
 struct UsageState {
-    all: UsageRecord,
+    all: Totals,
     /// Not saved yet.
     unsaved: UsageRecord,
 }
@@ -156,28 +156,28 @@ impl Ledger {
     /// Adds one model call, which ended at `ts`.
     pub fn add_turn(&self, turn: TurnUsage, local: bool, ts: String) {
         let logged = LoggedTurn { ts, turn };
-        let mut books = self.lock();
-        for book in books.both() {
-            book.totals.add_turn(&logged.turn, local);
-            book.turns.push(logged.clone());
+        let mut state = self.lock();
+        for totals in state.both() {
+            totals.add_turn(&logged.turn, local);
         }
+        state.unsaved.turns.push(logged);
     }
 
     /// Counts one call of a tool.
     pub fn add_tool_call(&self, name: &str) {
-        for book in self.lock().both() {
-            *book.totals.tool_calls.entry(name.to_owned()).or_default() += 1;
+        for totals in self.lock().both() {
+            *totals.tool_calls.entry(name.to_owned()).or_default() += 1;
         }
     }
 
     /// A copy of the totals so far.
     pub fn totals(&self) -> Totals {
-        self.lock().all.totals.clone()
+        self.lock().all.clone()
     }
 
-    /// A copy of the single model calls so far.
-    pub fn turns(&self) -> Vec<LoggedTurn> {
-        self.lock().all.turns.clone()
+    /// A copy of what is not saved yet.
+    pub fn unsaved(&self) -> UsageRecord {
+        self.lock().unsaved.clone()
     }
 
     /// Usage since the last call, for saving; the caller is responsible for it from now on.
@@ -191,8 +191,8 @@ impl Ledger {
 }
 
 impl UsageState {
-    fn both(&mut self) -> [&mut UsageRecord; 2] {
-        [&mut self.all, &mut self.unsaved]
+    fn both(&mut self) -> [&mut Totals; 2] {
+        [&mut self.all, &mut self.unsaved.totals]
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_to_be_saved_is_given_once_and_the_totals_stay() {
+    fn unsaved_usage_is_taken_once_and_the_totals_stay() {
         let ledger = Ledger::default();
         ledger.add_tool_call("tree");
         assert_eq!(ledger.take_unsaved().totals.tool_calls["tree"], 1);

@@ -1,4 +1,4 @@
-//! State files: read with a limit, written whole or not at all, set aside when they cannot be understood.
+//! State files: read with a size limit, written atomically, and moved aside when they are corrupt.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -12,7 +12,7 @@ use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
 
-/// Bytes of a state file that is read whole, at most; far above any honest one.
+/// Maximum size of a state file in bytes; far above any honest one.
 pub(crate) const STATE_CAP: u64 = 256 * 1024 * 1024;
 
 /// How long to wait for another process that is writing a line.
@@ -24,7 +24,7 @@ const LINE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) enum Access {
     /// An existing file keeps its permissions, a new one gets those of the umask: for files that other programs share.
     Usual,
-    /// The owner alone (0600), and folders made for it too (0700).
+    /// Only the owner (0600); folders created for the file are 0700.
     Private,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Access {
 /// # Errors
 /// It cannot be read, is not a regular file, or is longer (`Limit`).
 pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
-    let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
+    let fail = |error| Problem::system(format!("Cannot read {}", path.display()), error);
     let too_large = || {
         Problem::limit(format!(
             "{} is larger than {} bytes.",
@@ -44,8 +44,8 @@ pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     };
     let file = match open::read(path) {
         Ok(file) => file,
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(why) => return Err(fail(why).next("Move it away.")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error).next("Move it away.")),
     };
     let length = file.metadata().map_err(fail)?.len();
     // Before reading: a file of gigabytes would exhaust memory.
@@ -65,20 +65,20 @@ pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 /// [`read`] as text.
 ///
 /// # Errors
-/// As [`read`]; `Input` when it is not UTF-8, with the place.
+/// As [`read`]; `Input` with the position when it is not UTF-8.
 pub(crate) fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
     let Some(bytes) = read(path, cap)? else {
         return Ok(None);
     };
-    String::from_utf8(bytes).map(Some).map_err(|why| {
-        let at = why.utf8_error().valid_up_to();
-        let before = why.as_bytes().get(..at).unwrap_or_default();
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().get(..at).unwrap_or_default();
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
         Problem::input(format!(
             "{} is not UTF-8 text (line {line}).",
             path.display()
         ))
-        .because(why)
+        .because(error)
     })
 }
 
@@ -89,18 +89,18 @@ pub(crate) fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
 /// The disk is full or not writable; the old content is then intact and no temporary file is left.
 pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
     let target = replace(path, bytes, access)?;
-    // The rename itself; a file system that cannot do this for folders still has the content.
+    // Makes the rename itself durable; where folders cannot be synced the content still is.
     let _ = File::open(folder(&target)).and_then(|dir| dir.sync_all());
     Ok(())
 }
 
-/// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, whole. For counters,
-/// whose loss costs less than the wait at the end of each run. Gives the path behind links.
+/// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, complete. For counters, whose loss costs less
+/// than the wait at the end of each run. Returns the path with links resolved.
 ///
 /// # Errors
 /// As [`write`].
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
-    let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+    let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
     let target = through_links(path).map_err(fail)?;
     let dir = folder(&target);
     make_folder(dir, access)?;
@@ -113,8 +113,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
             .next("Move it away."));
         }
         Ok(about) => Some(about.permissions().mode() & 0o7777),
-        Err(why) if why.kind() == ErrorKind::NotFound => None,
-        Err(why) => return Err(fail(why)),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => None,
+        Err(cause) => return Err(fail(cause)),
     };
     let mode = match (access, old) {
         (Access::Private, _) => 0o600,
@@ -131,19 +131,19 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
     let file = temp.as_file_mut();
     file.write_all(bytes).map_err(fail)?;
     if old.is_some() {
-        // The umask took bits away that the old file had.
+        // The umask may have removed permissions that the old file had.
         file.set_permissions(Permissions::from_mode(mode))
             .map_err(fail)?;
     }
     file.sync_all().map_err(fail)?;
-    temp.persist(&target).map_err(|why| fail(why.error))?;
+    temp.persist(&target).map_err(|cause| fail(cause.error))?;
     Ok(target)
 }
 
-/// Makes a folder and those above it, for the owner alone when `Private`.
+/// Creates a folder and its parents, for the owner alone when `Private`.
 ///
 /// # Errors
-/// A part is a file, or the disk is not writable.
+/// A component is a file, or the disk is not writable.
 pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
     let mode = match access {
         Access::Usual => 0o777,
@@ -153,19 +153,21 @@ pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
         .recursive(true)
         .mode(mode)
         .create(dir)
-        .map_err(|why| Problem::system(format!("Cannot make the folder {}", dir.display()), why))
+        .map_err(|error| {
+            Problem::system(format!("Cannot make the folder {}", dir.display()), error)
+        })
 }
 
-/// Appends one line with a single write, durably; creates the file and its parent folders. If the last line was torn by a crash, the new one starts
-/// on its own line.
+/// Appends one line with a single write, durably; creates the file and its parent folders. If a crash cut the last line short, the new one starts on a line of
+/// its own.
 ///
 /// # Errors
 /// The disk is full or not writable; a partly written line is removed.
 pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
-    let fail = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
+    let fail = |error| Problem::system(format!("Cannot add to {}", path.display()), error);
     if line.contains('\n') {
         return Err(Problem::internal(format!(
-            "A line for {} holds a line break.",
+            "A line for {} contains a line break.",
             path.display()
         )));
     }
@@ -180,8 +182,8 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
     if access == Access::Private {
         make_private(&file).map_err(fail)?;
     }
-    // Locked for this one write: a line half written by another process looks like a torn one. Without locks, or if a process stopped while holding
-    // it, the worst case is an empty line.
+    // Locked for this one write: a line that another process is writing looks like one cut short. Without locks, or if a process stopped while holding one, the
+    // worst case is an empty line.
     let until = Instant::now() + LINE_LOCK_TIMEOUT;
     while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
@@ -211,14 +213,14 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
             }
             Err(fail(ErrorKind::StorageFull.into()))
         }
-        Err(why) => Err(fail(why)),
+        Err(error) => Err(fail(error)),
     }
 }
 
-/// Takes the permissions of everybody but the owner off an open file, which an older version or an editor may have made.
+/// Removes everybody else's permissions from an open file, which an older version or an editor may have created.
 ///
 /// # Errors
-/// The file is another user's.
+/// The file belongs to another user.
 pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o077 == 0 {
         return Ok(());
@@ -226,12 +228,12 @@ pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Renames a file that cannot be understood to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; gives the new path.
+/// Renames a corrupt file to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; returns the new path.
 ///
 /// # Errors
 /// The file is gone or its folder is not writable.
 pub(crate) fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
-    let fail = |why| Problem::system(format!("Cannot move {} aside", path.display()), why);
+    let fail = |error| Problem::system(format!("Cannot move {} aside", path.display()), error);
     let stamp = clock.stamp();
     for attempt in 1..=1_000 {
         let mut name = path.as_os_str().to_owned();
@@ -240,17 +242,17 @@ pub(crate) fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
             name.push(format!("-{attempt}"));
         }
         let aside = PathBuf::from(name);
-        // A second name first: unlike a rename it cannot replace a file.
+        // A hard link first: unlike a rename it cannot replace a file.
         match fs::hard_link(path, &aside) {
             Ok(()) => {
                 fs::remove_file(path).map_err(fail)?;
                 return Ok(aside);
             }
-            Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
-            Err(why) if why.kind() == ErrorKind::NotFound => return Err(fail(why)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(fail(error)),
             Err(_) if fs::symlink_metadata(&aside).is_ok() => {}
             Err(_) => {
-                // File systems without second names.
+                // File systems without hard links.
                 fs::rename(path, &aside).map_err(fail)?;
                 return Ok(aside);
             }
@@ -273,10 +275,10 @@ fn through_links(path: &Path) -> std::io::Result<PathBuf> {
     for _ in 0..40 {
         match fs::read_link(&path) {
             Ok(target) => path = folder(&path).join(target),
-            Err(why) if matches!(why.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
                 return Ok(path);
             }
-            Err(why) => return Err(why),
+            Err(error) => return Err(error),
         }
     }
     Err(rustix::io::Errno::LOOP.into())
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_makes_folders_keeps_modes_and_follows_links() {
+    fn writing_creates_folders_keeps_modes_and_follows_links() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/state.json");
         write(&path, b"one", Access::Usual).unwrap();
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_says_what_is_wrong() {
+    fn read_errors_name_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         assert!(read(&path, 10).unwrap().is_none());
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_added_whole_and_a_torn_one_stays_apart() {
+    fn lines_are_appended_whole_after_a_torn_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log.jsonl");
         append_line(&path, "{}", Access::Usual).unwrap();

@@ -1,4 +1,4 @@
-//! State files that are a JSON array of objects, one record a line: what is not changed keeps its bytes, unknown keys too.
+//! State files that are a JSON array of objects, one record a line: unchanged records keep their bytes, unknown keys included.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::lock;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 
-/// How long another process's writing is waited for; less than a call may take.
+/// How long to wait for another process that is writing; less than a call may take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The bytes of the file; nothing when there is none.
+/// The bytes of the file; `None` when there is none.
 ///
 /// # Errors
 /// It cannot be read.
@@ -22,33 +22,36 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
     atomic::read(path, atomic::STATE_CAP)
 }
 
-/// The records in a file's bytes, each as it stands there.
+/// The records in a file's bytes, each verbatim.
 ///
 /// # Errors
-/// The bytes are no JSON array, with the place.
+/// The bytes are not a JSON array; the message has the position.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
     let records: Result<Vec<&RawValue>, _> = match std::str::from_utf8(bytes) {
-        // Text is asked only once whether it is UTF-8, bytes again for each record.
+        // Text is checked for UTF-8 only once; bytes would be checked again for each record.
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(bytes),
     };
     match records {
         Ok(records) => Ok(records.into_iter().map(RawValue::get).collect()),
-        Err(why) => Err(ununderstood(path, why)),
+        Err(error) => Err(corrupt(path, error)),
     }
 }
 
-fn ununderstood(path: &Path, why: serde_json::Error) -> Problem {
-    Problem::config(format!("{} cannot be understood: {why}.", path.display()))
-        .next("Fix the file; otherwise the next change moves it aside and starts a new one.")
-        .because(why)
+fn corrupt(path: &Path, reason: serde_json::Error) -> Problem {
+    Problem::config(format!(
+        "{} cannot be understood: {reason}.",
+        path.display()
+    ))
+    .next("Fix the file; otherwise the next change moves it aside and starts a new one.")
+    .because(reason)
 }
 
-/// A record as an object; what is none is empty.
+/// A record as an object; anything else becomes an empty one.
 pub(crate) fn object(raw: &str) -> Map<String, Value> {
     serde_json::from_str(raw).unwrap_or_default()
 }
@@ -56,17 +59,17 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
 /// An object as a record.
 ///
 /// # Errors
-/// Never for what JSON holds.
+/// Never for valid JSON.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
-        .map_err(|why| Problem::internal("A record is not JSON.").because(why))
+        .map_err(|error| Problem::internal("A record is not JSON.").because(error))
 }
 
-/// Changes the records under the file's lock. A missing file begins by the records of `beginning`, when that is there. A file that
-/// cannot be understood is moved aside, never silently replaced; the text given back says so.
+/// Changes the records under the file's lock. A missing file starts with the records of `beginning`, if that exists. A corrupt file is moved aside, never
+/// silently replaced; the returned notice says so.
 ///
 /// # Errors
-/// The lock, the disk or `change` failed; the file is then as it was.
+/// The lock, the disk or `change` failed; the file is then unchanged.
 pub(crate) fn update(
     path: &Path,
     beginning: Option<&Path>,
@@ -91,7 +94,7 @@ pub(crate) fn update(
                 ));
                 Vec::new()
             }
-            // A file that is only taken over is left for its owner to mend.
+            // A corrupt file that is only imported is left for the user to fix.
             Err(problem) => {
                 notice = Some(format!("{} It was not taken over.", problem.what));
                 Vec::new()
@@ -103,17 +106,17 @@ pub(crate) fn update(
     Ok(notice)
 }
 
-/// The records, each of them understood.
+/// The records, each of them checked.
 fn parsed(path: &Path, bytes: &[u8]) -> Outcome<Vec<Box<RawValue>>> {
     let record = |raw: &str| RawValue::from_string(on_one_line(raw));
     raw(path, bytes)?
         .into_iter()
         .map(record)
         .collect::<Result<_, _>>()
-        .map_err(|why| ununderstood(path, why))
+        .map_err(|error| corrupt(path, error))
 }
 
-/// The record without the line breaks between its parts; text has none in JSON.
+/// The record without the line breaks between its parts; JSON strings contain none.
 fn on_one_line(raw: &str) -> String {
     raw.split('\n').map(str::trim).collect::<Vec<_>>().join(" ")
 }
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_stay_keep_their_bytes() {
+    fn unchanged_records_keep_their_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/a.json");
         assert_eq!(add(&path, None, "{\"a\": 1}"), None);
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_spread_over_lines_become_one_line_each() {
+    fn multiline_records_become_one_line_each() {
         let path = Path::new("a.json");
         let pretty = b"[\n  {\n    \"a\": [\n      1\n    ]\n  },\n  {}\n]\n";
         let records = parsed(path, pretty).unwrap();
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_understood_is_kept_aside_and_reported() {
+    fn a_corrupt_file_is_moved_aside_and_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         fs::write(&path, "[{\"a\": 1},").unwrap();
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_begins_with_another_once() {
+    fn a_new_file_imports_another_once() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("a.json"), dir.path().join("b.json"));
         fs::write(&other, "[1]").unwrap();

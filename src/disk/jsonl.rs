@@ -1,4 +1,4 @@
-//! Line logs: one JSON value a line, added whole, also behind a line that was torn.
+//! Line logs: one JSON value a line, added atomically, also after a line that was cut short.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ pub(crate) use super::tail::{Tail, tail_array};
 use super::atomic::{self, Access};
 use crate::base::problem::{Outcome, Problem};
 
-/// Adds one value as a line with a single write; makes the file and the folders above it, for the owner alone.
+/// Appends a value as a line with a single write; creates the file and its parent folders, for the owner alone.
 ///
 /// # Errors
 /// The disk is full or not writable.
 pub(crate) fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
-    let line = serde_json::to_string(value).map_err(|why| {
+    let line = serde_json::to_string(value).map_err(|error| {
         Problem::internal(format!(
             "Cannot write a line of {} as JSON.",
             path.display()
         ))
-        .because(why)
+        .because(error)
     })?;
     atomic::append_line(path, &line, Access::Private)
 }
@@ -30,7 +30,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_line_after_a_torn_one_begins_on_its_own() {
+    fn a_line_after_a_torn_one_is_separate() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("logs/a.jsonl");
         append(&path, &json!({"a": "line\nbreak"})).unwrap();

@@ -15,8 +15,8 @@ use crate::base::problem::{Outcome, Problem};
 
 /// Polling interval of a waiting process.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// A lock file is opened as it is, and at once.
-const QUIET: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
+/// Opens a lock file without following a link and without blocking.
+const OPEN_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
 /// A held lock; released when dropped, and by the system when the process dies. The `.lock` file stays: removing it would let
 /// two processes hold two different files of the same name.
@@ -33,7 +33,7 @@ impl Lock {
     /// `Limit` with the holder's process id when it takes longer; `Cancelled`; the folder is not writable.
     pub(crate) fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         let name = beside(path);
-        let fail = |why| Problem::system(format!("Cannot lock {}", path.display()), why);
+        let fail = |error| Problem::system(format!("Cannot lock {}", path.display()), error);
         if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             atomic::make_folder(dir, Access::Private)?;
         }
@@ -43,18 +43,18 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // A symlink in the lock's place would make us write the holder's id elsewhere, a FIFO would block.
-            .custom_flags(i32::try_from(QUIET.bits()).unwrap_or_default())
+            // A symlink in place of the lock would make us write our process id elsewhere; a FIFO would block.
+            .custom_flags(i32::try_from(OPEN_FLAGS.bits()).unwrap_or_default())
             .open(&name)
-            .map_err(|why| foreign(&name).unwrap_or_else(|| fail(why)))?;
+            .map_err(|error| not_a_lock_file(&name).unwrap_or_else(|| fail(error)))?;
         if !file.metadata().map_err(fail)?.is_file() {
             return Err(not_ordinary(&name));
         }
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(path, &mut file, limit));
         }
-        // For the message to waiting processes; the lock does not depend on it. Padded to the width of any process id, so that the previous id
-        // needs no truncation, which would take longer than everything else.
+        // For the message to waiting processes; the lock does not depend on it. Padded to the width of any process id: truncating the previous one would take
+        // longer than everything else.
         let _ = file.write_all(format!("{:<10}\n", std::process::id()).as_bytes());
         Ok(Self { file })
     }
@@ -64,7 +64,7 @@ impl Lock {
     /// # Errors
     /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
     pub(crate) fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
-        let fail = |why| Problem::system(format!("Cannot lock {}", dir.display()), why);
+        let fail = |error| Problem::system(format!("Cannot lock {}", dir.display()), error);
         let flags = OFlags::DIRECTORY | OFlags::NONBLOCK;
         let mut file = OpenOptions::new()
             .read(true)
@@ -90,8 +90,8 @@ fn wait(
         stop.check()?;
         match FileExt::try_lock_exclusive(file) {
             Ok(()) => return Ok(true),
-            Err(why) if is_held(&why) => {}
-            Err(why) => return Err(fail(why)),
+            Err(error) if is_held(&error) => {}
+            Err(error) => return Err(fail(error)),
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -107,8 +107,8 @@ impl Drop for Lock {
     }
 }
 
-/// The problem with an entry in the lock file's place that is not a lock file.
-fn foreign(name: &Path) -> Option<Problem> {
+/// The problem when something else is in place of the lock file.
+fn not_a_lock_file(name: &Path) -> Option<Problem> {
     let about = name.symlink_metadata().ok()?;
     (!about.is_file()).then(|| not_ordinary(name))
 }
@@ -121,9 +121,9 @@ fn not_ordinary(name: &Path) -> Problem {
     .next("Remove it.")
 }
 
-fn is_held(why: &std::io::Error) -> bool {
-    why.kind() == std::io::ErrorKind::WouldBlock
-        || why.raw_os_error() == fs2::lock_contended_error().raw_os_error()
+fn is_held(reason: &std::io::Error) -> bool {
+    reason.kind() == std::io::ErrorKind::WouldBlock
+        || reason.raw_os_error() == fs2::lock_contended_error().raw_os_error()
 }
 
 fn timed_out(path: &Path, file: &mut File, limit: Duration) -> Problem {
@@ -188,7 +188,7 @@ mod tests {
     use crate::base::problem::ProblemKind;
 
     #[test]
-    fn updates_of_many_threads_are_all_kept() {
+    fn concurrent_updates_are_all_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/count");
         let add = |old: Option<Vec<u8>>| {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_or_fifo_in_the_place_of_the_lock_is_refused_at_once() {
+    fn a_link_or_fifo_in_place_of_the_lock_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let theirs = dir.path().join("theirs");
         std::fs::write(&theirs, "text\n").unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_with_the_holder_named_or_when_cancelled() {
+    fn waiting_ends_with_the_holders_id_or_on_cancel() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state");
         let held = Lock::take(&path, Duration::ZERO, &Cancel::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Files: the ones Marvin owns (state, logs, locks) and the fence around a working directory.
+//! Files: Marvin's own (state, logs, locks) and the fence around a working directory.
 
 pub(crate) mod atomic;
 pub(crate) mod beneath;

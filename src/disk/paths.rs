@@ -1,4 +1,4 @@
-//! `Paths`: the only place that knows what Marvin's files are called. Reads nothing.
+//! [`Paths`]: the only place that knows the names of Marvin's files. Reads nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,25 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::base::variables::MARVIN_CONFIG_DIR;
 
-/// The folder below `~/.config`; the project's old name, kept.
+/// The folder below `~/.config`; the project's former name, kept for compatibility.
 const CONFIG: &str = ".config/local-finder";
+
+/// Below a project, as a fence takes them: the folder that is Marvin's own. Conversations are stored
+/// there.
+pub(crate) const PROJECT_FOLDER: &str = ".marvin";
+/// Backups of contexts, and output that was too long.
+pub(crate) const PROJECT_LOGS: &str = ".marvin/logs";
+/// What was dropped from contexts.
+pub(crate) const PROJECT_MEMORIES: &str = ".marvin/memories";
+/// Notes of coding mode.
+pub(crate) const PROJECT_NOTES: &str = ".marvin/notes";
+/// What a project says about itself.
+pub(crate) const PROJECT_DOCUMENTS: [&str; 3] =
+    [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+/// Tickets.
+pub(crate) const TICKETS: &str = ".tickets";
+/// How the name of a context's backup begins, in the logs of a project or profile.
+pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";
 
 /// The locations of one user's files.
 #[derive(Debug, Clone)]
@@ -61,7 +78,7 @@ impl Paths {
         Ok(self.config()?.join(name))
     }
 
-    /// The name of the active profile, plain text.
+    /// The file with the name of the active profile, plain text.
     pub fn last_profile(&self) -> Outcome<PathBuf> {
         self.base("last_profile")
     }
@@ -76,7 +93,7 @@ impl Paths {
         self.base("config.yaml")
     }
 
-    /// What a crash left.
+    /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
     }
@@ -135,7 +152,7 @@ impl Paths {
     /// The files of one profile.
     ///
     /// # Errors
-    /// The name cannot be a folder's name here; no place for Marvin's files.
+    /// The name is not a valid folder name; `HOME` is not set.
     pub fn profile(&self, name: &str) -> Outcome<ProfilePaths> {
         let name = file_name("profile name", name)?;
         Ok(ProfilePaths(self.profiles()?.join(name)))
@@ -146,7 +163,7 @@ impl Paths {
         Ok(self.home()?.join("Notes"))
     }
 
-    /// What writers of notes lock; beside no note, so that the notes folder holds nothing but notes.
+    /// The lock for writers of notes; outside the notes folder, which holds nothing but notes.
     pub fn notes_lock(&self) -> Outcome<PathBuf> {
         self.base("notes")
     }
@@ -171,7 +188,7 @@ impl Paths {
         Ok(self.home()?.join(".cache/marvin/wiki"))
     }
 
-    /// Small things that can be fetched or worked out again.
+    /// Data that can be fetched or computed again.
     pub fn cache(&self) -> Outcome<PathBuf> {
         Ok(self.home()?.join(".cache/marvin"))
     }
@@ -189,8 +206,7 @@ impl Paths {
         Ok(folder.join(format!("{name}.md")))
     }
 
-    /// Where instructions for a project are looked for, first hit wins. Without a home folder the
-    /// project's own places remain.
+    /// Where instructions for a project are looked for; the first hit wins. Without a home folder the project's own places remain.
     pub fn instructions(&self, project: &Path) -> Vec<PathBuf> {
         let own = ProjectPaths::new(project);
         self.instructions_for(project)
@@ -210,12 +226,12 @@ impl ProfilePaths {
         &self.0
     }
 
-    /// Preferences, as they are written.
+    /// Preferences, as the user wrote them.
     pub fn preferences(&self) -> PathBuf {
         self.0.join("preferences.yaml")
     }
 
-    /// The other name that preferences are read from when `preferences.yaml` is missing.
+    /// The fallback name of the preferences file when `preferences.yaml` is missing.
     pub fn preferences_fallback(&self) -> PathBuf {
         self.0.join("prefs.yaml")
     }
@@ -235,12 +251,12 @@ impl ProfilePaths {
         self.0.join("history")
     }
 
-    /// OAuth tokens; to be written with mode 0600.
+    /// OAuth tokens; must be written with mode 0600.
     pub fn tokens(&self) -> PathBuf {
         self.0.join("tokens.json")
     }
 
-    /// A sign-in to Spotify that was begun; to be written with mode 0600.
+    /// A pending sign-in to Spotify; must be written with mode 0600.
     pub fn spotify_sign_in(&self) -> PathBuf {
         self.0.join("spotify-sign-in.json")
     }
@@ -250,7 +266,7 @@ impl ProfilePaths {
         self.0.join("ntfy_subscriptions.json")
     }
 
-    /// A file whose presence says that reminders are sent to no topic of ntfy.
+    /// A file whose presence means that reminders are not sent to ntfy.
     pub fn no_ntfy_reminders(&self) -> PathBuf {
         self.0.join("ntfy_reminders_off")
     }
@@ -282,7 +298,7 @@ impl ProfilePaths {
 
     /// Tickets without a project.
     pub fn tickets(&self) -> PathBuf {
-        self.0.join(".tickets")
+        self.0.join(TICKETS)
     }
 }
 
@@ -298,7 +314,7 @@ impl ProjectPaths {
 
     /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
-        self.0.join(".marvin")
+        self.0.join(PROJECT_FOLDER)
     }
 
     /// `.marvin-instructions`, the second place of project instructions.
@@ -312,10 +328,14 @@ impl ProjectPaths {
     }
 }
 
-/// A name that becomes a file's: letters, digits, `-` and `_`, at most 64, no `-` in front.
+/// A name that is used as a file name: letters, digits, `-` and `_`, at most 64, no leading `-`.
 fn file_name<'a>(what: &str, name: &'a str) -> Outcome<&'a str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !name.is_empty() && name.len() <= 64 && !name.starts_with('-') && name.chars().all(plain) {
+    let require_regular = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !name.is_empty()
+        && name.len() <= 64
+        && !name.starts_with('-')
+        && name.chars().all(require_regular)
+    {
         return Ok(name);
     }
     Err(Problem::input(format!(
@@ -330,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_contract() {
+    fn names_match_the_specification() {
         let paths = Paths::new(&Env::from([("HOME", "/home/ann")]));
         let base = Path::new("/home/ann/.config/local-finder");
         assert_eq!(paths.config().unwrap(), base);
@@ -358,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn no_home_is_a_problem_only_where_it_is_needed() {
+    fn a_missing_home_fails_only_where_needed() {
         let none = Paths::new(&Env::default());
         assert!(
             none.config()

@@ -1,4 +1,4 @@
-//! A file that would grow beyond the limit of the process (`ulimit -f`): an error of the write, not the end of Marvin.
+//! A file that would grow beyond the process's limit (`ulimit -f`) is a write error, not the end of Marvin.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Once};
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::flag;
 
-/// Makes a write beyond the limit fail with an error. Without this the system sends SIGXFSZ, whose default is to end the process in
-/// the middle of the write. A handler, not "ignore": that would be inherited by child processes, a handler is not.
+/// Makes a write beyond the limit fail with an error. Otherwise the system sends SIGXFSZ, whose default is to end the process in the middle of the write. A
+/// handler, not "ignore": child processes inherit the latter but not the former.
 pub(crate) fn report_as_error() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where the system has no handler left, the default stays.
+        // If no handler can be installed, the default stays.
         let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     });
 }

@@ -1,7 +1,7 @@
-//! A file that every run writes: the new content goes into the file that was replaced last time, and the two change names.
+//! A file that every run writes: the new content goes into the file that was replaced last time, and the two swap names.
 //!
-//! Making a file and removing its predecessor waits for the file system's journal: 0.4 ms of the 2.2 ms that a one-shot run takes on
-//! ext4. The price is a spare file beside it, and that whoever reads must hold the lock of whoever writes.
+//! Creating a file and removing its predecessor waits for the file system's journal: 0.4 ms of the 2.2 ms that a one-shot run takes on ext4. The price is a
+//! spare file beside it, and that readers must hold the writers' lock.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,10 +15,10 @@ use super::lock::Lock;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
-/// How long a reader waits for the lock; a writer holds it for a moment.
+/// How long a reader waits for the lock; writers hold it only briefly.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The content of a file that [`write`] writes; nothing when there is none. Where no lock can be made nobody writes either.
+/// The content of a file written by [`write`]; `None` when there is none. Where no lock can be made nobody writes either.
 ///
 /// # Errors
 /// As [`atomic::read`].
@@ -33,22 +33,22 @@ pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 /// # Errors
 /// As [`atomic::replace`].
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
-    if exchanged(path, bytes).is_none() {
+    if swap_in_spare(path, bytes).is_none() {
         atomic::replace(path, bytes, Access::Private)?;
     }
     Ok(())
 }
 
-/// Fills the spare file and gives it the name; none when that cannot be done as it should, and nothing is changed then.
-fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
+/// Fills the spare file and swaps the names; `None` when that is not possible, and nothing is changed then.
+fn swap_in_spare(path: &Path, bytes: &[u8]) -> Option<()> {
     let old = fs::symlink_metadata(path)
         .ok()
         .filter(fs::Metadata::is_file)
-        // The spare file gets these permissions; one that others may read is replaced by one that they may not.
+        // The spare file gets these permissions; a file that others may read is replaced by a private one.
         .filter(|about| about.mode() & 0o077 == 0)?;
     let spare = beside(path);
     let file = open(&spare, &old)?;
-    let filled = fill(&file, bytes).and_then(|()| change_names(&spare, path));
+    let filled = fill(&file, bytes).and_then(|()| swap_names(&spare, path));
     if filled.is_err() {
         let _ = fs::remove_file(&spare);
     }
@@ -89,22 +89,22 @@ fn fill(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_data()
 }
 
-/// Two files change names.
+/// Swaps the names of two files.
 ///
 /// # Errors
-/// One of them does not exist; the file system cannot do this, and nothing was changed.
+/// One of them does not exist; the file system does not support this, and nothing was changed.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-pub(crate) fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
+pub(crate) fn swap_names(one: &Path, other: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
-/// Two files change names, where there is a call for it: not here.
+/// Not supported on this system.
 ///
 /// # Errors
 /// Always.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-pub fn change_names(_: &Path, _: &Path) -> std::io::Result<()> {
+pub fn swap_names(_: &Path, _: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn content_changes_whole_and_two_files_take_turns() {
+    fn content_changes_atomically_and_two_files_alternate() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("usage.json");
         let inode = || fs::metadata(&path).unwrap().ino();
@@ -143,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_fit_to_be_overwritten_is_left_alone() {
+    fn an_unsuitable_spare_file_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("usage.json");
         let spare = beside(&path);
         write(&path, b"old").unwrap();
         write(&path, b"new").unwrap();
-        // A backup by second names must keep what it has.
+        // A hard-linked backup must keep its content.
         let backup = dir.path().join("backup");
         fs::hard_link(&spare, &backup).unwrap();
         write(&path, b"newer").unwrap();

@@ -1,8 +1,8 @@
-//! The last entries of a JSON array in a file, reading only its end.
+//! Reads the last entries of a JSON array from the end of a file.
 //!
-//! Read backwards, valid JSON needs no context: outside a string there is no backslash, so a quote with an even number of them in front opens or
-//! closes a string. A file torn in the middle of a string can end like a complete array, but its apparent last entry contains no quotes: such an
-//! entry is rejected, and the file is read whole.
+//! Read backwards, valid JSON needs no context: outside a string there is no backslash, so a quote preceded by an even number of them opens or closes a string.
+//! A file cut off in the middle of a string can end like a complete array, but its apparent last entry contains no quotes: such an entry is rejected, and the
+//! whole file is read.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -24,22 +24,21 @@ pub(crate) struct Tail {
     pub entries: Vec<Map<String, Value>>,
     /// Byte range of each in the file.
     pub spans: Vec<Range<u64>>,
-    /// The file ends in the middle of an entry, without its bracket, or in zeroes that a power cut left; whole entries before that
-    /// are given.
+    /// The file ends in the middle of an entry, without its bracket, or in zeroes that a power cut left; the complete entries before that are returned.
     pub torn: bool,
 }
 
-/// The last `n` entries of a file that is one JSON array of objects, pretty or compact; a missing or empty file has none.
-/// The cost depends on those entries alone, unless the end is torn: then the file is read whole.
+/// The last `n` entries of a file that is one JSON array of objects, pretty or compact; a missing or empty file has none. The cost depends on those entries
+/// alone, unless the end is cut off: then the whole file is read.
 ///
 /// # Errors
 /// The file cannot be read, or is not an array of objects (`Input`): set it aside then.
 pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
-    let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
+    let fail = |error| Problem::system(format!("Cannot read {}", path.display()), error);
     let mut file = match open::read(path) {
         Ok(file) => file,
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Tail::default()),
-        Err(why) => return Err(fail(why)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Tail::default()),
+        Err(error) => return Err(fail(error)),
     };
     let len = file.metadata().map_err(fail)?.len();
     let mut size = WINDOW;
@@ -67,7 +66,7 @@ pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
     })
 }
 
-/// Entries found backwards, last first, with their places in the window.
+/// Entries found backwards, last first, with their ranges in the window.
 #[derive(Default)]
 struct TailEntries(Vec<(Map<String, Value>, Range<usize>)>);
 
@@ -225,8 +224,8 @@ fn forwards(bytes: &[u8], n: usize) -> Result<Tail, String> {
                 tail.spans.push(start..start + length as u64);
                 rest = rest.get(length..).unwrap_or_default();
             }
-            Some(Err(why)) if why.is_eof() => break true,
-            Some(Err(why)) => return Err(format!("entry {}: {why}", tail.entries.len() + 1)),
+            Some(Err(reason)) if reason.is_eof() => break true,
+            Some(Err(reason)) => return Err(format!("entry {}: {reason}", tail.entries.len() + 1)),
         }
     };
     tail.torn |= torn;
@@ -263,7 +262,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
-        fn the_tail_is_that_of_a_full_parse(
+        fn the_tail_equals_a_full_parse(
             texts in proptest::collection::vec("[a\\\\\"\\[\\]{},: \n\u{e9}]{0,8}", 0..12),
             n in 0usize..14, pretty: bool, cut in 0usize..64, small: bool,
         ) {
@@ -313,14 +312,14 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_give_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..60), n in 0usize..3) {
+        fn any_bytes_give_a_result(bytes in proptest::collection::vec(any::<u8>(), 0..60), n in 0usize..3) {
             let (_dir, path) = written(bytes);
             let _ = tail_array(&path, n);
         }
     }
 
     #[test]
-    fn odd_files_are_told_apart() {
+    fn unusual_files_are_classified() {
         let read = |text: &str| {
             let (_dir, path) = written(text);
             tail_array(&path, 5)
@@ -332,7 +331,7 @@ mod tests {
         let zeroes = read("\u{feff}[{\"a\": 1},\n{\"b\": 2}]\n\0\0\0").unwrap();
         assert_eq!((zeroes.entries.len(), zeroes.torn), (2, true));
         assert_eq!(zeroes.spans[1], 14..22);
-        // Torn inside a text that looks like the end of an array.
+        // Cut off inside a text that looks like the end of an array.
         let tail = read(r#"[{"role":"you","text":"a"},{"role":"you","text":"b},{}]"#).unwrap();
         assert_eq!((tail.entries.len(), tail.torn), (1, true));
         for text in ["{}", "[1, 2]", "[{}] x", "[{} {}]", "[{},{\"a\":}]", "null"] {

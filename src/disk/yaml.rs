@@ -1,7 +1,7 @@
 //! YAML as JSON values. The only module that uses the YAML crate.
 //!
-//! Writing keeps every key and its order, also unknown ones. Comments are kept by changing only the lines of the changed keys; if that does not
-//! give the intended result, the file is rewritten without them, because the crate drops them.
+//! Writing keeps every key and its order, unknown ones included. Comments are kept by changing only the lines of the changed keys; if that does not give the
+//! intended result, the file is rewritten without them, because the crate drops them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::lock;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::yaml_lines;
 
-/// Bytes of a YAML file at most.
+/// Maximum bytes of a YAML file.
 pub(crate) const CAP: u64 = 1024 * 1024;
 
-/// Brackets that may be open at once. The crate refuses more than 128 levels, but only after its scanner has looked through all that
-/// are open at every sign: a file of nothing but brackets takes it minutes.
+/// Maximum brackets open at once. The crate refuses more than 128 levels, but only after its scanner has searched all open ones at every character: a file of
+/// nothing but brackets takes it minutes.
 const MAX_OPEN: usize = 256;
 
-/// True when a text has far more opening brackets than closing ones. Those in texts count too: they come in pairs.
-fn opens_too_much(text: &str) -> bool {
+/// True when a text has far more opening brackets than closing ones. Those in strings count too: they come in pairs.
+fn has_excess_brackets(text: &str) -> bool {
     let mut open = 0usize;
     for byte in text.bytes() {
         match byte {
@@ -45,7 +45,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
         return Err(Problem::limit(format!("{name} is larger than 1 MiB.")).next("Shorten it."));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if opens_too_much(text) {
+    if has_excess_brackets(text) {
         return Err(Problem::input(format!(
             "{name} opens more than {MAX_OPEN} brackets inside each other."
         ))
@@ -53,11 +53,11 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
     }
     match serde_yaml::from_str::<serde_yaml::Value>(text) {
         Ok(value) => Ok(to_json(value)),
-        Err(why) => {
-            let place = why.location().map_or_else(String::new, |at| {
+        Err(reason) => {
+            let place = reason.location().map_or_else(String::new, |at| {
                 format!(" (line {}, column {})", at.line(), at.column())
             });
-            let words = why.to_string();
+            let words = reason.to_string();
             let words = words
                 .split(" at line ")
                 .next()
@@ -66,7 +66,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
             Err(
                 Problem::input(format!("{name} is not valid YAML{place}: {words}."))
                     .next("Fix the line, or move the file away to start over.")
-                    .because(why),
+                    .because(reason),
             )
         }
     }
@@ -86,17 +86,16 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Value>> {
 /// The text of a value.
 ///
 /// # Errors
-/// Never for what [`parse`] gave.
+/// Never for a value from [`parse`].
 pub(crate) fn text(value: &Value) -> Outcome<String> {
     serde_yaml::to_string(value)
-        .map_err(|why| Problem::internal("Cannot write a value as YAML.").because(why))
+        .map_err(|error| Problem::internal("Cannot write a value as YAML.").because(error))
 }
 
-/// Changes the keys of a file under its lock; a missing one starts from the text `beginning`. Nothing is written when `change`
-/// leaves all as it was.
+/// Changes the keys of a file under its lock; a missing one starts from the text `beginning`. Nothing is written when `change` changes nothing.
 ///
 /// # Errors
-/// The file is not a YAML mapping, `change` fails, or the disk does; the file is then as it was.
+/// The file is not a YAML mapping, `change` fails, or the disk does; the file is then unchanged.
 pub(crate) fn update_from(
     path: &Path,
     limit: Duration,
@@ -106,8 +105,9 @@ pub(crate) fn update_from(
     let name = path.display().to_string();
     lock::update(path, limit, |old| {
         let old = match old {
-            Some(bytes) => String::from_utf8(bytes)
-                .map_err(|why| Problem::input(format!("{name} is not UTF-8 text.")).because(why))?,
+            Some(bytes) => String::from_utf8(bytes).map_err(|error| {
+                Problem::input(format!("{name} is not UTF-8 text.")).because(error)
+            })?,
             None => beginning()?,
         };
         let mut keys = match parse(&old, &name)? {
@@ -125,12 +125,12 @@ pub(crate) fn update_from(
         if keys == before {
             return Ok(None);
         }
-        rewritten(&old, &before, keys).map(|text| Some(text.into_bytes()))
+        rewrite(&old, &before, keys).map(|text| Some(text.into_bytes()))
     })
 }
 
 /// The text with the changes from `before` to `after`, comments kept if that can be done.
-fn rewritten(old: &str, before: &Map<String, Value>, after: Map<String, Value>) -> Outcome<String> {
+fn rewrite(old: &str, before: &Map<String, Value>, after: Map<String, Value>) -> Outcome<String> {
     let mut new = old.to_owned();
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
         new = yaml_lines::with(&new, key, None);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_places_of_errors() {
+    fn values_are_parsed_and_errors_have_positions() {
         let text =
             "# mine\ndietary: [vegan]\n1: one\nhas_car: no\nkm: 2.5\nat: 12:30\nwhen: 2026-01-02\n";
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_that_multiply_are_stopped() {
+    fn exploding_aliases_are_refused() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for i in 1..12 {
             let refs = vec![format!("*a{}", i - 1); 10].join(", ");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_and_order_survive_and_no_change_writes_nothing() {
+    fn unknown_keys_survive_and_no_change_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("preferences.yaml");
         let limit = Duration::from_secs(5);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_cannot_be_changed_line_by_line_are_written_anew() {
+    fn other_yaml_forms_are_rewritten() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("preferences.yaml");
         for (text, kept) in [
@@ -296,22 +296,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_comes_back_as_it_was(text in "\\PC{0,20}|[ \n:#\\-'\"yesno0-9.~]{0,10}") {
+        fn text_round_trips(text in "\\PC{0,20}|[ \n:#\\-'\"yesno0-9.~]{0,10}") {
             let value = json!({"k": text, "list": [text]});
             let yaml = super::text(&value).unwrap();
             prop_assert_eq!(parse(&yaml, "f").unwrap(), value);
         }
 
         #[test]
-        fn a_change_changes_one_key_whatever_the_layout(
+        fn a_change_affects_one_key_whatever_the_layout(
             lines in proptest::collection::vec("(a|b|#a|c c)?:?( |  |- )(x|1|'y'|# r|\\[p, q\\]|\\||>-|)", 0..8), gone: bool,
         ) {
             let text = lines.join("\n");
             if let Ok(Value::Object(before)) = parse(&text, "f") {
                 let mut after = before.clone();
                 if gone { after.shift_remove("a"); } else { after.insert("a".into(), json!({"new": [true]})); }
-                let new = rewritten(&text, &before, after.clone()).unwrap();
-                // A file whose last key went away is empty.
+                let new = rewrite(&text, &before, after.clone()).unwrap();
+                // A file whose last key was removed is empty.
                 let now = match parse(&new, "f").unwrap() {
                     Value::Null => Value::Object(Map::new()),
                     now => now,
@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_gives_an_answer(text in "[a-c:\\[\\]{}\\-&*!|> \n\t'\"#%]{0,40}") {
+        fn any_text_gives_a_result(text in "[a-c:\\[\\]{}\\-&*!|> \n\t'\"#%]{0,40}") {
             let _ = parse(&text, "f");
         }
     }

@@ -1,4 +1,4 @@
-//! Parses web addresses without ambiguity: attacks disguise a host by an address that two programs read differently.
+//! Parses web addresses strictly: attackers hide a host behind an address that two programs read differently.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,14 +9,14 @@ use crate::base::text::{clip, escape_controls};
 /// Longest accepted address, in bytes.
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 
-/// An `http` or `https` address without name, password and fragment.
+/// An `http` or `https` address without user name, password and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// `https`.
     pub secure: bool,
     /// The host.
     pub host: Host,
-    /// The port, the scheme's own when none was given.
+    /// The port; the scheme's default if none was given.
     pub port: u16,
     /// Path and query, beginning with a slash; everything outside ASCII is percent-encoded.
     pub target: String,
@@ -48,7 +48,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads an address that a user, a model or a page gave.
+    /// Parses an address from the user, the model or a page.
     ///
     /// # Errors
     /// `Input` if it is not an address, `Refused` for other schemes and for user names and passwords in it.
@@ -57,7 +57,7 @@ impl Address {
         let shown = || clip(&escape_controls(text), 200);
         if text.len() > MAX_ADDRESS_BYTES {
             return Err(Problem::input(format!(
-                "The address is {} bytes long; {MAX_ADDRESS_BYTES} are the most.",
+                "The address is {} bytes long; the limit is {MAX_ADDRESS_BYTES}.",
                 text.len()
             )));
         }
@@ -92,16 +92,16 @@ impl Address {
             )
             .next("Give it without the part before the @."));
         }
-        let wrong = |why: &str| {
+        let invalid = |reason: &str| {
             Problem::input(format!(
-                "\"{}\" is not a valid host: {why}.",
+                "\"{}\" is not a valid host: {reason}.",
                 clip(&escape_controls(authority), 100)
             ))
         };
-        let (host, port) = split_port(authority).map_err(wrong)?;
+        let (host, port) = split_port(authority).map_err(invalid)?;
         Ok(Self {
             secure,
-            host: Host::parse(host).map_err(wrong)?,
+            host: Host::parse(host).map_err(invalid)?,
             port: port.unwrap_or(if secure { 443 } else { 80 }),
             target: encoded(target),
         })
@@ -146,7 +146,7 @@ impl Address {
         }
     }
 
-    /// The last part of the path, decoded; empty when there is none.
+    /// The last segment of the path, decoded; empty when there is none.
     pub fn last_part(&self) -> String {
         let path = self.target.split('?').next().unwrap_or_default();
         decoded(path.rsplit('/').next().unwrap_or_default())
@@ -165,7 +165,7 @@ impl Host {
             return Ok(Self::Ip(ip.into()));
         }
         if !text.is_ascii() {
-            return Err("only ASCII is taken; write the name in its xn-- form");
+            return Err("only ASCII is accepted; write the name in its xn-- form");
         }
         let name = text.to_ascii_lowercase();
         let name = name.strip_suffix('.').unwrap_or(&name);
@@ -253,7 +253,7 @@ fn no_scheme(scheme: &str) -> Problem {
     ))
 }
 
-/// Path and query as they go into a request line.
+/// Path and query as sent in a request line.
 fn encoded(target: &str) -> String {
     let target = target.split('#').next().unwrap_or_default();
     let mut out = String::with_capacity(target.len() + 1);
@@ -276,7 +276,7 @@ fn encoded(target: &str) -> String {
     out
 }
 
-/// `text` with `%XX` decoded; what is not UTF-8 is replaced.
+/// `text` with `%XX` decoded; invalid UTF-8 is replaced.
 pub fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -298,7 +298,7 @@ pub fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A path without `.` and `..`.
+/// The path with its `.` and `..` segments resolved.
 fn without_dots(target: &str) -> String {
     let (path, query) = target
         .find('?')
@@ -403,7 +403,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_spelling_of_an_ipv4_address_is_that_address(bits: u32, parts in 1usize..=4, bases in proptest::collection::vec(0u8..3, 4), dot: bool) {
+        fn every_ipv4_notation_gives_the_same_address(bits: u32, parts in 1usize..=4, bases in proptest::collection::vec(0u8..3, 4), dot: bool) {
             let bytes = bits.to_be_bytes();
             let mut numbers: Vec<u64> = bytes[..parts - 1].iter().map(|b| u64::from(*b)).collect();
             numbers.push(bytes[parts - 1..].iter().fold(0, |n, b| n << 8 | u64::from(*b)));
@@ -417,7 +417,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_taken_is_read_the_same_again(text in "(http|https|HTTP|ftp)?(://)?[a-z0-9.:@\\[\\]\\\\%/?#x-]{0,40}", location in "[a-z0-9.:@/?#\\\\%-]{0,20}") {
+        fn an_accepted_address_parses_to_itself(text in "(http|https|HTTP|ftp)?(://)?[a-z0-9.:@\\[\\]\\\\%/?#x-]{0,40}", location in "[a-z0-9.:@/?#\\\\%-]{0,20}") {
             if let Ok(address) = Address::parse(&text) {
                 prop_assert_eq!(Address::parse(&address.to_string()).unwrap(), address.clone());
                 prop_assert!(address.to_string().parse::<ureq::http::Uri>().is_ok());

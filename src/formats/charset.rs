@@ -4,9 +4,9 @@
 use encoding_rs::{Encoding, UTF_8};
 
 /// Bytes in which a document declares its charset.
-const HEAD: usize = 1024;
+const DECLARATION_BYTES: usize = 1024;
 
-/// The text; what the charset does not know is replaced, never an error.
+/// The bytes as text; what cannot be decoded is replaced, never an error.
 pub fn decoded(bytes: &[u8], content_type: &str) -> String {
     let encoding = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
@@ -29,7 +29,7 @@ pub(crate) fn named(content_type: &str) -> Option<&'static Encoding> {
 
 /// The charset that an XML declaration or a `meta` element names in ASCII.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let head = bytes.get(..DECLARATION_BYTES).unwrap_or(bytes);
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let start = head.trim_start();
     let after = match start.strip_prefix("<?xml") {
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_charset_is_found_in_its_order() {
+    fn the_first_charset_source_wins() {
         let latin = b"caf\xe9";
         assert_eq!(decoded(latin, "text/html; Charset=\"ISO-8859-1\""), "café");
         assert_eq!(decoded("café".as_bytes(), ""), "café");
@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_become_text(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in ".{0,60}") {
+        fn any_bytes_decode_to_text(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in ".{0,60}") {
             let _ = decoded(&bytes, &kind);
         }
     }

@@ -1,4 +1,4 @@
-//! Durations in the notation of people.
+//! Durations as people write them.
 
 use std::time::Duration;
 

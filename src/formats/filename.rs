@@ -4,7 +4,7 @@ use super::address::decoded;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, head};
 
-/// Longest name in bytes; leaves room for a number.
+/// Maximum length of a name in bytes; leaves room for a number.
 const MAX_NAME_BYTES: usize = 200;
 
 /// The name in a `Content-Disposition` header (RFC 6266), verbatim.
@@ -71,7 +71,7 @@ fn unquoted(value: &str) -> String {
     out
 }
 
-/// `name` as the name of a file in a folder: its last part, not hidden, without characters that confuse a shell or a terminal.
+/// `name` as a file name: its last path segment, not hidden, without characters that confuse a shell or a terminal.
 pub(crate) fn safe(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown = escape_controls(last);
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn headers_name_files() {
+    fn headers_give_file_names() {
         for (header, want) in [
             ("attachment; filename=a.pdf", Some("a.pdf")),
             (
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_made_safe() {
+    fn unsafe_names_are_made_safe() {
         for (name, want) in [
             ("../../x", Some("x")),
             ("..\\..\\evil.exe", Some("evil.exe")),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_before_the_extension() {
+    fn the_number_goes_before_the_extension() {
         for (name, want) in [
             ("a.pdf", "a (2).pdf"),
             ("a.tar.gz", "a (2).tar.gz"),
@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_safe_name_is_one_part_and_stays_safe(name in "\\PC{0,40}|[./\\\\a\u{0}\u{202e}\\- ]{0,12}|[a\u{e9}.]{0,400}") {
+        fn a_safe_name_is_one_segment_and_stays_the_same(name in "\\PC{0,40}|[./\\\\a\u{0}\u{202e}\\- ]{0,12}|[a\u{e9}.]{0,400}") {
             if let Some(safe_name) = safe(&name) {
                 prop_assert!(!safe_name.contains(['/', '\\', '\0']) && !safe_name.starts_with(['.', '-']));
                 prop_assert!(!safe_name.is_empty() && safe_name.len() <= MAX_NAME_BYTES);

@@ -1,4 +1,4 @@
-//! A ticket file: its YAML front matter, and changing one value with every other byte left as it was.
+//! A ticket file: its YAML front matter, and setting one value while every other byte stays the same.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,13 +19,13 @@ impl FrontMatterField<'_> {
     }
 }
 
-/// A parsed ticket file; nothing in it is required, so any bytes can be read.
+/// A parsed ticket file; no part is required, so any bytes can be parsed.
 #[derive(Debug)]
 pub struct FrontMatter<'a> {
     bytes: &'a [u8],
     /// The lines of the front matter that have a key, in file order.
     pub fields: Vec<FrontMatterField<'a>>,
-    /// The first line `---`, with its end.
+    /// The opening `---` line, with its line break.
     opening: Option<Range<usize>>,
     /// The closing line was found.
     closed: bool,
@@ -33,7 +33,7 @@ pub struct FrontMatter<'a> {
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Reads a file. The front matter is the text between the first line `---` and the next one; later ones are text.
+    /// Parses a file. The front matter lies between a `---` on the first line and the next `---`; later ones are text.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let mut doc = Self {
             bytes,
@@ -59,12 +59,12 @@ impl<'a> FrontMatter<'a> {
         doc
     }
 
-    /// True when the whole front matter and the title were found: reading on cannot change what is listed.
+    /// True when the whole front matter and the title were found: reading more of the file cannot change what is listed.
     pub fn is_settled(&self) -> bool {
         self.title.is_some()
     }
 
-    /// The value of `key`; if it occurs twice the last one, as in the script.
+    /// The value of `key`; the last one if it occurs twice, as in the `tk` script.
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         self.fields
             .iter()
@@ -83,8 +83,8 @@ impl<'a> FrontMatter<'a> {
         String::from_utf8_lossy(self.title.unwrap_or_default()).into_owned()
     }
 
-    /// The file with `key` set to `value`; every other byte stays. A new key goes to the top of the front matter, where the script
-    /// puts it. `None` when the file has no front matter.
+    /// The file with `key` set to `value`; every other byte stays. A new key goes to the top of the front matter, as in the `tk` script. `None` when the file
+    /// has no front matter.
     pub fn set(&self, key: &str, value: &str) -> Option<Vec<u8>> {
         let opening = self.opening.clone()?;
         let line = format!("{key}: {value}");
@@ -115,7 +115,7 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// The lines of a file: where each lies with its end, and its text without it.
+/// The lines of a file: the range with the line break, and the text without it.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
     let mut at = 0;
     bytes
@@ -123,12 +123,12 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
         .map(move |raw| {
             let range = at..at + raw.len();
             at = range.end;
-            (range, bare(raw))
+            (range, without_break(raw))
         })
 }
 
-/// A line without its end.
-fn bare(raw: &[u8]) -> &[u8] {
+/// A line without its line break.
+fn without_break(raw: &[u8]) -> &[u8] {
     let line = raw.strip_suffix(b"\n").unwrap_or(raw);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -158,7 +158,7 @@ pub(crate) fn items(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A list item for comparison, as the script compares it: without spaces, so a tag of two words is found by both spellings.
+/// A list item for comparison, as the `tk` script compares: without spaces, so a tag of two words is found by both spellings.
 pub(crate) fn squeezed(item: &str) -> String {
     item.chars()
         .filter(|c| !matches!(c, '[' | ']' | '"' | '\'') && !c.is_whitespace())
@@ -191,7 +191,7 @@ pub struct NewTicket {
     pub design: String,
     /// Text of the section Acceptance Criteria.
     pub acceptance: String,
-    /// 0 (highest) to 4.
+    /// From 0 (highest) to 4.
     pub priority: i64,
     /// `bug`, `feature`, `task`, `epic` or `chore`.
     pub kind: String,
@@ -271,7 +271,7 @@ fn one_line(text: &str) -> String {
     flat(text).trim().to_owned()
 }
 
-/// Four hyphens for a line of three: the same rule in Markdown, but not the end of the front matter for the script.
+/// Turns lines of three hyphens into four: the same rule in Markdown, but not the end of the front matter for the `tk` script.
 fn without_rules(text: &str) -> String {
     let lines: Vec<&str> = text
         .split('\n')
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_people_have_no_front_matter() {
+    fn a_file_without_front_matter_is_still_parsed() {
         for text in ["", "# Readme\n", "--- \nid: a\n", "no\nlines"] {
             let doc = FrontMatter::parse(text.as_bytes());
             assert!(doc.set("status", "open").is_none(), "{text:?}");
@@ -349,7 +349,7 @@ mod tests {
                 .as_deref(),
             Some("a")
         );
-        // Without its end the front matter runs to the end of the file; a value can still be set.
+        // Without the closing line the front matter runs to the end of the file; a value can still be set.
         let doc = FrontMatter::parse(b"---\nid: a");
         assert_eq!(
             doc.set("status", "open").unwrap(),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_has_the_scripts_order() {
+    fn a_new_file_has_the_key_order_of_the_script() {
         let new = NewTicket {
             title: "Two\nlines".into(),
             description: "D\n---\nE".into(),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_go_to_the_end_below_one_heading() {
+    fn notes_are_appended_below_one_heading() {
         let once = with_note(b"---\nid: a\n---\n# T\n\n", "S", "one");
         let twice = String::from_utf8(with_note(&once, "S", "")).unwrap();
         assert_eq!(
@@ -426,7 +426,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_again(title in "\\PC{0,40}", text in "\\PC{0,40}", tags in proptest::collection::vec("[a-zäß0-9]{1,6}", 0..4), ends in any::<bool>()) {
+        fn a_written_ticket_is_read_back(title in "\\PC{0,40}", text in "\\PC{0,40}", tags in proptest::collection::vec("[a-zäß0-9]{1,6}", 0..4), ends in any::<bool>()) {
             let new = NewTicket { title: title.clone(), description: format!("{text}\n---\n# x"), tags: tags.clone(), assignee: text.clone(), ..NewTicket::default() };
             let mut file = new.text("id-1", "now").into_bytes();
             if ends { file = with_note(&file, "s", &text); }

@@ -1,9 +1,9 @@
-//! Bytes to lines: ends in LF, CRLF or CR, cut anywhere by the reads, never more than a cap in memory.
+//! Splits bytes into lines: they end in LF, CRLF or CR, reads may cut them anywhere, and never more than a cap is held in memory.
 
 use memchr::memchr2;
 
-/// Longest line or event that is accepted, in bytes; a server that sends more is broken.
-pub(crate) const CAP: usize = 32 << 20;
+/// Maximum length of a line or event in bytes; a server that sends more is broken.
+pub(crate) const MAX_LINE_BYTES: usize = 32 << 20;
 
 /// A line or an event grew past the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub struct TooLong {
     pub cap: usize,
 }
 
-/// One line, without its end.
+/// A line without its line break.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'b> {
-    /// It lies whole in the read.
+    /// It lies within one read.
     Whole(&'b [u8]),
-    /// It came in pieces.
+    /// It was assembled from several reads.
     Joined(Vec<u8>),
 }
 
@@ -31,7 +31,7 @@ impl Line<'_> {
     }
 }
 
-/// Splits reads into lines; the state between two reads.
+/// Splits reads into lines; holds the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineSplitter {
     partial: Vec<u8>,
@@ -42,12 +42,12 @@ pub(crate) struct LineSplitter {
 
 impl Default for LineSplitter {
     fn default() -> Self {
-        Self::with_cap(CAP)
+        Self::with_cap(MAX_LINE_BYTES)
     }
 }
 
 impl LineSplitter {
-    /// Lines of at most `cap` bytes.
+    /// A splitter for lines of at most `cap` bytes.
     pub(crate) fn with_cap(cap: usize) -> Self {
         Self {
             partial: Vec::new(),
@@ -56,7 +56,7 @@ impl LineSplitter {
         }
     }
 
-    /// Takes the next line off `rest`; `None` when the read is used up.
+    /// Splits the next line off `rest`; `None` when the read is used up.
     ///
     /// # Errors
     /// When the line is longer than the cap.
@@ -93,7 +93,7 @@ impl LineSplitter {
         Ok(Some(Line::Joined(line)))
     }
 
-    /// The last line when the body ended without a line end.
+    /// The last line of a body that does not end in a line break.
     pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
         (!self.partial.is_empty()).then(|| std::mem::take(&mut self.partial))
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_counts_once_wherever_the_read_is_cut() {
+    fn every_line_break_counts_once_wherever_reads_are_cut() {
         let text = b"a\r\nb\rc\n\r\n\nlast";
         let want: Vec<Vec<u8>> = ["a", "b", "c", "", "", "last"]
             .map(|line| line.as_bytes().to_vec())
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_not_kept_past_the_cap() {
+    fn an_endless_line_is_refused_at_the_cap() {
         let mut lines = LineSplitter::with_cap(100);
         let read = [b'x'; 64];
         assert_eq!(lines.next(&mut &read[..]), Ok(None));

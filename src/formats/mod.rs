@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod charset;
+pub(crate) mod distance;
 pub(crate) mod duration;
 pub(crate) mod feed;
 pub(crate) mod filename;

@@ -1,8 +1,8 @@
-//! Bytes to server-sent events: pure, incremental, and without a copy when an event lies whole in one read.
+//! Splits bytes into server-sent events: pure, incremental, and without a copy when an event lies within one read.
 
 use std::ops::ControlFlow;
 
-use super::lines::{CAP, Line, LineSplitter, TooLong};
+use super::lines::{Line, LineSplitter, MAX_LINE_BYTES, TooLong};
 
 /// A field of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum SseItem<'a> {
     Stray(&'a [u8]),
 }
 
-/// Splits reads into events; the state between two reads.
+/// Splits reads into events; holds the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
     lines: LineSplitter,
@@ -33,22 +33,22 @@ pub struct Events {
 
 impl Default for Events {
     fn default() -> Self {
-        Self::with_cap(CAP)
+        Self::with_cap(MAX_LINE_BYTES)
     }
 }
 
-/// One line, sorted.
+/// A classified line.
 enum SseField<'b> {
     Blank,
     Data(&'b [u8]),
     Name(&'b [u8]),
     /// A comment, an id, a retry time.
-    Nothing,
+    Ignored,
     Stray(&'b [u8]),
 }
 
 impl Events {
-    /// Events of at most `cap` bytes.
+    /// A splitter for events of at most `cap` bytes.
     pub fn with_cap(cap: usize) -> Self {
         Self {
             lines: LineSplitter::with_cap(cap),
@@ -60,36 +60,36 @@ impl Events {
         }
     }
 
-    /// Takes one read and hands over what it completes; stops early when `on` breaks.
+    /// Processes one read and passes the complete items to `on_item`; stops early when that breaks.
     ///
     /// # Errors
     /// When a line or an event grows past the cap.
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
+        on_item: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TooLong> {
         let mut rest = bytes;
-        // The data of an event that began in this read: handed over where it lies, copied only when the read ends first.
-        let mut here: Option<&[u8]> = None;
+        // The data of an event that began in this read: passed on in place, and copied only when the read ends first.
+        let mut in_place: Option<&[u8]> = None;
         while let Some(line) = self.lines.next(&mut rest)? {
             let first = !std::mem::replace(&mut self.begun, true);
             let flow = match line {
-                Line::Whole(line) => match sort(line, first) {
+                Line::Whole(line) => match classify(line, first) {
                     SseField::Data(data) if !self.any => {
                         self.any = true;
-                        here = Some(data);
+                        in_place = Some(data);
                         ControlFlow::Continue(())
                     }
-                    field => self.take(field, &mut here, on)?,
+                    field => self.take(field, &mut in_place, on_item)?,
                 },
-                Line::Joined(line) => self.take(sort(&line, first), &mut here, on)?,
+                Line::Joined(line) => self.take(classify(&line, first), &mut in_place, on_item)?,
             };
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        if let Some(data) = here {
+        if let Some(data) = in_place {
             self.data.extend_from_slice(data);
         }
         Ok(ControlFlow::Continue(()))
@@ -101,26 +101,29 @@ impl Events {
     /// When the event is larger than the cap.
     pub fn finish(
         &mut self,
-        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
+        on_item: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<(), TooLong> {
         if let Some(line) = self.lines.finish() {
             let first = !std::mem::replace(&mut self.begun, true);
-            if self.take(sort(&line, first), &mut None, on)?.is_break() {
+            if self
+                .take(classify(&line, first), &mut None, on_item)?
+                .is_break()
+            {
                 return Ok(());
             }
         }
-        self.take(SseField::Blank, &mut None, on).map(drop)
+        self.take(SseField::Blank, &mut None, on_item).map(drop)
     }
 
     fn take(
         &mut self,
         field: SseField<'_>,
-        here: &mut Option<&[u8]>,
-        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
+        in_place: &mut Option<&[u8]>,
+        on_item: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TooLong> {
         match field {
             SseField::Data(data) => {
-                if let Some(earlier) = here.take() {
+                if let Some(earlier) = in_place.take() {
                     self.data.extend_from_slice(earlier);
                 }
                 if self.data.len() + data.len() > self.cap {
@@ -134,8 +137,8 @@ impl Events {
             SseField::Blank => {
                 let mut flow = ControlFlow::Continue(());
                 if std::mem::take(&mut self.any) {
-                    let data = here.take().unwrap_or(&self.data);
-                    flow = on(SseItem::Event {
+                    let data = in_place.take().unwrap_or(&self.data);
+                    flow = on_item(SseItem::Event {
                         name: &self.name,
                         data,
                     });
@@ -148,15 +151,15 @@ impl Events {
                 self.name.clear();
                 self.name.push_str(&String::from_utf8_lossy(name));
             }
-            SseField::Nothing => {}
-            SseField::Stray(line) => return Ok(on(SseItem::Stray(line))),
+            SseField::Ignored => {}
+            SseField::Stray(line) => return Ok(on_item(SseItem::Stray(line))),
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
 /// Classifies a line.
-fn sort(line: &[u8], first: bool) -> SseField<'_> {
+fn classify(line: &[u8], first: bool) -> SseField<'_> {
     let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
         Some(rest) if first => rest,
         _ => line,
@@ -180,7 +183,7 @@ fn sort(line: &[u8], first: bool) -> SseField<'_> {
             (name, value.get(1..).unwrap_or_default())
         });
     match name {
-        b"" | b"id" | b"retry" => SseField::Nothing,
+        b"" | b"id" | b"retry" => SseField::Ignored,
         b"event" => SseField::Name(value.strip_prefix(b" ").unwrap_or(value)),
         _ => SseField::Stray(line),
     }
@@ -192,43 +195,43 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Debug, PartialEq, Eq)]
-    enum Seen {
+    enum OwnedItem {
         Event(String, Vec<u8>),
         Stray(Vec<u8>),
     }
 
-    fn events(reads: &[&[u8]]) -> Vec<Seen> {
+    fn events(reads: &[&[u8]]) -> Vec<OwnedItem> {
         let mut events = Events::default();
         let mut out = Vec::new();
-        let mut on = |item: SseItem<'_>| {
+        let mut on_item = |item: SseItem<'_>| {
             out.push(match item {
-                SseItem::Event { name, data } => Seen::Event(name.into(), data.into()),
-                SseItem::Stray(line) => Seen::Stray(line.into()),
+                SseItem::Event { name, data } => OwnedItem::Event(name.into(), data.into()),
+                SseItem::Stray(line) => OwnedItem::Stray(line.into()),
             });
             ControlFlow::Continue(())
         };
         for read in reads {
-            assert!(events.feed(read, &mut on).unwrap().is_continue());
+            assert!(events.feed(read, &mut on_item).unwrap().is_continue());
         }
-        events.finish(&mut on).unwrap();
+        events.finish(&mut on_item).unwrap();
         out
     }
 
-    fn event(data: &str) -> Seen {
-        Seen::Event(String::new(), data.into())
+    fn event(data: &str) -> OwnedItem {
+        OwnedItem::Event(String::new(), data.into())
     }
 
     #[test]
-    fn q01_comments_raise_no_event() {
+    fn comments_raise_no_event() {
         assert_eq!(events(&[b": ping\n\n: ping\n\ndata: 1\n\n"]), [event("1")]);
     }
 
     #[test]
-    fn q03_every_legal_form_is_read() {
+    fn every_legal_form_is_parsed() {
         let text = "\u{feff}data:1\r\n\r\nevent: error\rdata: a\rdata:  b\r\rid: 7\nretry: 3\ndata\n\ndata: last";
         let want = [
             event("1"),
-            Seen::Event("error".into(), b"a\n b".to_vec()),
+            OwnedItem::Event("error".into(), b"a\n b".to_vec()),
             event(""),
             event("last"),
         ];
@@ -240,17 +243,17 @@ mod tests {
     }
 
     #[test]
-    fn q10_a_line_of_no_known_field_is_handed_over() {
+    fn a_line_of_an_unknown_field_is_passed_on() {
         assert_eq!(
             events(&[b"data: 1\n\nerror: {\"message\":\"no\"}\n\n"]),
             [
                 event("1"),
-                Seen::Stray(b"error: {\"message\":\"no\"}".to_vec())
+                OwnedItem::Stray(b"error: {\"message\":\"no\"}".to_vec())
             ]
         );
         assert_eq!(
             events(&[b"database: no"]),
-            [Seen::Stray(b"database: no".to_vec())]
+            [OwnedItem::Stray(b"database: no".to_vec())]
         );
     }
 
@@ -267,10 +270,10 @@ mod tests {
     #[test]
     fn an_endless_event_is_refused() {
         let mut events = Events::with_cap(1000);
-        let mut on = |_: SseItem<'_>| ControlFlow::Continue(());
+        let mut on_item = |_: SseItem<'_>| ControlFlow::Continue(());
         let refused = (0..100).find_map(|_| {
             events
-                .feed(b"data: 0123456789012345678901234567890\n", &mut on)
+                .feed(b"data: 0123456789012345678901234567890\n", &mut on_item)
                 .err()
         });
         assert_eq!(refused, Some(TooLong { cap: 1000 }));
@@ -278,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cut_gives_the_same_events(
+        fn any_split_gives_the_same_events(
             text in proptest::collection::vec(
                 prop_oneof![Just("data: "), Just("data:"), Just("event: x"), Just("\n"), Just("\r"), Just("\r\n"),
                             Just(": c"), Just("é"), Just("{}"), Just("error: "), Just("\u{feff}")],

@@ -2,8 +2,8 @@
 //!
 //! Only the common form is supported, top-level keys at the start of a line; the caller parses the result and compares.
 
-/// The text with the lines of `key` replaced by `lines` (`key: value` and its continuation, ending in a line break), or removed. A new key goes
-/// after its commented-out line if there is one (`#key: …`), else to the end.
+/// The text with the lines of `key` replaced by `lines` (`key: value` and its continuation, ending in a line break), or removed. A new key goes after its
+/// commented-out line if there is one (`#key: …`), else to the end.
 pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let new = lines.unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
     for (at, line) in rest.iter().enumerate().skip(1) {
         let bare = line.trim();
         if bare.is_empty() || line.starts_with('#') {
-            // Part of the value only if more of it follows.
+            // A comment belongs to the value only if more of the value follows.
             continue;
         }
         if !line.starts_with([' ', '\t']) && bare != "-" && !line.starts_with("- ") {
@@ -60,10 +60,10 @@ fn begins(line: &str, key: &str) -> bool {
     after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\n', '\r']))
 }
 
-/// The comment at the end of a line, as far as that is plain: no quotes before it.
+/// The comment at the end of a line; only found when no quotes precede it.
 fn remark(line: &str) -> Option<&str> {
-    let at = line.find(" #")?;
-    let (value, remark) = line.split_at(at);
+    let pos = line.find(" #")?;
+    let (value, remark) = line.split_at(pos);
     (!value.contains(['"', '\''])).then(|| remark.trim())
 }
 
@@ -74,7 +74,7 @@ mod tests {
     const TEXT: &str = "# mine\n\ndiet:   # what I eat\n- a\n\n# more\n- b\nkm: 10 # far\n# about notes\nnotes: |\n  one\n\n  two\n#budget: any\nlast: \"x # y\"";
 
     #[test]
-    fn the_lines_of_a_key_are_replaced_and_no_others() {
+    fn only_the_lines_of_the_key_are_replaced() {
         let changed = with(TEXT, "km", Some("km: 5\n"));
         assert_eq!(changed, TEXT.replace("km: 10 # far", "km: 5 # far"));
         let changed = with(TEXT, "diet", Some("diet:\n- c\n"));

@@ -11,11 +11,12 @@ use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT, Whole,
 };
-use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, Timeouts};
+use crate::net::error::{NetError, Peer, RequestPhase};
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 
 /// Most bytes of an error body that are read.
@@ -28,8 +29,6 @@ const READ_BYTES: usize = 16 * 1024;
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
-    /// A request was answered before, so a reused connection may have died meanwhile.
-    answered_before: AtomicBool,
     /// The wire that the server turned out to need, once it is known.
     proven_wire: OnceLock<Wire>,
     /// The server refused summaries of the reasoning.
@@ -62,7 +61,6 @@ impl HttpProvider {
         Ok(Self {
             remote,
             client,
-            answered_before: AtomicBool::new(false),
             proven_wire: OnceLock::new(),
             no_summaries: AtomicBool::new(false),
         })
@@ -98,18 +96,11 @@ impl HttpProvider {
         }
     }
 
-    /// Posts the request; a reused connection that has died is replaced once.
+    /// Posts the request.
     fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
-        let mut result = self.client.post(&url, &headers, body, stop);
-        if self.answered_before.load(Ordering::Relaxed)
-            && matches!(result, Err(NetError::Broken { early: true, .. }))
-        {
-            self.client.forget();
-            result = self.client.post(&url, &headers, body, stop);
-        }
-        self.answered_before.store(true, Ordering::Relaxed);
+        let result = self.client.post(&url, &headers, body, stop);
         result.map_err(|error| self.failure(error))
     }
 
@@ -118,7 +109,7 @@ impl HttpProvider {
         &self,
         dialect: Dialect,
         request: &Request<'_>,
-        on: &mut dyn FnMut(Delta<'_>),
+        emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
         // First the body: with it the schemas are rendered, whose size a refusal may have to name.
@@ -151,7 +142,7 @@ impl HttpProvider {
                 Ok(0) => break,
                 Ok(count) => {
                     let progress = decoder.feed(buffer.get(..count).unwrap_or_default());
-                    decoder.deltas().for_each(&mut *on);
+                    decoder.deltas().for_each(&mut *emit);
                     match progress {
                         Progress::More => {}
                         Progress::Failed => break,
@@ -169,7 +160,7 @@ impl HttpProvider {
             }
         }
         decoder.end();
-        decoder.deltas().for_each(on);
+        decoder.deltas().for_each(emit);
         decoder.into_result()
     }
 
@@ -189,69 +180,36 @@ impl HttpProvider {
     }
 
     fn failure(&self, error: NetError) -> Failure {
-        let name = self.remote.row.name;
-        let at = &self.remote.base;
-        let through = self.client.proxy().map_or_else(String::new, |proxy| {
-            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
-        });
-        let unreachable = |what: String| {
-            let next = if self.remote.row.local {
-                format!(
-                    "Start the server, or set {} to where it runs.",
-                    super::catalog::variable(name, "URL")
-                )
-            } else {
-                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
-            };
-            Problem::network(what).next(next)
-        };
-        match error {
-            NetError::Cancelled => Failure::cancelled(),
-            NetError::TimedOut(phase, limit) => {
-                let (what, variable) = match phase {
-                    RequestPhase::Connect => ("could not be reached", MARVIN_CONNECT_TIMEOUT.name),
-                    RequestPhase::FirstByte => ("sent nothing", MARVIN_FIRST_BYTE_TIMEOUT.name),
-                    RequestPhase::Silence => ("fell silent in mid-reply", MARVIN_IDLE_TIMEOUT.name),
+        let row = self.remote.row;
+        let advice = match &error {
+            NetError::Cancelled => return Failure::cancelled(),
+            NetError::TimedOut(phase, _) => {
+                let variable = match phase {
+                    RequestPhase::Connect => MARVIN_CONNECT_TIMEOUT.name,
+                    RequestPhase::FirstByte => MARVIN_FIRST_BYTE_TIMEOUT.name,
+                    RequestPhase::Silence => MARVIN_IDLE_TIMEOUT.name,
                 };
-                let words = format!("{name} {what} for {} s.", limit.as_secs());
-                Failure::new(
-                    FailureKind::Stalled,
-                    Problem::new(ProblemKind::Network, words)
-                        .next(format!("Ask again, or raise {variable} (seconds).")),
-                )
+                format!("Ask again, or raise {variable} (seconds).")
             }
-            NetError::Broken { why, .. } => Failure::new(
-                FailureKind::Network,
-                Problem::network(format!("{name} closed the connection: {why}."))
-                    .next("Ask again."),
+            NetError::Broken { .. } => "Ask again.".to_owned(),
+            NetError::Unreachable(_) | NetError::NotHttp(_) if row.local => format!(
+                "Start the server, or set {} to where it runs.",
+                super::catalog::variable(row.name, "URL")
             ),
-            NetError::Unreachable(why) => Failure::new(
-                FailureKind::Network,
-                unreachable(format!("{name} cannot be reached at {at}{through}: {why}.")),
-            ),
-            NetError::Barred(status) => Failure::new(
-                FailureKind::Network,
-                barred(&format!("{name} cannot be reached at {at}{through}"), status),
-            ),
-            NetError::Untrusted(why) => Failure::new(
-                FailureKind::Network,
-                Problem::network(format!(
-                    "The certificate of {name} at {at}{through} is not trusted: {why}."
-                ))
-                .next("If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."),
-            ),
-            NetError::Garbled(why) => Failure::new(
-                FailureKind::Protocol,
-                Problem::network(format!("The reply of {name} cannot be decompressed: {why}."))
-                    .next("Ask again; if it stays so, the server or a proxy on the way is broken."),
-            ),
-            NetError::NotHttp(why) => Failure::new(
-                FailureKind::Protocol,
-                unreachable(format!(
-                    "What answers at {at} does not speak HTTP as {name} should: {why}."
-                )),
-            ),
-        }
+            NetError::Unreachable(_) | NetError::NotHttp(_) => {
+                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
+            }
+            other => other.advice().to_owned(),
+        };
+        let kind = match &error {
+            NetError::TimedOut(..) => FailureKind::Stalled,
+            NetError::Garbled(_) | NetError::NotHttp(_) => FailureKind::Protocol,
+            _ => FailureKind::Network,
+        };
+        let peer = Peer::from(row.name)
+            .at(&self.remote.base)
+            .through(self.client.proxy());
+        Failure::new(kind, error.problem_with(peer, advice))
     }
 }
 
@@ -272,25 +230,6 @@ impl Provider for HttpProvider {
                 Err(failure) if failure.nothing_shown() && self.adapt(dialect, &failure) => {}
                 result => return result,
             }
-        }
-    }
-}
-
-/// The problem for a proxy's refusal.
-fn barred(what: &str, status: Option<u16>) -> Problem {
-    match status {
-        Some(407) => Problem::new(
-            ProblemKind::Auth,
-            format!("{what}: the proxy asks for a name and a password, or refuses those it got (407)."),
-        )
-        .next("Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."),
-        status => {
-            let answer = status.map_or_else(
-                || "the proxy did not answer".to_owned(),
-                |status| format!("the proxy answered {status}"),
-            );
-            Problem::network(format!("{what}: {answer}."))
-                .next("Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it.")
         }
     }
 }

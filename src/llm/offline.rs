@@ -210,7 +210,7 @@ mod tests {
     fn offer() -> Offer {
         let tool = |name: &'static str, phrases: &'static [&'static str]| Offered {
             name: name.into(),
-            about: "".into(),
+            about_json: "\"\"".into(),
             params: Params::Declared("{}"),
             phrases: Phrases::BuiltIn(phrases),
         };

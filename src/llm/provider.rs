@@ -130,8 +130,8 @@ impl Offer {
 pub struct Offered {
     /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
     pub name: Cow<'static, str>,
-    /// What it does, one sentence.
-    pub about: Cow<'static, str>,
+    /// What it does, one sentence, as a JSON string.
+    pub about_json: Cow<'static, str>,
     /// Its parameters.
     pub params: Params,
     /// Phrases that call it without a model.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::error::Peer;
 use super::guard::Guard;
 use super::http::{Client, ClientOptions, Response, Timeouts};
 use crate::base::cancel::Cancel;
@@ -148,9 +149,10 @@ impl GuardedClient {
             agent: agent(&self.env, self.contact.as_deref()),
             route,
         });
-        client
-            .get(&url, headers, stop)
-            .map_err(|error| error.problem(&address.host.to_string()))
+        client.get(&url, headers, stop).map_err(|error| {
+            let host = address.host.to_string();
+            error.problem(Peer::from(&host).through(client.proxy()))
+        })
     }
 }
 

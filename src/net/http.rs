@@ -10,7 +10,7 @@ use ureq::{Agent, Body, Timeout, http};
 
 use super::transport::{IdleTimeout, IdleTimeoutConnector, Lookup};
 use crate::base::cancel::{Cancel, OnFire};
-use crate::base::problem::Problem;
+use crate::net::error::{NetError, RequestPhase};
 use crate::net::http_proxy::HttpProxyConnector;
 use crate::net::proxies::{Proxy, ProxyRoute};
 
@@ -45,90 +45,19 @@ pub(crate) struct Client {
 
 /// The agent of a client, until it is dropped or shut down.
 #[derive(Default)]
-struct AgentGuard(Mutex<Option<Agent>>);
+struct AgentGuard(Mutex<Option<KeptAgent>>);
+
+/// An agent with the connections that it keeps.
+struct KeptAgent {
+    agent: Agent,
+    /// A request was answered, so a connection may have been kept.
+    used: bool,
+}
 
 impl AgentGuard {
-    fn lock(&self) -> MutexGuard<'_, Option<Agent>> {
+    fn lock(&self) -> MutexGuard<'_, Option<KeptAgent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Failures of a request below HTTP.
-#[derive(Debug)]
-pub enum NetError {
-    /// The token fired.
-    Cancelled,
-    /// A time limit expired: the phase and the limit.
-    TimedOut(RequestPhase, Duration),
-    /// The connection ended or broke; true when it was before the first byte of the response.
-    Broken {
-        /// No byte of the response had arrived.
-        early: bool,
-        /// The system's error text.
-        why: String,
-    },
-    /// No connection could be made.
-    Unreachable(String),
-    /// The proxy refused it: its status, if it sent one.
-    Barred(Option<u16>),
-    /// The server's certificate is not one to trust.
-    Untrusted(String),
-    /// The body cannot be decompressed.
-    Garbled(String),
-    /// The response is not HTTP.
-    NotHttp(String),
-}
-
-impl NetError {
-    /// The message for a failed request to `place`.
-    pub fn problem(self, place: &str) -> Problem {
-        let network = |what: String| {
-            Problem::network(what)
-                .next("Check the address and the network connection, or try again later.")
-        };
-        match self {
-            Self::Cancelled => Problem::cancelled(),
-            Self::TimedOut(phase, limit) => {
-                let what = match phase {
-                    RequestPhase::Connect => "could not be reached",
-                    RequestPhase::FirstByte => "did not answer",
-                    RequestPhase::Silence => "fell silent and sent nothing",
-                };
-                network(format!("{place} {what} within {} s.", limit.as_secs()))
-            }
-            Self::Broken { early: true, why } => network(format!(
-                "{place} closed the connection without an answer: {why}."
-            )),
-            Self::Broken { early: false, why } => {
-                network(format!("The connection to {place} broke off: {why}."))
-            }
-            Self::Unreachable(why) => network(format!("{place} cannot be reached: {why}.")),
-            Self::Barred(status) => Problem::network(format!(
-                "The proxy on the way to {place} refused{}.",
-                status.map_or_else(String::new, |status| format!(" ({status})"))
-            ))
-            .next("Check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY."),
-            Self::Untrusted(why) => Problem::network(format!(
-                "The certificate of {place} is not to be trusted: {why}."
-            ))
-            .next("If your proxy intercepts TLS, set SSL_CERT_FILE to its certificates."),
-            Self::Garbled(why) => {
-                network(format!("What {place} sent cannot be decompressed: {why}."))
-            }
-            Self::NotHttp(why) => network(format!("{place} does not speak HTTP there: {why}.")),
-        }
-    }
-}
-
-/// Phases that have a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestPhase {
-    /// Connecting.
-    Connect,
-    /// Waiting for the first byte.
-    FirstByte,
-    /// Silence inside the body.
-    Silence,
 }
 
 /// A response whose body is still to be read. Reading stops when the request's token fires.
@@ -194,15 +123,32 @@ impl Client {
         self.send(stop, |agent| agent.delete(url).call())
     }
 
+    /// Sends a request, once more when a kept connection turns out to be dead: the server may have closed it meanwhile, and nothing was
+    /// answered on it.
     fn send(
         &self,
         stop: &Cancel,
-        request: impl FnOnce(&Agent) -> Result<http::Response<Body>, ureq::Error>,
+        request: impl Fn(&Agent) -> Result<http::Response<Body>, ureq::Error>,
+    ) -> Result<Response, NetError> {
+        let (agent, used) = self.agent()?;
+        match self.send_by(agent, stop, &request) {
+            Err(NetError::Broken { early: true, .. }) if used => {
+                *self.agent.lock() = None;
+                self.send_by(self.agent()?.0, stop, &request)
+            }
+            result => result,
+        }
+    }
+
+    fn send_by(
+        &self,
+        agent: Agent,
+        stop: &Cancel,
+        request: impl Fn(&Agent) -> Result<http::Response<Body>, ureq::Error>,
     ) -> Result<Response, NetError> {
         if stop.is_fired() {
             return Err(NetError::Cancelled);
         }
-        let agent = self.agent()?;
         let (closing, kept) = (agent.clone(), Arc::clone(&self.agent));
         let close = stop.on_fire(move || {
             // An agent that was shut down never opens another connection: the next request makes a new one.
@@ -213,7 +159,10 @@ impl Client {
         if stop.is_fired() {
             return Err(NetError::Cancelled);
         }
-        let response = result.map_err(|error| self.explain(error, true))?;
+        let response = result.map_err(|error| explain(error, true, self.setup.limits))?;
+        if let Some(kept) = self.agent.lock().as_mut() {
+            kept.used = true;
+        }
         let (parts, body): (_, Body) = response.into_parts();
         if parts.status == 407 && self.proxy().is_some_and(|proxy| proxy.forwards) {
             return Err(NetError::Barred(Some(407)));
@@ -234,18 +183,18 @@ impl Client {
         self.setup.route.proxy.as_ref()
     }
 
-    /// Drops every connection; the next request opens a new one.
-    pub(crate) fn forget(&self) {
-        *self.agent.lock() = None;
-    }
-
-    fn agent(&self) -> Result<Agent, NetError> {
+    /// The agent, and whether a request was answered by it before.
+    fn agent(&self) -> Result<(Agent, bool), NetError> {
         let mut kept = self.agent.lock();
-        if let Some(agent) = kept.as_ref() {
-            return Ok(agent.clone());
+        if let Some(kept) = kept.as_ref() {
+            return Ok((kept.agent.clone(), kept.used));
         }
         let agent = self.build().map_err(NetError::Unreachable)?;
-        Ok(kept.insert(agent).clone())
+        *kept = Some(KeptAgent {
+            agent: agent.clone(),
+            used: false,
+        });
+        Ok((agent, false))
     }
 
     fn build(&self) -> Result<Agent, String> {
@@ -297,10 +246,6 @@ impl Client {
         };
         Ok(Agent::with_parts(config.build(), chain, lookup))
     }
-
-    fn explain(&self, error: ureq::Error, early: bool) -> NetError {
-        explain(error, early, self.setup.limits)
-    }
 }
 
 fn with_headers<T>(
@@ -339,7 +284,7 @@ impl Response {
     }
 
     /// Reads the next piece of the body; 0 at its end.
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let result = self.body.read(buffer);
         if self.stop.is_fired() {
             return Err(NetError::Cancelled);
@@ -435,5 +380,83 @@ fn refused(words: &str) -> NetError {
     match words.strip_prefix("invalid peer certificate: ") {
         Some(why) => NetError::Untrusted(why.to_owned()),
         None => NetError::NotHttp(words.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::{TcpListener, TcpStream};
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    fn client() -> Client {
+        let limit = Duration::from_secs(10);
+        Client::new(ClientOptions {
+            limits: Timeouts {
+                connect: limit,
+                first_byte: limit,
+                silence: limit,
+            },
+            agent: "test".to_owned(),
+            route: ProxyRoute::default(),
+        })
+    }
+
+    /// Reads one request without a body; false at the end.
+    fn request(stream: &mut TcpStream) -> bool {
+        let mut seen = Vec::new();
+        let mut byte = [0];
+        while !seen.ends_with(b"\r\n\r\n") {
+            match stream.read(&mut byte) {
+                Ok(1) => seen.extend(byte),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Serves connections, each with its number of answers before it is closed in place of one more.
+    fn serving(answers: &'static [usize]) -> (String, std::thread::JoinHandle<usize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let serve = move || {
+            let mut requests = 0;
+            for count in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                for number in 0..=*count {
+                    if !request(&mut stream) {
+                        break;
+                    }
+                    requests += 1;
+                    if number < *count {
+                        stream.write_all(ANSWER).unwrap();
+                    }
+                }
+            }
+            requests
+        };
+        (url, std::thread::spawn(serve))
+    }
+
+    #[test]
+    fn a_kept_connection_that_died_is_replaced_once() {
+        let (url, server) = serving(&[1, 1]);
+        let (client, stop) = (client(), Cancel::new());
+        for _ in 0..2 {
+            let mut response = client.get(&url, &[], &stop).unwrap();
+            assert_eq!(response.read_some(10), b"ok");
+        }
+        drop(client);
+        assert_eq!(server.join().unwrap(), 3);
+    }
+
+    #[test]
+    fn a_new_connection_that_is_closed_is_an_error() {
+        let (url, server) = serving(&[0]);
+        let refused = client().get(&url, &[], &Cancel::new());
+        assert!(matches!(refused, Err(NetError::Broken { early: true, .. })));
+        assert_eq!(server.join().unwrap(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Floor 2: sockets and what comes over them.
 
 pub(crate) mod download;
+pub(crate) mod error;
 pub(crate) mod filtering_proxy;
 pub(crate) mod guard;
 pub(crate) mod guarded_client;

@@ -1,4 +1,4 @@
-//! Jobs of `at`, which knows years: the second scheduler that is tried (at(1)).
+//! Jobs of at(1): the second scheduler that is tried, because its jobs have a year.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) fn is_installed(env: &Env) -> bool {
 /// Runs `program` (a path) once at `when`, to the minute.
 ///
 /// # Errors
-/// `at` is missing, refuses, or says no job number.
+/// `at` is missing, refuses, or prints no job number.
 pub(crate) fn add(
     env: &Env,
     stop: &Cancel,
@@ -38,14 +38,14 @@ pub(crate) fn add(
         &["-t".to_owned(), when.strftime("%Y%m%d%H%M").to_string()],
     );
     run.input = Some(format!("'{quoted}'{}\n", mark.text()).into_bytes());
-    let done = run.run(stop)?.unless_cancelled()?;
-    let words = done.stderr.text();
+    let output = run.run(stop)?.unless_cancelled()?;
+    let words = output.stderr.text();
     let number = words.lines().find_map(|line| {
         let (number, _) = line.strip_prefix("job ")?.split_once(' ')?;
         number.parse().ok()
     });
     match number {
-        Some(number) if done.success() => Ok(number),
+        Some(number) if output.success() => Ok(number),
         _ => Err(Problem::refused(format!(
             "at refuses the job: {}.",
             clip(
@@ -56,7 +56,7 @@ pub(crate) fn add(
     }
 }
 
-/// Removes a job, if the job of this number is still ours: numbers are reused.
+/// Removes a job, if the job with this number is still ours: numbers are reused.
 ///
 /// # Errors
 /// `at` is missing or cannot be run.

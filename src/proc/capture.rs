@@ -1,4 +1,4 @@
-//! Bounded capture of a child's output: its beginning and end in memory, all of it in a file if requested.
+//! Captures a child's output within limits: its beginning and end in memory, all of it in a file if requested.
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::base::problem::io_words;
 use crate::base::text::{counted, thousands};
 
-/// A file with the full text ends here, so that a command that never stops talking cannot fill the disk. Bytes.
+/// Maximum bytes of a file with the full text, so that a command that never stops printing cannot fill the disk.
 const SPILL_LIMIT: u64 = 1 << 30;
 
 /// How much of a stream to keep.
@@ -110,14 +110,14 @@ impl Captured {
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
-    /// The kept bytes, beginning then end, without a separator.
+    /// The kept bytes: beginning, then end, without a separator.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         bytes.extend(&self.tail);
         bytes
     }
 
-    /// The kept text; what is not UTF-8 is replaced. Where text is missing, a line in brackets says how much, and where the whole output is.
+    /// The kept text; invalid UTF-8 is replaced. Where text is missing, a line in brackets says how much, and where the whole output is.
     pub(crate) fn text(&self) -> String {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes()).into_owned();
@@ -131,11 +131,12 @@ impl Captured {
             (
                 Some(path),
                 Some(SpillFile {
-                    failure: Some(why), ..
+                    failure: Some(reason),
+                    ..
                 }),
             ) => {
                 mark.push_str(&format!(
-                    "; the full text could not be kept in {}: {why}",
+                    "; the full text could not be kept in {}: {reason}",
                     path.display()
                 ));
             }
@@ -154,7 +155,7 @@ impl Captured {
 
 impl SpillFile {
     fn create(path: &Path) -> Self {
-        // For the owner alone, as the file: a project's log folder may be made here.
+        // For the owner alone, like the file: a project's log folder may be created here.
         let make = |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder);
         let folder = path.parent().map_or(Ok(()), make);
         let opened = folder.and_then(|()| {
@@ -166,7 +167,7 @@ impl SpillFile {
         });
         let (file, failure) = match opened {
             Ok(file) => (Some(file), None),
-            Err(why) => (None, Some(io_words(&why))),
+            Err(error) => (None, Some(io_words(&error))),
         };
         Self {
             file,
@@ -181,7 +182,7 @@ impl SpillFile {
         let failure = if self.written > SPILL_LIMIT {
             Some(format!("it stops at {} bytes", thousands(SPILL_LIMIT)))
         } else {
-            file.write_all(bytes).err().map(|why| io_words(&why))
+            file.write_all(bytes).err().map(|error| io_words(&error))
         };
         if failure.is_some() {
             self.failure = failure;
@@ -214,16 +215,16 @@ fn from_character(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn fed(keep: KeepLimits, pieces: &[&str]) -> Captured {
+    fn fed(keep: KeepLimits, chunks: &[&str]) -> Captured {
         let mut captured = Captured::new(keep);
-        for piece in pieces {
-            captured.push(piece.as_bytes());
+        for chunk in chunks {
+            captured.push(chunk.as_bytes());
         }
         captured
     }
 
     #[test]
-    fn what_fits_is_kept_whole() {
+    fn output_within_the_limits_is_kept_whole() {
         let captured = fed(KeepLimits::ends(3, 3), &["ab", "cd", "ef"]);
         assert_eq!(
             (captured.text().as_str(), captured.is_cut()),
@@ -232,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn beginning_and_end_stay_whatever_the_pieces() {
-        for pieces in [
+    fn beginning_and_end_are_kept_however_chunked() {
+        for chunks in [
             &["abcdefghij"][..],
             &["a", "bcdefgh", "ij"],
             &["abcdefg", "hi", "j"],
         ] {
-            let captured = fed(KeepLimits::ends(3, 2), pieces);
+            let captured = fed(KeepLimits::ends(3, 2), chunks);
             assert_eq!(captured.bytes(), b"abcij");
             assert_eq!(captured.text(), "abc\n[… 5 bytes left out …]\nij");
         }
@@ -246,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_not_cut_in_half() {
+    fn characters_are_never_split() {
         let captured = fed(KeepLimits::ends(2, 2), &["aößb"]);
         assert_eq!(captured.text(), "a\n[… 2 bytes left out …]\nb");
     }
 
     #[test]
-    fn the_file_has_everything_and_only_exists_when_it_is_needed() {
+    fn the_spill_file_has_everything_and_exists_only_when_needed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.txt");
         let keep = KeepLimits {

@@ -20,24 +20,24 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::capture::{Captured, KeepLimits};
 use super::program::find_on_path;
-use super::pump::{EXITED, FIRED, Pump, Split};
+use super::pump::{CANCEL_FIRED, CHILD_EXITED, Pump, Split};
 use super::spawn::spawn_in_new_session;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
-/// Between TERM and KILL when the time is up.
+/// Time between TERM and KILL after the limit.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time between TERM and KILL after cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(60);
 /// How long to wait for a child that survived KILL (stuck in the kernel).
-const LAST_WAIT: Duration = Duration::from_secs(1);
+const KILL_WAIT: Duration = Duration::from_secs(1);
 
 /// What happens to processes that the program left behind when it exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leftovers {
     /// The whole group is killed.
     Kill,
-    /// They stay.
+    /// They keep running.
     Leave,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct ProgramSpec {
     pub file: Option<Arc<File>>,
     /// When its group gets TERM.
     pub limit: Duration,
-    /// Between TERM and KILL after the limit.
+    /// Time between TERM and KILL after the limit.
     pub grace: Duration,
-    /// Between TERM and KILL after the stop sign.
+    /// Time between TERM and KILL after cancellation.
     pub cancel_grace: Duration,
     /// What to keep of standard output.
     pub stdout: KeepLimits,
@@ -68,7 +68,7 @@ pub(crate) struct ProgramSpec {
     pub stderr: KeepLimits,
     /// What happens to processes it leaves behind.
     pub leftovers: Leftovers,
-    /// Limits set in the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
+    /// Limits enforced by the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
     pub ceiling: Option<ResourceLimits>,
 }
 
@@ -105,17 +105,16 @@ impl ProgramSpec {
         }
     }
 
-    /// Runs it until it exits, its limit expires or `stop` fires; a failing exit status is not a `Problem`.
+    /// Runs it until it exits, its limit expires or `stop` fires; a non-zero exit status is not a `Problem`.
     ///
     /// # Errors
-    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system
-    /// refuses.
+    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system refuses.
     pub(crate) fn run(&self, stop: &Cancel) -> Outcome<ProgramOutput> {
         self.start(stop, None)
     }
 
-    /// As [`ProgramSpec::run`], but standard output is not kept: each piece terminated by the byte `end` (which is removed) goes to `each`, which may end
-    /// the program early. Pieces are split at 16 MiB.
+    /// Like [`ProgramSpec::run`], but standard output is not kept: each chunk terminated by the byte `end` (which is removed) goes to `each`, which may end the
+    /// program early. Chunks are split at 16 MiB.
     ///
     /// # Errors
     /// As [`ProgramSpec::run`].
@@ -131,14 +130,14 @@ impl ProgramSpec {
     fn start(&self, stop: &Cancel, split: Option<Split<'_>>) -> Outcome<ProgramOutput> {
         stop.check()?;
         let name = self.program.to_string_lossy().into_owned();
-        let cannot = |why| Problem::system(format!("Cannot run {name}"), why);
+        let cannot = |error| Problem::system(format!("Cannot run {name}"), error);
         let command = self.command(&name)?;
         let (wake, waker) = io::pipe().map_err(cannot)?;
         let for_closer = waker.try_clone().map_err(cannot)?;
         // Keep one writer open: once both others are closed, `poll` would report the pipe as ready forever.
         let _held = waker.try_clone().map_err(cannot)?;
-        let begun = Instant::now();
-        let mut child = spawn_in_new_session(command).map_err(|why| match why.kind() {
+        let started = Instant::now();
+        let mut child = spawn_in_new_session(command).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => missing(&name),
             io::ErrorKind::InvalidInput => {
                 Problem::input(format!("An argument of {name} contains a NUL character."))
@@ -148,7 +147,7 @@ impl ProgramSpec {
                 Problem::input(format!("The arguments of {name} are too long."))
                     .next("Put the long text into a file.")
             }
-            _ => cannot(why),
+            _ => cannot(error),
         })?;
         if let Some(ceiling) = self.ceiling {
             ceiling.set(&child);
@@ -158,7 +157,7 @@ impl ProgramSpec {
             let group = group.clone();
             stop.on_fire(move || {
                 group.signal(Signal::TERM);
-                wake_with(for_closer, FIRED);
+                wake_with(for_closer, CANCEL_FIRED);
             })
         };
         let pump = Pump::new(
@@ -172,31 +171,33 @@ impl ProgramSpec {
         let watching = watch(&child, waker);
         let mut pump = match (pump, watching) {
             (Ok(pump), Ok(())) => pump,
-            (Err(why), _) | (_, Err(why)) => {
+            (Err(error), _) | (_, Err(error)) => {
                 group.signal(Signal::KILL);
                 group.forget();
                 reap(child);
-                return Err(cannot(why));
+                return Err(cannot(error));
             }
         };
 
-        let course = self.serve(&mut pump, &group, begun);
-        let clear = course.as_ref().map_or(true, |course| match self.leftovers {
-            Leftovers::Kill => true,
-            Leftovers::Leave => course.ended,
-        });
+        let serving = self.serve(&mut pump, &group, started);
+        let clear = serving
+            .as_ref()
+            .map_or(true, |serving| match self.leftovers {
+                Leftovers::Kill => true,
+                Leftovers::Leave => serving.ended,
+            });
         if clear {
             group.signal(Signal::KILL);
         }
         group.forget();
         drop(closer);
-        let status = if course.as_ref().is_ok_and(|course| course.exited) {
+        let status = if serving.as_ref().is_ok_and(|serving| serving.exited) {
             child.wait().ok()
         } else {
             reap(child);
             None
         };
-        let course = course.map_err(cannot)?;
+        let serving = serving.map_err(cannot)?;
         let (stdout, stderr) = pump.finish();
         let signal = status.and_then(|status| status.signal());
         Ok(ProgramOutput {
@@ -204,10 +205,10 @@ impl ProgramSpec {
             signal,
             stdout,
             stderr,
-            timed_out: course.timed_out,
+            timed_out: serving.timed_out,
             // The exit may be noticed before the message about the cancellation that caused it.
-            cancelled: course.cancelled || (signal.is_some() && stop.is_fired()),
-            held_open: course.held_open,
+            cancelled: serving.cancelled || (signal.is_some() && stop.is_fired()),
+            held_open: serving.held_open,
             limit: self.limit,
         })
     }
@@ -232,7 +233,7 @@ impl ProgramSpec {
             (None, Some(file)) => file
                 .try_clone()
                 .map(Stdio::from)
-                .map_err(|why| Problem::system(format!("Cannot start {name}"), why))?,
+                .map_err(|error| Problem::system(format!("Cannot start {name}"), error))?,
             (None, None) => Stdio::null(),
         };
         command
@@ -245,10 +246,10 @@ impl ProgramSpec {
         Ok(command)
     }
 
-    /// Serves the pipes until the child has ended and its output is read, or as long as patience lasts.
-    fn serve(&self, pump: &mut Pump<'_>, group: &Group, begun: Instant) -> io::Result<Course> {
-        let mut course = Course::default();
-        // When the group gets KILL, once it is being ended; and when it got it.
+    /// Serves the pipes until the child has ended and its output is read, or until the time limits expire.
+    fn serve(&self, pump: &mut Pump<'_>, group: &Group, start: Instant) -> io::Result<Course> {
+        let mut serving = Course::default();
+        // When the group will get KILL, once it is being ended, and when it got it.
         let mut kill_at: Option<Instant> = None;
         let mut killed: Option<Instant> = None;
         let mut exited: Option<Instant> = None;
@@ -257,13 +258,13 @@ impl ProgramSpec {
                 break;
             }
             let until = match (killed, kill_at, exited) {
-                (Some(killed), _, None) => killed + LAST_WAIT,
-                (Some(killed), _, Some(_)) => killed + QUIET,
+                (Some(killed), _, None) => killed + KILL_WAIT,
+                (Some(killed), _, Some(_)) => killed + QUIET_AFTER_EXIT,
                 (None, Some(kill_at), _) => kill_at,
                 (None, None, Some(exited)) => {
-                    (pump.last_read().max(exited) + QUIET).min(exited + LAST_WAIT)
+                    (pump.last_read().max(exited) + QUIET_AFTER_EXIT).min(exited + KILL_WAIT)
                 }
-                (None, None, None) => begun + self.limit,
+                (None, None, None) => start + self.limit,
             };
             let now = Instant::now();
             if now >= until {
@@ -273,38 +274,38 @@ impl ProgramSpec {
                     group.signal(Signal::KILL);
                     killed = Some(now);
                 } else if exited.is_some() {
-                    course.held_open = true;
+                    serving.held_open = true;
                     break;
                 } else {
-                    course.timed_out = true;
+                    serving.timed_out = true;
                     group.signal(Signal::TERM);
                     kill_at = Some(now + self.grace);
                 }
                 continue;
             }
-            let seen = pump.turn(until - now)?;
+            let seen = pump.poll_once(until - now)?;
             let now = Instant::now();
             if seen.exited {
                 exited = Some(now);
             }
-            if seen.fired && !course.cancelled {
-                course.cancelled = true;
+            if seen.fired && !serving.cancelled {
+                serving.cancelled = true;
                 let soon = now + self.cancel_grace;
                 kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
             }
-            if seen.enough && killed.is_none() {
+            if seen.stopped_early && killed.is_none() {
                 group.signal(Signal::KILL);
                 killed = Some(now);
             }
         }
-        course.exited = exited.is_some();
-        course.ended = kill_at.is_some() || killed.is_some();
-        Ok(course)
+        serving.exited = exited.is_some();
+        serving.ended = kill_at.is_some() || killed.is_some();
+        Ok(serving)
     }
 }
 
 impl ResourceLimits {
-    /// Sets it for a child; where the system cannot do this for another process, the clock must do.
+    /// Sets the limits for a child; where the system cannot do this for another process, only the timeout applies.
     #[cfg(target_os = "linux")]
     fn set(self, child: &Child) {
         use rustix::process::{Resource, Rlimit, prlimit};
@@ -312,9 +313,9 @@ impl ResourceLimits {
         let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
             return;
         };
-        let limit = |most: u64| Rlimit {
-            current: Some(most),
-            maximum: Some(most.saturating_add(1)),
+        let limit = |max: u64| Rlimit {
+            current: Some(max),
+            maximum: Some(max.saturating_add(1)),
         };
         // A process that has ended needs no limit.
         let _ = prlimit(Some(pid), Resource::Cpu, limit(self.cpu.as_secs().max(1)));
@@ -326,7 +327,7 @@ impl ResourceLimits {
 }
 
 /// After the exit of the child: how long its output pipes may be silent before processes that still hold them are ignored.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET_AFTER_EXIT: Duration = Duration::from_millis(200);
 
 #[derive(Default)]
 struct Course {
@@ -350,7 +351,7 @@ pub(crate) struct ProgramOutput {
     pub stderr: Captured,
     /// The limit was reached and the group was killed.
     pub timed_out: bool,
-    /// The stop sign fired and the group was killed.
+    /// It was cancelled and the group was killed.
     pub cancelled: bool,
     /// It exited, but a process it had started kept its output open.
     pub held_open: bool,
@@ -364,7 +365,7 @@ impl ProgramOutput {
         self.code == Some(0) && !self.timed_out && !self.cancelled
     }
 
-    /// `Err(cancelled)` when the stop sign ended it.
+    /// `Err(cancelled)` when it was cancelled.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -444,7 +445,7 @@ fn watch(child: &Child, waker: io::PipeWriter) -> io::Result<()> {
         .spawn(move || {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-            wake_with(waker, EXITED);
+            wake_with(waker, CHILD_EXITED);
         })
         .map(drop)
 }
@@ -454,7 +455,7 @@ fn wake_with(mut waker: io::PipeWriter, byte: u8) {
     let _gone = waker.write_all(&[byte]);
 }
 
-/// Reaps a child that may still take its time, without waiting for it here.
+/// Reaps a child that may take a while, on a thread of its own.
 fn reap(mut child: Child) {
     let _unreaped = thread::Builder::new()
         .name("child-reap".into())

@@ -41,7 +41,7 @@ const BASIC: &[&str] = &[
 /// Families of variables passed to every child.
 const BASIC_FAMILIES: &[&str] = &["LC_", "XDG_"];
 
-/// Passed to commands besides: the terminal, the desktop, and where tool chains are installed.
+/// Also passed to commands: the terminal, the desktop, and where tool chains are installed.
 const COMMAND: &[&str] = &[
     "SHELL",
     "TERM",
@@ -143,7 +143,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and any name that ends like a key's.
 pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
-    vars.extend(picked(env, |name| COMMAND.contains(&name)));
+    vars.extend(select(env, |name| COMMAND.contains(&name)));
     vars.push(("PATH".into(), search_path(env)));
     vars.sort();
     vars
@@ -181,12 +181,12 @@ pub(crate) fn search_path(env: &Env) -> String {
 }
 
 fn basic(env: &Env) -> Vec<(String, String)> {
-    picked(env, |name| {
+    select(env, |name| {
         BASIC.contains(&name) || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
     })
 }
 
-fn picked(env: &Env, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+fn select(env: &Env, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     env.all()
         .filter(|(name, value)| wanted(name) && !is_secret(name) && !value.contains('\0'))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -202,12 +202,12 @@ fn is_secret(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn names(vars: &[(String, String)]) -> Vec<&str> {
+    fn is_listed(vars: &[(String, String)]) -> Vec<&str> {
         vars.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
-    fn secrets_and_variables_that_redirect_tools_never_pass() {
+    fn secrets_and_redirecting_variables_are_never_passed() {
         let never = [
             "GIT_DIR",
             "GIT_CONFIG_COUNT",
@@ -231,12 +231,12 @@ mod tests {
             "UNHEARD_OF",
         ];
         let env = Env::new(never.map(|name| (name.into(), "x".into())));
-        assert_eq!(names(&command_env(&env)), ["PATH"]);
-        assert_eq!(names(&git_env(&env)), ["PATH"]);
+        assert_eq!(is_listed(&command_env(&env)), ["PATH"]);
+        assert_eq!(is_listed(&git_env(&env)), ["PATH"]);
     }
 
     #[test]
-    fn commands_get_what_a_person_has_and_git_gets_less() {
+    fn commands_get_the_users_tools_and_git_gets_less() {
         let env = Env::from([
             ("HOME", "/home/u"),
             ("PATH", "/usr/bin:.:bin"),
@@ -249,7 +249,7 @@ mod tests {
             ("TERM", "xterm"),
         ]);
         assert_eq!(
-            names(&command_env(&env)),
+            is_listed(&command_env(&env)),
             [
                 "CARGO_HOME",
                 "DISPLAY",
@@ -263,7 +263,7 @@ mod tests {
             ]
         );
         let git = git_env(&env);
-        assert!(!names(&git).contains(&"DISPLAY") && names(&git).contains(&"HOME"));
+        assert!(!is_listed(&git).contains(&"DISPLAY") && is_listed(&git).contains(&"HOME"));
         assert!(git.contains(&("PATH".into(), "/usr/bin:/home/u/.local/bin".into())));
     }
 

@@ -15,9 +15,9 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::proc::child_env;
 
-/// Longest crontab that is read.
+/// Maximum size of a crontab.
 const MAX_CRONTAB_BYTES: usize = 16 << 20;
-/// Longest command of a line that every cron takes.
+/// Maximum length of a command that every cron accepts.
 const MAX_COMMAND_BYTES: usize = 900;
 
 /// The marker at the end of Marvin's lines: ` # marvin-alarm:ID`. The id is random, so no other line ends with it.
@@ -27,8 +27,8 @@ pub(crate) struct CronMark(String);
 impl CronMark {
     /// The marker of one job; `None` for an id that could match another line's end or contain shell text.
     pub(crate) fn new(id: &str) -> Option<Self> {
-        let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        sound.then(|| Self(format!(" # marvin-alarm:{id}")))
+        let is_complete = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        is_complete.then(|| Self(format!(" # marvin-alarm:{id}")))
     }
 
     /// The marker as text.
@@ -50,7 +50,7 @@ pub(crate) fn line(at: DateTime, program: &str, mark: &CronMark) -> Option<Strin
         return None;
     }
     let quoted = format!("'{}'", program.replace('\'', "'\\''"));
-    // Cron itself reads % before the shell does, in quotes too.
+    // Cron interprets % before the shell does, even in quotes.
     let command = quoted.replace('%', "\\%");
     Some(format!(
         "{} {} {} {} * {command}{}\n",
@@ -63,10 +63,10 @@ pub(crate) fn line(at: DateTime, program: &str, mark: &CronMark) -> Option<Strin
 }
 
 /// The table without the lines of these jobs and with `lines` at its end.
-pub(crate) fn changed(table: &[u8], gone: &[CronMark], lines: &str) -> Vec<u8> {
+pub(crate) fn changed(table: &[u8], removed: &[CronMark], lines: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(table.len() + lines.len() + 1);
     for line in table.split_inclusive(|byte| *byte == b'\n') {
-        if !gone.iter().any(|mark| mark.ends(line)) {
+        if !removed.iter().any(|mark| mark.ends(line)) {
             out.extend_from_slice(line);
         }
     }
@@ -102,11 +102,11 @@ pub(crate) fn daemon_runs(names: &[&str]) -> bool {
 ///
 /// # Errors
 /// The table cannot be read reliably (then nothing is ever written), keeps changing, or is refused.
-pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[CronMark], lines: &str) -> Outcome<()> {
+pub(crate) fn change(env: &Env, stop: &Cancel, removed: &[CronMark], lines: &str) -> Outcome<()> {
     for _ in 0..3 {
         let before = read(env, stop)?;
         let table = before.clone().unwrap_or_default();
-        let after = changed(&table, gone, lines);
+        let after = changed(&table, removed, lines);
         if after == table {
             return Ok(());
         }
@@ -122,56 +122,56 @@ pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[CronMark], lines: &str) -
 fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
     let mut run = crontab(env, &["-l"]);
     run.stdout = KeepLimits::first(MAX_CRONTAB_BYTES);
-    let done = run.run(stop)?.unless_cancelled()?;
-    if done.success() && !done.stdout.is_cut() {
-        return Ok(Some(done.stdout.bytes()));
+    let output = run.run(stop)?.unless_cancelled()?;
+    if output.success() && !output.stdout.is_cut() {
+        return Ok(Some(output.stdout.bytes()));
     }
-    let words = done.stderr.text();
-    if done.code == Some(1) && words.trim_start().starts_with("no crontab for") {
+    let words = output.stderr.text();
+    if output.code == Some(1) && words.trim_start().starts_with("no crontab for") {
         return Ok(None);
     }
-    Err(refused("cannot be read", &done))
+    Err(refused("cannot be read", &output))
 }
 
 fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
-    // From a file and not through a pipe: if this process were killed before the whole table was in the pipe, crontab would install what had
-    // arrived as the whole table.
-    let fail = |why| Problem::system("Cannot write a table for crontab", why);
+    // From a file and not through a pipe: if this process were killed before the whole table was in the pipe, crontab would install what had arrived as the
+    // whole table.
+    let fail = |error| Problem::system("Cannot write a table for crontab", error);
     let mut file = tempfile::tempfile().map_err(fail)?;
     file.write_all(table).map_err(fail)?;
     file.rewind().map_err(fail)?;
     let mut run = crontab(env, &[if table.is_empty() { "-r" } else { "-" }]);
     run.file = Some(Arc::new(file));
-    let done = run.run(stop)?.unless_cancelled()?;
-    if done.success() {
+    let output = run.run(stop)?.unless_cancelled()?;
+    if output.success() {
         Ok(())
     } else {
-        Err(refused("cannot be written", &done))
+        Err(refused("cannot be written", &output))
     }
 }
 
 fn crontab(env: &Env, args: &[&str]) -> ProgramSpec {
     let mut vars = child_env::command_env(env);
     vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
-    // Its message tells whether there is a table at all, so it must not be translated.
+    // Its message says whether there is a table at all, so it must not be translated.
     vars.push(("LC_ALL".into(), "C".into()));
     let mut run = ProgramSpec::new("crontab", args.iter().copied(), vars);
     run.limit = Duration::from_secs(4);
     run
 }
 
-fn refused(what: &str, done: &ProgramOutput) -> Problem {
-    let words = done.stderr.text();
+fn refused(what: &str, output: &ProgramOutput) -> Problem {
+    let words = output.stderr.text();
     let words = words.trim();
-    let why = if words.is_empty() {
-        done.ending()
+    let reason = if words.is_empty() {
+        output.ending()
     } else {
         clip(
             &escape_controls(words.lines().next().unwrap_or_default()),
             200,
         )
     };
-    Problem::refused(format!("The crontab {what}: {why}."))
+    Problem::refused(format!("The crontab {what}: {reason}."))
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_holds_nothing_that_cron_or_the_shell_would_read() {
+    fn a_line_escapes_everything_cron_and_the_shell_interpret() {
         let at: DateTime = "2026-11-21T18:05:00".parse().unwrap();
         let got = line(at, "/home/o'neil/50%/a b.sh", &mark("0123abcd"));
         assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_marker_at_the_end_counts() {
+    fn only_the_full_marker_at_the_end_counts() {
         let ours = mark("0123abcd");
         assert!(ours.ends(b"1 1 1 1 * x # marvin-alarm:0123abcd\n"));
         for line in [
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_other_byte_stays(table in proptest::collection::vec(any::<u8>(), 0..200), newline in any::<bool>()) {
+        fn every_other_byte_is_unchanged(table in proptest::collection::vec(any::<u8>(), 0..200), newline in any::<bool>()) {
             let mut table = table;
             if newline && !table.is_empty() { table.push(b'\n'); }
             let ours = mark("0123abcd");

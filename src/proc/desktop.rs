@@ -1,4 +1,4 @@
-//! A notice on the desktop (notify-send(1), osascript(1)).
+//! Desktop notifications (notify-send(1), osascript(1)).
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,13 +29,13 @@ pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outco
         ProgramSpec::new("notify-send", args, desktop_env(env))
     };
     run.limit = Duration::from_secs(5);
-    let done = run.run(stop).map_err(|problem| {
+    let output = run.run(stop).map_err(|problem| {
         problem.next("Desktop notices need notify-send, of the package libnotify-bin.")
     })?;
-    if done.success() {
+    if output.success() {
         return Ok(());
     }
-    let words = done.stderr.text();
+    let words = output.stderr.text();
     let words = words.trim().lines().next().unwrap_or_default();
     Err(Problem::system(
         "No notice on the desktop",
@@ -43,7 +43,7 @@ pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outco
     ))
 }
 
-/// Cron has no session bus in its environment; the usual socket serves where there is one.
+/// Cron has no session bus in its environment; the usual socket works if it exists.
 fn desktop_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = child_env::command_env(env);
     let name = "DBUS_SESSION_BUS_ADDRESS";
@@ -74,7 +74,7 @@ fn without_nul(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn markup_is_shown_as_it_stands() {
+    fn markup_is_shown_literally() {
         assert_eq!(super::escaped("<b>&</b>"), "&lt;b&gt;&amp;&lt;/b&gt;");
     }
 }

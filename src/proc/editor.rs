@@ -1,4 +1,4 @@
-//! The user's editor, on the terminal that Marvin lends it.
+//! Runs the user's editor on the terminal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::base::variables::{EDITOR, VISUAL};
 use crate::proc::child_env::command_env;
 
 /// Editors to try when neither `EDITOR` nor `VISUAL` is set.
-const USUAL: [&str; 3] = ["nano", "vim", "vi"];
+const FALLBACK_EDITORS: [&str; 3] = ["nano", "vim", "vi"];
 
 /// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the user closes it. The caller must have released the terminal.
 ///
@@ -19,7 +19,7 @@ const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
     let words = match EDITOR.read(env).or_else(|| VISUAL.read(env)) {
         Some(text) => shlex::split(text).unwrap_or_default(),
-        None => USUAL
+        None => FALLBACK_EDITORS
             .iter()
             .find(|name| find_program(name, env).is_some())
             .map(|name| vec![(*name).to_owned()])
@@ -42,7 +42,7 @@ pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
         .envs(command_env(env))
         .stdin(Stdio::inherit())
         .status()
-        .map_err(|why| Problem::system(format!("Cannot run {name}"), why))?;
+        .map_err(|error| Problem::system(format!("Cannot run {name}"), error))?;
     if ended.success() {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! Serving a child's pipes from one thread: what it writes is captured or cut into pieces, what it reads is fed to it.
+//! Serves a child's pipes from one thread: its output is captured or split into chunks, its input is fed to it.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::ops::ControlFlow;
@@ -11,16 +11,16 @@ use rustix::io::{Errno, ioctl_fionbio};
 use super::capture::Captured;
 
 /// Wake byte: the child has ended.
-pub(super) const EXITED: u8 = b'x';
-/// Wake byte: the stop sign fired.
-pub(super) const FIRED: u8 = b'f';
+pub(super) const CHILD_EXITED: u8 = b'x';
+/// Wake byte: the cancel token fired.
+pub(super) const CANCEL_FIRED: u8 = b'f';
 
-/// A piece of split output is cut at this many bytes.
-pub(super) const LONGEST_PIECE: usize = 16 << 20;
+/// A chunk of split output is cut at this many bytes.
+pub(super) const MAX_CHUNK_BYTES: usize = 16 << 20;
 
 type PieceHandler<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
 
-/// The byte that terminates a piece of standard output, and the callback for pieces.
+/// The byte that terminates a chunk of standard output, and the callback for chunks.
 pub(super) type Split<'a> = (u8, PieceHandler<'a>);
 
 /// The outcome of one iteration.
@@ -28,8 +28,8 @@ pub(super) type Split<'a> = (u8, PieceHandler<'a>);
 pub(super) struct PumpTurn {
     pub(super) exited: bool,
     pub(super) fired: bool,
-    /// The callback wants no more pieces.
-    pub(super) enough: bool,
+    /// The callback wants no more chunks.
+    pub(super) stopped_early: bool,
 }
 
 /// The parent's ends of a child's pipes.
@@ -73,8 +73,8 @@ impl<'a> Pump<'a> {
             split: split.map(|(end, each)| OutputSplitter {
                 end,
                 each,
-                piece: Vec::new(),
-                enough: false,
+                chunk: Vec::new(),
+                stopped_early: false,
             }),
             last_read: Instant::now(),
             buffer: vec![0; 64 << 10],
@@ -91,16 +91,16 @@ impl<'a> Pump<'a> {
         self.last_read
     }
 
-    /// Waits at most `patience` for something to happen and deals with it.
-    pub(super) fn turn(&mut self, patience: Duration) -> io::Result<PumpTurn> {
-        let [wake, stdin, stdout, stderr] = self.wait(patience)?;
+    /// Waits at most `timeout` for something to happen and handles it.
+    pub(super) fn poll_once(&mut self, timeout: Duration) -> io::Result<PumpTurn> {
+        let [wake, stdin, stdout, stderr] = self.wait(timeout)?;
         let mut seen = PumpTurn::default();
         if wake {
             let mut bytes = [0; 8];
             let count = self.wake.read(&mut bytes)?;
             let bytes = bytes.get(..count).unwrap_or_default();
-            seen.exited = bytes.contains(&EXITED);
-            seen.fired = bytes.contains(&FIRED);
+            seen.exited = bytes.contains(&CHILD_EXITED);
+            seen.fired = bytes.contains(&CANCEL_FIRED);
         }
         if stdin {
             self.feed();
@@ -110,13 +110,13 @@ impl<'a> Pump<'a> {
                 Some(bytes) => {
                     self.last_read = Instant::now();
                     match &mut self.split {
-                        Some(split) => seen.enough = split.push(bytes).is_break(),
+                        Some(split) => seen.stopped_early = split.push(bytes).is_break(),
                         None => self.out.push(bytes),
                     }
                 }
                 None => {
                     if let Some(split) = &mut self.split {
-                        seen.enough = split.finish().is_break();
+                        seen.stopped_early = split.finish().is_break();
                     }
                 }
             }
@@ -129,7 +129,7 @@ impl<'a> Pump<'a> {
     }
 
     /// Which of wake pipe, stdin, stdout and stderr are ready.
-    fn wait(&self, patience: Duration) -> io::Result<[bool; 4]> {
+    fn wait(&self, timeout: Duration) -> io::Result<[bool; 4]> {
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let mut slots = vec![0];
         if let Some(stdin) = &self.stdin {
@@ -145,9 +145,9 @@ impl<'a> Pump<'a> {
             slots.push(3);
         }
         // Rounded up, or the last fraction of a millisecond would be spent spinning.
-        let patience = Timespec::try_from(patience + Duration::from_millis(1)).ok();
+        let timeout = Timespec::try_from(timeout + Duration::from_millis(1)).ok();
         let mut ready = [false; 4];
-        match poll(&mut fds, patience.as_ref()) {
+        match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {
                 for (fd, slot) in fds.iter().zip(slots) {
                     if let Some(flag) = ready.get_mut::<usize>(slot) {
@@ -157,7 +157,7 @@ impl<'a> Pump<'a> {
                 Ok(ready)
             }
             Err(Errno::INTR) => Ok(ready),
-            Err(why) => Err(why.into()),
+            Err(reason) => Err(reason.into()),
         }
     }
 
@@ -166,9 +166,9 @@ impl<'a> Pump<'a> {
         let Some(stdin) = &mut self.stdin else { return };
         match stdin.write(self.input.get(self.fed..).unwrap_or_default()) {
             Ok(count) => self.fed += count,
-            Err(why)
+            Err(reason)
                 if matches!(
-                    why.kind(),
+                    reason.kind(),
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                 ) =>
             {
@@ -186,12 +186,12 @@ impl<'a> Pump<'a> {
     }
 }
 
-/// One read; at the end or on failure the pipe is dropped and there is `None`.
+/// Reads once; at the end or on failure the pipe is dropped and `None` returned.
 fn read_some<'b, P: Read>(pipe: &mut Option<P>, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     let count = match pipe.as_mut()?.read(buffer) {
         Ok(0) => None,
         Ok(count) => Some(count),
-        Err(why) if why.kind() == io::ErrorKind::Interrupted => Some(0),
+        Err(reason) if reason.kind() == io::ErrorKind::Interrupted => Some(0),
         Err(_) => None,
     };
     if count.is_none() {
@@ -203,32 +203,32 @@ fn read_some<'b, P: Read>(pipe: &mut Option<P>, buffer: &'b mut [u8]) -> Option<
 struct OutputSplitter<'a> {
     end: u8,
     each: PieceHandler<'a>,
-    piece: Vec<u8>,
+    chunk: Vec<u8>,
     /// Output keeps arriving until the child is dead, and is discarded.
-    enough: bool,
+    stopped_early: bool,
 }
 
 impl OutputSplitter<'_> {
     fn push(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|byte| *byte == self.end) {
-            let (piece, after) = rest.split_at(at);
+            let (chunk, after) = rest.split_at(at);
             rest = after.get(1..).unwrap_or_default();
-            if self.piece.is_empty() {
-                self.hand_over(piece)?;
+            if self.chunk.is_empty() {
+                self.deliver(chunk)?;
             } else {
-                self.grow(piece);
-                let piece = std::mem::take(&mut self.piece);
-                self.hand_over(&piece)?;
+                self.grow(chunk);
+                let chunk = std::mem::take(&mut self.chunk);
+                self.deliver(&chunk)?;
             }
         }
         self.grow(rest);
         ControlFlow::Continue(())
     }
 
-    fn hand_over(&mut self, piece: &[u8]) -> ControlFlow<()> {
-        if self.enough || (self.each)(piece).is_break() {
-            self.enough = true;
+    fn deliver(&mut self, chunk: &[u8]) -> ControlFlow<()> {
+        if self.stopped_early || (self.each)(chunk).is_break() {
+            self.stopped_early = true;
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -236,17 +236,17 @@ impl OutputSplitter<'_> {
     }
 
     fn grow(&mut self, bytes: &[u8]) {
-        let room = LONGEST_PIECE.saturating_sub(self.piece.len());
-        self.piece
+        let room = MAX_CHUNK_BYTES.saturating_sub(self.chunk.len());
+        self.chunk
             .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
     fn finish(&mut self) -> ControlFlow<()> {
-        let piece = std::mem::take(&mut self.piece);
-        if piece.is_empty() {
+        let chunk = std::mem::take(&mut self.chunk);
+        if chunk.is_empty() {
             ControlFlow::Continue(())
         } else {
-            self.hand_over(&piece)
+            self.deliver(&chunk)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A command of a model or of the user, run by bash where there is one: both streams clipped head and tail, the whole text on disk.
+//! Runs a command of the model or the user with bash, or sh where there is none: both streams are clipped head and tail, the whole text goes to disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::base::variables::MARVIN_SHELL;
 use crate::proc::child_env::command_env;
 
 /// Bytes kept of each stream's beginning and end.
-const HEAD: usize = 8 * 1024;
-const TAIL: usize = 8 * 1024;
+const HEAD_BYTES: usize = 8 * 1024;
+const TAIL_BYTES: usize = 8 * 1024;
 
-/// A command that ended.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct ShellOutput {
     /// Its output, and how it ended.
@@ -25,17 +25,17 @@ pub(crate) struct ShellOutput {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Its time was up.
+    /// Its time limit was exceeded.
     pub timed_out: bool,
-    /// It was cancelled while it ran.
+    /// It was cancelled while running.
     pub cancelled: bool,
 }
 
 /// Runs `command` in `dir`. Output too long to show goes to new files under `spill`, which the result names.
 ///
 /// # Errors
-/// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error, its text ends with how it ended; neither is one that was
-/// cancelled while it ran: its output so far is kept.
+/// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error: its text ends with how it ended. Neither is one that was
+/// cancelled while running: its output so far is kept.
 pub(crate) fn run(
     command: &str,
     dir: &Path,
@@ -50,7 +50,7 @@ pub(crate) fn run(
     let id = crate::base::ids::hex(4);
     let keep = |name: &str| KeepLimits {
         spill: Some(spill.join(format!("command-{id}-{name}.txt"))),
-        ..KeepLimits::ends(HEAD, TAIL)
+        ..KeepLimits::ends(HEAD_BYTES, TAIL_BYTES)
     };
     run.stdout = keep("stdout");
     run.stderr = keep("stderr");
@@ -64,9 +64,9 @@ pub(crate) fn run(
 }
 
 /// Standard output, then standard error under its heading, then how it ended.
-fn render(done: &ProgramOutput) -> String {
-    let mut out = done.stdout.text();
-    let errors = done.stderr.text();
+fn render(output: &ProgramOutput) -> String {
+    let mut out = output.stdout.text();
+    let errors = output.stderr.text();
     let end_line = |out: &mut String| {
         if !out.is_empty() && !out.ends_with('\n') {
             out.push('\n');
@@ -78,12 +78,12 @@ fn render(done: &ProgramOutput) -> String {
         out.push_str(&errors);
         end_line(&mut out);
     }
-    if done.held_open {
+    if output.held_open {
         out.push_str(
             "[A process that the command left behind kept its output open and was stopped.]\n",
         );
     }
-    out.push_str(&done.ending());
+    out.push_str(&output.ending());
     out
 }
 

@@ -22,7 +22,7 @@ use process_wrap::std::{CommandWrap, ProcessSession};
 pub(super) fn spawn_in_new_session(command: Command) -> io::Result<Child> {
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessSession);
-    // The wrapper reaps every process of the group by its own waiting; the plain child is what the rest of this folder works with.
+    // The wrapper would reap every process of the group itself; the rest of this folder works with the plain child.
     let child: Box<dyn Any> = command.spawn()?.into_inner();
     let child = child.downcast::<Child>();
     child

@@ -1,10 +1,14 @@
 //! Floor 4: what Marvin keeps for a user: one owner for each file.
 
+pub(crate) mod bookmarks;
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
 pub(crate) mod input_history;
+pub(crate) mod notes;
+pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
+pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;
 pub(crate) mod usage;

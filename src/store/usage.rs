@@ -1,10 +1,12 @@
 //! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end at once.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::base::cancel::Cancel;
@@ -34,23 +36,135 @@ pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str)
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// Totals of all sessions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LifetimeUsage {
+    /// US dollars.
+    pub(crate) cost: f64,
+    /// Model calls.
+    pub(crate) turns: u64,
+    /// Tokens in and out, of all providers.
+    pub(crate) tokens: u64,
+    /// Model calls and US dollars per model.
+    pub(crate) models: BTreeMap<String, (u64, f64)>,
+}
+
+/// The totals in the file and what the ledger holds unsaved. None while nothing was ever used.
+///
+/// # Errors
+/// The file cannot be read or is not understood.
+pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<LifetimeUsage>> {
+    let path = paths.usage()?;
+    let bytes = swap::read(&path, STATE_CAP)?.unwrap_or_default();
+    let unsaved = ledger.unsaved().totals;
+    if bytes.trim_ascii().is_empty() && unsaved == Totals::default() {
+        return Ok(None);
+    }
+    let mut map = parsed(&bytes).ok_or_else(|| {
+        Problem::config(format!("{} cannot be understood.", path.display()))
+            .next("Fix it; otherwise the next use of a model moves it aside and starts at zero.")
+    })?;
+    merge(&mut map, &unsaved);
+    let object = |key: &str| {
+        map.get(key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+    };
+    let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+    for (model, turns) in object("total_model_turns") {
+        models.entry(model.clone()).or_default().0 = count(turns).unwrap_or_default();
+    }
+    for (model, cost) in object("total_model_cost") {
+        models.entry(model.clone()).or_default().1 = number(cost).unwrap_or_default();
+    }
+    Ok(Some(LifetimeUsage {
+        cost: map.get("total_cost").and_then(number).unwrap_or_default(),
+        turns: map
+            .get("total_llm_turns")
+            .and_then(count)
+            .unwrap_or_default(),
+        tokens: object("total_provider_tokens")
+            .flat_map(|(_, used)| [used.get("input"), used.get("output")])
+            .filter_map(|tokens| count(tokens?))
+            .sum(),
+        models,
+    }))
+}
+
+/// One model call of the cost log.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoggedCall {
+    /// When it ended.
+    pub(crate) time: Timestamp,
+    pub(crate) model: String,
+    /// Tokens in and out.
+    pub(crate) tokens: u64,
+    /// US dollars.
+    pub(crate) cost: f64,
+}
+
+impl LoggedCall {
+    /// The call in a line of the log; what a crash tore is none.
+    fn read(line: &[u8]) -> Option<Self> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let tokens = |key: &str| line.get(key).and_then(count).unwrap_or_default();
+        let model = line.get("model").and_then(Value::as_str);
+        Some(Self {
+            time: line.get("ts")?.as_str()?.parse().ok()?,
+            model: model.unwrap_or("unknown").to_owned(),
+            tokens: tokens("input") + tokens("output"),
+            cost: line.get("cost").and_then(number).unwrap_or_default(),
+        })
+    }
+}
+
+/// The profile's model calls since a moment: those in the log, then those that the ledger holds unsaved.
+///
+/// # Errors
+/// The log is there and cannot be read.
+pub(crate) fn calls_since(
+    paths: &Paths,
+    profile: &str,
+    ledger: &Ledger,
+    since: Timestamp,
+) -> Outcome<Vec<LoggedCall>> {
+    let path = paths.profile(profile)?.cost_log();
+    let cannot = |why| Problem::system(format!("Cannot read {}", path.display()), why);
+    let mut calls = Vec::new();
+    let mut add = |call: Option<LoggedCall>| calls.extend(call.filter(|call| call.time >= since));
+    match open::read(&path) {
+        Ok(file) => {
+            for line in BufReader::new(file.take(STATE_CAP)).split(b'\n') {
+                add(LoggedCall::read(&line.map_err(cannot)?));
+            }
+        }
+        Err(why) if why.kind() == ErrorKind::NotFound => {}
+        Err(why) => return Err(cannot(why)),
+    }
+    for LoggedTurn { ts, turn } in ledger.unsaved().turns {
+        add(ts.parse().ok().map(|time| LoggedCall {
+            time,
+            model: turn.model,
+            tokens: turn.tokens.input + turn.tokens.output,
+            cost: turn.cost,
+        }));
+    }
+    Ok(calls)
+}
+
 /// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
-pub(crate) fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
+fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
     if totals == &Totals::default() {
         return Ok(None);
     }
     let path = paths.usage()?;
     let mut notice = None;
     let _lock = Lock::take(&path, LOCK_TIMEOUT, &Cancel::new())?;
-    let before = atomic::read(&path, STATE_CAP)?;
-    // An empty file, as a machine that lost power leaves it, holds nothing that could be set aside.
-    let text = before
-        .as_deref()
-        .filter(|text| !text.trim_ascii().is_empty());
-    let mut map = match text.map(serde_json::from_slice::<Value>) {
-        Some(Ok(Value::Object(map))) if can_add(&map) => map,
-        None => Map::new(),
-        Some(_) => {
+    let before = atomic::read(&path, STATE_CAP)?.unwrap_or_default();
+    let mut map = match parsed(&before) {
+        Some(map) => map,
+        None => {
             let aside = atomic::set_aside(&path, clock)?;
             notice = Some(format!(
                 "{} could not be read and was moved to {}.",
@@ -66,6 +180,14 @@ pub(crate) fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Opti
     bytes.push(b'\n');
     swap::write(&path, &bytes)?;
     Ok(notice)
+}
+
+/// The file's keys; none when it is not understood. An empty file, as a machine that lost power leaves it, holds nothing that could be lost.
+fn parsed(bytes: &[u8]) -> Option<Map<String, Value>> {
+    if bytes.trim_ascii().is_empty() {
+        return Some(Map::new());
+    }
+    serde_json::from_slice(bytes).ok().filter(can_add)
 }
 
 /// Adds to the original's keys; every other key stays as it is.
@@ -147,10 +269,14 @@ fn in_object(
     map.insert(key.to_owned(), Value::Object(inner));
 }
 
+/// A count; others may have written 5.0 or "5" for 5.
+fn count(value: &Value) -> Option<u64> {
+    // `as` saturates.
+    value.as_u64().or_else(|| number(value).map(|n| n as u64))
+}
+
 fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {
-    // Others may have written 5.0 or "5" for 5; `as` saturates.
-    let whole = |value: &Value| value.as_u64().or_else(|| number(value).map(|n| n as u64));
-    let before = map.get(key).and_then(whole).unwrap_or_default();
+    let before = map.get(key).and_then(count).unwrap_or_default();
     map.insert(key.to_owned(), Value::from(before.saturating_add(by)));
 }
 
@@ -161,7 +287,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 
 /// Adds one line for each model call, for questions about a period. A log that cannot be written is not a failure of the run, and
 /// no wait: it is not forced to the disk.
-pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
+fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
     let mut lines = String::new();
     for LoggedTurn { ts, turn } in turns {
         let line = json!({
@@ -182,7 +308,7 @@ pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> O
         atomic::make_private(&file).map(|()| file)
     };
     let mut file = match open() {
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+        Err(why) if why.kind() == ErrorKind::NotFound => {
             atomic::make_folder(path.parent().unwrap_or(&path), Access::Private)?;
             open().map_err(cannot)?
         }
@@ -272,6 +398,50 @@ mod tests {
             std::fs::write(&file, other).unwrap();
             let notice = add(&paths, &Clock::default(), &totals()).unwrap();
             assert!(notice.is_some_and(|n| n.contains("moved")), "{other}");
+        }
+    }
+
+    #[test]
+    fn calls_of_this_run_count_once_before_and_after_they_are_saved() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let (ledger, clock) = (Ledger::default(), Clock::default());
+        assert_eq!(lifetime(&paths, &ledger).unwrap(), None);
+        std::fs::write(
+            paths.usage().unwrap(),
+            r#"{"total_cost": "1.5", "total_llm_turns": 7.0, "total_model_turns": {"m": "7"}, "total_model_cost": {"m": "1.5"}}"#,
+        )
+        .unwrap();
+        let call = |ledger: &Ledger, ts: &str| {
+            let turn = TurnUsage {
+                provider: "p".into(),
+                model: "m".into(),
+                tokens: Tokens {
+                    input: 3,
+                    output: 4,
+                    ..Tokens::default()
+                },
+                cost: 0.5,
+            };
+            ledger.add_turn(turn, false, ts.to_owned());
+        };
+        call(&ledger, "2026-03-01T00:00:00Z");
+        assert_eq!(save(&ledger, &paths, &clock, "main"), None);
+        call(&ledger, "2026-03-02T00:00:00Z");
+        for _ in 0..2 {
+            let all = lifetime(&paths, &ledger).unwrap().unwrap();
+            assert_eq!(all.models["m"], (9, 2.5));
+            assert_eq!((all.turns, all.cost, all.tokens), (9, 2.5, 14));
+            let since = |ts: &str| {
+                let calls = calls_since(&paths, "main", &ledger, ts.parse().unwrap()).unwrap();
+                calls.iter().map(|call| call.tokens).sum::<u64>()
+            };
+            assert_eq!(
+                (since("2026-03-01T00:00:00Z"), since("2026-03-01T01:00:00Z")),
+                (14, 7)
+            );
+            assert_eq!(save(&ledger, &paths, &clock, "main"), None);
         }
     }
 

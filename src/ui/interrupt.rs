@@ -1,13 +1,13 @@
-//! Ctrl-C in both interfaces: it cancels what is running, and leaves only when nothing is running or queued and it was pressed twice in a row.
+//! Ctrl-C in both interfaces: it cancels what is running. It quits only when nothing is running or queued and it is pressed twice in a row.
 
 use std::time::{Duration, Instant};
 
 use crate::app::session::Session;
 
-/// Within this time a second Ctrl-C leaves.
-const TWICE: Duration = Duration::from_secs(2);
+/// A second Ctrl-C within this time quits.
+const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
-/// The exit status after two of them.
+/// The exit status after two of them: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 
 /// The outcome of a press.
@@ -17,9 +17,9 @@ pub(super) enum InterruptAction {
     Stopped,
     /// Nothing that could be cancelled is running, but messages are queued.
     Waiting,
-    /// Nothing is running: another press within two seconds leaves.
+    /// Nothing is running: another press within two seconds quits.
     Idle,
-    /// Time to leave.
+    /// Quit now.
     Leave,
 }
 
@@ -35,12 +35,12 @@ impl Interrupts {
         self.last = None;
     }
 
-    /// Ctrl-C was pressed. `draft` says that the input holds text, which is cleared before a press can leave.
+    /// Handles Ctrl-C. `draft` says that the input holds text, which is cleared before a press can quit.
     pub(super) fn press(&mut self, session: &mut Session, draft: bool) -> InterruptAction {
         let twice = self
             .last
             .replace(Instant::now())
-            .is_some_and(|at| at.elapsed() < TWICE);
+            .is_some_and(|last_press| last_press.elapsed() < DOUBLE_PRESS);
         if session.cancel() {
             InterruptAction::Stopped
         } else if session.queue().next().is_some() {

@@ -1,4 +1,4 @@
-//! Floor 9: the interfaces: one session, shown on the full screen or as plain lines.
+//! Floor 9: the two interfaces of a session: full screen and plain lines.
 
 pub(crate) mod editor;
 mod interrupt;
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal};
 use crate::app::settings::{Interface, Settings};
 use crate::app::stream::say;
 
-/// Talks with the user until they leave; returns the exit status.
+/// Runs the conversation until the user leaves; returns the exit status.
 pub(crate) fn run(settings: Settings) -> u8 {
     let first = match settings.prompt.first() {
         Ok(first) => first.unwrap_or_default(),
@@ -31,7 +31,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
     }
 }
 
-/// True when plain lines were asked for, or there is no terminal to draw on.
+/// True when plain lines were requested, or there is no terminal to draw on.
 fn is_plain(settings: &Settings) -> bool {
     let terminal = settings.process.stdin_is_terminal && io::stdout().is_terminal();
     let dumb = matches!(settings.env.get("TERM"), None | Some("dumb"));

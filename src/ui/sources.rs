@@ -9,8 +9,8 @@ use crate::store::profiles;
 use crate::tools::engine::context::SessionContext;
 use crate::ui::editor::complete::Sources;
 
-/// Most entries of a folder that are looked at.
-const ENTRIES: usize = 2_000;
+/// Maximum entries of a folder that are read.
+const MAX_ENTRIES: usize = 2_000;
 
 /// The session's candidates.
 pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
@@ -66,7 +66,7 @@ impl Sources for Candidates<'_> {
             .flatten()
             .filter_map(Result::ok);
         let mut names: Vec<String> = entries
-            .take(ENTRIES)
+            .take(MAX_ENTRIES)
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok()?;
                 let slash = entry.path().is_dir();

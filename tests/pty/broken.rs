@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, more, playing, quit,
-    rows, said, says, sent, unasked, until,
+    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, messages, more, playing,
+    quit, rows, says, sent, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -26,10 +26,10 @@ fn stops(pty: &Pty, key: &str, start: impl Fn(usize)) {
     let mut times = Vec::new();
     for n in 1..=TRIES {
         start(n);
-        let began = Instant::now();
+        let started = Instant::now();
         pty.send(key);
         pty.wait_for("the mark of the stop", |screen| marks(screen) > 0);
-        times.push(began.elapsed());
+        times.push(started.elapsed());
         // Out of sight for the next try.
         if times.iter().any(|took| *took <= PROMISED) {
             return;
@@ -195,14 +195,14 @@ fn a_question_is_answered_first_and_then_the_answer_stopped() {
 }
 
 #[test]
-fn a_second_control_c_leaves() {
+fn a_second_control_c_quits() {
     let home = Home::new();
     let server = playing([begin("Endless").stall()]);
     let mut pty = full(&home, &server);
     pty.send("go\r");
     pty.wait_text("Endless");
     pty.control('c');
-    pty.wait_text("Ctrl-C once more leaves");
+    pty.wait_text("Press Ctrl-C again to quit");
     // As long as the answer is being stopped, something runs.
     pty.wait_for("the mark of the stop", |screen| marks(screen) > 0);
     pty.control('c');
@@ -212,7 +212,7 @@ fn a_second_control_c_leaves() {
 }
 
 #[test]
-fn at_the_prompt_control_c_clears_then_leaves() {
+fn at_the_prompt_control_c_clears_then_quits() {
     let home = Home::new();
     let server = unasked();
     let mut pty = full(&home, &server);
@@ -233,13 +233,13 @@ fn quit_keys_work_during_an_answer() {
         let mut pty = full(&home, &server);
         pty.send("go\r");
         pty.wait_text("Endless");
-        let began = Instant::now();
+        let start = Instant::now();
         pty.control(key);
         assert_eq!(pty.wait().code(), Some(0));
         assert!(
-            began.elapsed() < Duration::from_secs(3),
+            start.elapsed() < Duration::from_secs(3),
             "{:?}",
-            began.elapsed()
+            start.elapsed()
         );
         restored(&pty, &home);
         assert_eq!(log(&home)[1].1, "Endless\n\n[stopped]", "Ctrl-{key}");
@@ -247,7 +247,7 @@ fn quit_keys_work_during_an_answer() {
 }
 
 #[test]
-fn signals_during_an_answer_leave_a_clean_terminal_and_keep_the_words() {
+fn signals_during_an_answer_keep_its_text_and_restore_the_terminal() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let home = Home::new();
         let server = playing([begin("Endless").stall()]);
@@ -269,13 +269,13 @@ fn it_suspends_in_mid_answer_and_comes_back() {
     let answer = begin("The beginning").pause(&latch);
     let server = playing([end(more(answer, " and the end."))]);
     let marvin = command(&home, &server);
-    let words: Vec<_> = std::iter::once(marvin.get_program())
+    let text: Vec<_> = std::iter::once(marvin.get_program())
         .chain(marvin.get_args())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let script = format!(
         "set -m; {}; echo in the shell; read go; fg >/dev/null; echo \"status $?\"; read end",
-        words.join(" ")
+        text.join(" ")
     );
     let mut shell = Pty::command("/bin/sh".as_ref(), &home);
     for (name, value) in marvin.get_envs() {
@@ -320,8 +320,8 @@ fn the_size_changes_at_any_moment_of_a_stream() {
     let mut answer = begin("begin ");
     for (n, latch) in latches.iter().enumerate() {
         answer = answer.pause(latch);
-        let words = format!("piece {n} with **bold** words, 日本語 and more of it, ").repeat(5);
-        answer = more(answer, &words);
+        let text = format!("piece {n} with **bold** words, 日本語 and more of it, ").repeat(5);
+        answer = more(answer, &text);
     }
     let server = playing([end(more(answer, "the end."))]);
     let pty = full(&home, &server);
@@ -408,19 +408,19 @@ fn count(raw: &[u8], bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn a_terminal_that_vanishes_ends_it_and_keeps_the_words() {
+fn a_vanished_terminal_ends_it_and_keeps_the_text() {
     let home = Home::new();
     let server = playing([begin("Endless").stall()]);
     let mut pty = full(&home, &server);
     pty.send("go\r");
     pty.wait_text("Endless");
-    let began = Instant::now();
+    let start = Instant::now();
     pty.hang_up();
     assert_eq!(pty.wait().code(), Some(129));
     assert!(
-        began.elapsed() < Duration::from_secs(4),
+        start.elapsed() < Duration::from_secs(4),
         "{:?}",
-        began.elapsed()
+        start.elapsed()
     );
     server.wait_closed(0, LIMIT);
     assert_eq!(log(&home)[1].1, "Endless\n\n[stopped]");
@@ -455,7 +455,7 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
     pty.wait();
     assert_eq!(
         log(&home),
-        said(&[
+        messages(&[
             ("you", "one"),
             ("assistant", "A whole answer."),
             ("you", "two")
@@ -473,7 +473,7 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
 }
 
 #[test]
-fn two_marvins_in_one_profile_lose_nothing() {
+fn two_processes_in_one_profile_lose_nothing() {
     let home = Home::new();
     let answer = |request: &crate::support::server::Request, _: usize| {
         let body = request.json();
@@ -517,7 +517,7 @@ fn two_marvins_in_one_profile_lose_nothing() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_words_before_it_stay() {
+fn a_failure_is_shown_and_the_text_before_it_stays() {
     let home = Home::new();
     let server = playing([begin("The words before").reset(), says("Better.")]);
     let pty = full(&home, &server);
@@ -532,7 +532,7 @@ fn a_failure_is_told_and_the_words_before_it_stay() {
 }
 
 #[test]
-fn a_stop_signal_from_outside_suspends_nothing_that_nobody_could_wake() {
+fn a_stop_signal_is_ignored_when_no_shell_could_resume() {
     let home = Home::new();
     let server = unasked();
     let pty = full(&home, &server);

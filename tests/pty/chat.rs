@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, more, playing, quit, rows,
-    said, says, sent, unasked,
+    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, messages, more, playing,
+    quit, rows, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -14,7 +14,7 @@ use crate::support::pty::Pty;
 use crate::support::snapshot;
 
 #[test]
-fn an_answer_appears_while_it_comes_and_is_kept() {
+fn an_answer_streams_and_is_saved() {
     let home = Home::new();
     let (first, second) = (Latch::new(), Latch::new());
     let answer = begin("The first part, ").pause(&first);
@@ -40,17 +40,17 @@ fn an_answer_appears_while_it_comes_and_is_kept() {
     assert_eq!(request["model"], "test-model");
     assert_eq!(request["stream"], true);
     assert!(request["tools"].as_array().is_some_and(|t| t.len() > 10));
-    assert_eq!(sent(&server, 0), said(&[("user", "hello there")]));
+    assert_eq!(sent(&server, 0), messages(&[("user", "hello there")]));
     quit(pty, &home);
     let whole = "The first part, the second part, the end.";
     assert_eq!(
         log(&home),
-        said(&[("you", "hello there"), ("assistant", whole)])
+        messages(&[("you", "hello there"), ("assistant", whole)])
     );
 }
 
 #[test]
-fn an_answer_comes_on_however_fast_keys_are_typed() {
+fn fast_typing_does_not_delay_an_answer() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([says("The whole answer.").head_after(&latch)]);
@@ -140,7 +140,7 @@ fn a_tool_round_is_a_line_that_unfolds() {
     // Tools are not part of the log.
     assert_eq!(
         log(&home),
-        said(&[("you", "what is in it"), ("assistant", "It has two lines.")])
+        messages(&[("you", "what is in it"), ("assistant", "It has two lines.")])
     );
 }
 
@@ -171,7 +171,7 @@ fn an_edit_is_shown_as_a_change() {
 }
 
 #[test]
-fn the_talk_goes_on_where_it_stopped() {
+fn the_conversation_continues_after_a_restart() {
     let home = Home::new();
     let entries: Vec<_> = (0..30)
         .map(|n| match n {
@@ -212,7 +212,7 @@ fn log_lengths(home: &Home) -> usize {
 }
 
 #[test]
-fn the_first_start_says_what_works_and_does_it() {
+fn the_first_start_shows_working_examples() {
     let home = Home::new();
     home.write("work/src/lib.rs", "// here\n");
     let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
@@ -263,7 +263,7 @@ fn the_welcome_is_as_its_snapshots() {
         let screen: Vec<&str> = screen
             .iter()
             .enumerate()
-            .filter(|(at, row)| !(first..last).contains(at) && !row.trim().is_empty())
+            .filter(|(index, row)| !(first..last).contains(index) && !row.trim().is_empty())
             .map(|(_, row)| row.trim_end())
             .collect();
         snapshot::same(&format!("pty/welcome-{width}x{height}"), &screen.join("\n"));
@@ -272,7 +272,7 @@ fn the_welcome_is_as_its_snapshots() {
 }
 
 #[test]
-fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
+fn colours_are_the_terminals_own_and_respect_no_color() {
     // Foregrounds and backgrounds of every kind.
     let coloured = |raw: &[u8]| {
         let text = String::from_utf8_lossy(raw).into_owned();
@@ -283,7 +283,7 @@ fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
             .filter_map(|code| code.parse::<u8>().ok())
             .any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
     };
-    for (name, value, wanted) in [
+    for (name, value, expected) in [
         ("NO_COLOR", "1", false),
         ("TERM", "xterm", true),
         ("COLORTERM", "truecolor", true),
@@ -297,7 +297,7 @@ fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
         pty.send("hello\r");
         pty.wait_text("Title");
         pty.wait_text("2 msgs");
-        assert_eq!(coloured(&pty.raw()), wanted, "{name}={value}");
+        assert_eq!(coloured(&pty.raw()), expected, "{name}={value}");
         let bold = pty.with(|screen| {
             let (row, column) = find(screen, "Title").unwrap();
             screen.cell(row, column).unwrap().bold()
@@ -308,7 +308,7 @@ fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
 }
 
 #[test]
-fn both_faces_share_the_history_of_the_input() {
+fn both_interfaces_share_the_input_history() {
     let home = Home::new();
     let server = unasked();
     let pty = full(&home, &server);
@@ -330,7 +330,7 @@ fn both_faces_share_the_history_of_the_input() {
 }
 
 #[test]
-fn words_of_the_command_line_are_the_first_message() {
+fn the_command_lines_prompt_is_the_first_message() {
     let home = Home::new();
     let server = playing([says("To you too.")]);
     let mut command = crate::stage::command(&home, &server);
@@ -345,7 +345,7 @@ fn words_of_the_command_line_are_the_first_message() {
 }
 
 #[test]
-fn a_long_answer_scrolls_and_the_view_stays_where_the_person_looks() {
+fn a_long_answer_does_not_move_a_scrolled_view() {
     let home = Home::new();
     let latch = Latch::new();
     let lines = |from: usize| -> String {

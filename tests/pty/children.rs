@@ -11,7 +11,7 @@ const TERMINAL: &str =
     "printf '\\033[2JPAINTED' > /dev/tty; read -r x < /dev/tty; echo read: \"$x\"; echo over";
 
 #[test]
-fn a_command_has_no_terminal_to_paint_on_or_to_wait_for() {
+fn a_command_has_no_terminal() {
     let home = Home::new();
     let server = playing([
         calls("run_command", json!({"command": TERMINAL})),

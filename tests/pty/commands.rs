@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, log_of, playing, quit,
-    said, says, sent, unasked, until,
+    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, log_of, messages,
+    playing, quit, says, sent, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -64,7 +64,7 @@ fn usage_is_drawn_as_bars_and_a_sentence_with_the_word_is_a_message() {
 }
 
 #[test]
-fn profiles_are_made_and_gone_to() {
+fn profiles_are_created_and_switched_to() {
     let home = Home::new();
     let entry = json!([{"role": "you", "text": "said in winter", "time": "08:00"}]);
     home.write("config/profiles/winter/chat_log.json", entry.to_string());
@@ -84,16 +84,16 @@ fn profiles_are_made_and_gone_to() {
     // Each has its own past.
     assert_eq!(
         sent(&server, 1),
-        said(&[("user", "said in winter"), ("user", "two")])
+        messages(&[("user", "said in winter"), ("user", "two")])
     );
-    assert_eq!(sent(&server, 2), said(&[("user", "three")]));
+    assert_eq!(sent(&server, 2), messages(&[("user", "three")]));
     pty.send("!profile ../evil\r");
     pty.wait_text("Error:");
     quit(pty, &home);
     assert_eq!(home.read("config/last_profile").trim(), "summer");
     assert_eq!(
         log(&home),
-        said(&[("you", "one"), ("assistant", "In main.")])
+        messages(&[("you", "one"), ("assistant", "In main.")])
     );
     assert_eq!(log_of(&home, "winter").len(), 3);
     assert_eq!(log_of(&home, "summer").len(), 2);
@@ -127,7 +127,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
     // Under the new profile it is the first message.
     assert_eq!(
         sent(&server, 1),
-        said(&[("user", "I am Anna and I like olives")])
+        messages(&[("user", "I am Anna and I like olives")])
     );
     quit(pty, &home);
     let anna = log_of(&home, "anna");
@@ -137,7 +137,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
 }
 
 #[test]
-fn undo_takes_the_exchange_back_everywhere() {
+fn undo_removes_the_exchange_everywhere() {
     let home = Home::new();
     let server = playing([
         says("First answer."),
@@ -162,7 +162,7 @@ fn undo_takes_the_exchange_back_everywhere() {
     pty.wait_text("Third.");
     assert_eq!(
         sent(&server, 2),
-        said(&[
+        messages(&[
             ("user", "one"),
             ("assistant", "First answer."),
             ("user", "two again")
@@ -243,7 +243,7 @@ fn shell_mode_keeps_its_directory() {
 }
 
 #[test]
-fn commands_run_in_front_and_beside() {
+fn commands_run_in_foreground_and_background() {
     let home = Home::new();
     let server = playing([says("An answer.")]);
     let pty = full(&home, &server);
@@ -345,7 +345,7 @@ fn the_model_is_changed_for_the_session() {
 }
 
 #[test]
-fn quit_and_exit_leave() {
+fn quit_and_exit_end_the_session() {
     for line in ["quit", "EXIT"] {
         let home = Home::new();
         let server = unasked();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says,
+    LIMIT, SIZE, calls, command, full, input, last_sent, log, messages, playing, quit, says,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(900);
 
 /// What a question says when keys answer it, and before.
 pub(crate) const LIVE: &str = "y once";
-const WAITS: &str = "Keys answer in a moment.";
+const WAITS: &str = "Keys are accepted in a moment.";
 
 /// A command that leaves a line each time it runs.
 const COMMAND: &str = "echo ran >> made.txt";
@@ -183,7 +183,7 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
 }
 
 #[test]
-fn no_means_no_and_the_model_hears_it() {
+fn no_declines_and_the_model_is_told() {
     for key in ["n", "\x1b", "\x03"] {
         let home = Home::new();
         let server = asks(1);
@@ -197,7 +197,7 @@ fn no_means_no_and_the_model_hears_it() {
 }
 
 #[test]
-fn no_with_a_word_reaches_the_model_and_the_draft_comes_back() {
+fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
     let home = Home::new();
     let server = asks(1);
     let pty = full(&home, &server);
@@ -220,12 +220,12 @@ fn no_with_a_word_reaches_the_model_and_the_draft_comes_back() {
     quit(pty, &home);
     assert_eq!(
         log(&home),
-        said(&[("you", "do it"), ("assistant", "That was it.")])
+        messages(&[("you", "do it"), ("assistant", "That was it.")])
     );
 }
 
 #[test]
-fn a_word_not_sent_is_just_no() {
+fn a_cancelled_comment_is_a_plain_no() {
     let home = Home::new();
     let server = asks(1);
     let pty = asked(&home, &server);
@@ -324,7 +324,7 @@ fn plain_on_a_terminal_asks_in_lines() {
 }
 
 #[test]
-fn a_key_under_way_answers_nothing() {
+fn a_key_in_transit_does_not_answer() {
     for key in ["y", "\r", "a", "n", "e"] {
         let home = Home::new();
         let latch = Latch::new();
@@ -424,7 +424,7 @@ fn a_long_command_is_read_to_its_end_before_a_key_approves_it() {
 }
 
 #[test]
-fn what_is_typed_ahead_in_lines_answers_nothing() {
+fn type_ahead_does_not_answer_a_question() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([
@@ -446,7 +446,7 @@ fn what_is_typed_ahead_in_lines_answers_nothing() {
     assert!(!home.has("work/made.txt"), "a line typed before ran it");
     // An invalid answer is asked for again.
     pty.send("maybe\r");
-    pty.wait_text("The answers are y, a, n and e.");
+    pty.wait_text("Please answer y, a, n or e.");
     pty.send("n\r");
     pty.wait_text("That was it.");
     assert!(!home.has("work/made.txt"));

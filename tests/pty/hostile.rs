@@ -102,7 +102,7 @@ fn home() -> Home {
 }
 
 #[test]
-fn nothing_from_outside_is_obeyed_on_the_full_screen() {
+fn outside_text_cannot_control_the_full_screen() {
     let home = home();
     let server = playing(answers());
     let pty = full(&home, &server);
@@ -139,12 +139,12 @@ fn nothing_from_outside_is_obeyed_on_the_full_screen() {
 }
 
 #[test]
-fn nothing_from_outside_is_obeyed_in_plain_mode() {
+fn outside_text_cannot_control_plain_mode() {
     let home = home();
     let server = playing(answers());
     let lines = "go\nagain\nsaved\n!cat bad.txt; ls\n!tool read_file path=bad.txt\n!undo\n";
-    let done = crate::plain::pipe(&home, &server, lines).expect(0);
-    let text = done.text();
+    let output = crate::plain::pipe(&home, &server, lines).expect(0);
+    let text = output.text();
     assert!(text.contains("pwned") && text.contains("The end of the round."));
     obeyed(text.as_bytes());
     let bad: Vec<char> = text
@@ -188,7 +188,7 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
 }
 
 #[test]
-fn a_broken_log_is_set_aside_and_told() {
+fn a_corrupt_log_is_set_aside_and_reported() {
     for broken in [
         &b"{\"role\": oops"[..],
         b"\xff\xfe\x00\x01",
@@ -248,7 +248,7 @@ fn entries_of_another_version_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_the_talk_goes_on() {
+fn a_failed_write_is_reported_and_the_conversation_continues() {
     let home = Home::new();
     // Even root cannot write a file where a folder is.
     for name in ["chat_log.json", "history"] {
@@ -265,7 +265,7 @@ fn what_cannot_be_written_is_told_and_the_talk_goes_on() {
 }
 
 #[test]
-fn broken_and_huge_files_of_state_stop_nobody() {
+fn corrupt_and_huge_state_files_do_not_prevent_a_start() {
     let home = Home::new();
     home.write(
         "config/profiles/main/preferences.yaml",
@@ -298,7 +298,7 @@ fn broken_and_huge_files_of_state_stop_nobody() {
 }
 
 #[test]
-fn an_answer_of_nonsense_is_a_failure_and_not_the_end() {
+fn a_nonsense_answer_is_a_failure_and_the_session_continues() {
     let home = Home::new();
     let garbage = |_: &_, n: usize| match n {
         0 => Answer::raw(b"\x00\xff\x1b]0;pwned\x07 no http at all\r\n\r\n".to_vec()),
@@ -333,7 +333,7 @@ fn an_answer_of_nonsense_is_a_failure_and_not_the_end() {
 }
 
 #[test]
-fn a_ticket_of_a_cloned_repository_does_not_command_the_terminal() {
+fn a_ticket_of_a_cloned_repository_cannot_control_the_terminal() {
     let home = Home::new();
     let title = "red\x1b[31m\x1b]0;mine\x07\u{202e}";
     let ticket = format!("---\nid: a-1\nstatus: open\n---\n# {title}\r\n");
@@ -351,6 +351,6 @@ fn a_ticket_of_a_cloned_repository_does_not_command_the_terminal() {
         assert!(!raw.contains(&0x1b) && !raw.contains(&7), "{args:?}");
     }
     // Into a pipe it goes as it is.
-    let done = home.marvin().args(["tk", "show", "a-1"]).run().expect(0);
-    assert!(done.text().contains(title));
+    let output = home.marvin().args(["tk", "show", "a-1"]).run().expect(0);
+    assert!(output.text().contains(title));
 }

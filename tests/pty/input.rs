@@ -30,13 +30,13 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     let pty = full(&home, &server);
     let text = format!("{}the last line", "a line of a paste\n".repeat(60_000));
     let before = pty.raw().len();
-    let began = Instant::now();
+    let start = Instant::now();
     pty.paste(&text);
     pty.wait_for("its end", |screen| input(screen).ends_with("the last line"));
     assert!(
-        began.elapsed() < Duration::from_secs(10),
+        start.elapsed() < Duration::from_secs(10),
         "{:?}",
-        began.elapsed()
+        start.elapsed()
     );
     let painted = pty.raw().len() - before;
     assert!(painted < 20_000, "{painted} bytes to show a paste");
@@ -47,7 +47,7 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
 }
 
 #[test]
-fn what_is_pasted_is_never_obeyed() {
+fn pasted_text_is_never_executed() {
     let home = Home::new();
     let server = playing([says("Seen.")]);
     let pty = full(&home, &server);
@@ -71,7 +71,7 @@ fn what_is_pasted_is_never_obeyed() {
 }
 
 #[test]
-fn the_cursor_stands_where_the_eye_expects() {
+fn the_cursor_is_at_the_expected_position() {
     let home = Home::new();
     let server = unasked();
     let pty = full(&home, &server);
@@ -102,7 +102,7 @@ fn the_cursor_stands_where_the_eye_expects() {
 }
 
 #[test]
-fn words_are_moved_over_killed_and_brought_back() {
+fn words_are_moved_over_killed_and_yanked() {
     let home = Home::new();
     let server = unasked();
     let pty = full(&home, &server);
@@ -206,7 +206,7 @@ fn a_file_that_is_too_long_is_attached_in_part() {
 }
 
 #[test]
-fn messages_wait_for_the_answer_and_go_in_order() {
+fn messages_are_queued_and_sent_in_order() {
     let home = Home::new();
     let latch = Latch::new();
     let server = playing([

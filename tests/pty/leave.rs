@@ -20,7 +20,7 @@ fn lines(home: &Home, server: &Server) -> Command {
 
 /// The command in a shell with job control, which says `in the shell` each time it is stopped, and brings it back after Enter.
 fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
-    let words: Vec<_> = std::iter::once(marvin.get_program())
+    let text: Vec<_> = std::iter::once(marvin.get_program())
         .chain(marvin.get_args())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
@@ -29,7 +29,7 @@ fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
         .collect::<String>();
     let script = format!(
         "set -m; {}; {back}echo \"status $?\"; read end",
-        words.join(" ")
+        text.join(" ")
     );
     let mut shell = Pty::command("/bin/sh".as_ref(), home);
     for (name, value) in marvin.get_envs() {
@@ -40,7 +40,7 @@ fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
 }
 
 #[test]
-fn keys_in_the_editor_are_the_editors() {
+fn keys_go_to_the_external_editor() {
     let home = Home::new();
     // A signal that comes just before a `read` would wait for its end, so the editor looks for it between short sleeps.
     let editor = home.write(
@@ -76,12 +76,12 @@ fn keys_in_the_editor_are_the_editors() {
 }
 
 #[test]
-fn two_presses_far_apart_do_not_leave() {
+fn two_presses_far_apart_do_not_quit() {
     let home = Home::new();
     let server = unasked();
     let full = full(&home, &server);
     full.control('c');
-    full.wait_text("once more leaves");
+    full.wait_text("again to quit");
     std::thread::sleep(APART);
     full.control('c');
     full.send("still here");
@@ -91,18 +91,18 @@ fn two_presses_far_apart_do_not_leave() {
     let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
     plain.wait_text("You: ");
     plain.control('c');
-    plain.wait_text("once more leaves");
+    plain.wait_text("again to quit");
     std::thread::sleep(APART);
     plain.control('c');
     plain.wait_for("a second hint", |screen| {
-        screen.contents().matches("once more leaves").count() == 2
+        screen.contents().matches("again to quit").count() == 2
     });
     plain.control('c');
     assert_eq!(plain.wait().code(), Some(130));
 }
 
 #[test]
-fn on_a_dumb_terminal_one_press_does_not_leave() {
+fn on_a_dumb_terminal_one_press_does_not_quit() {
     let home = Home::new();
     let server = unasked();
     let mut command = command(&home, &server);
@@ -110,13 +110,13 @@ fn on_a_dumb_terminal_one_press_does_not_leave() {
     let mut pty = Pty::spawn(&command, SIZE);
     pty.wait_text("You: ");
     pty.control('c');
-    pty.wait_text("once more leaves");
+    pty.wait_text("again to quit");
     pty.control('c');
     assert_eq!(pty.wait().code(), Some(130));
 }
 
 #[test]
-fn a_press_stops_the_answer_and_never_what_waits() {
+fn control_c_stops_the_answer_and_keeps_the_queue() {
     let home = Home::new();
     let server = playing([begin("Endless").stall(), begin("Also endless").stall()]);
     let mut pty = full(&home, &server);
@@ -128,7 +128,7 @@ fn a_press_stops_the_answer_and_never_what_waits() {
     pty.control('c');
     pty.wait_text("Also endless");
     pty.control('c');
-    pty.wait_text("once more leaves");
+    pty.wait_text("again to quit");
     pty.wait_for("both stopped", |screen| {
         let rows = crate::stage::rows(screen);
         rows.iter().filter(|row| row.trim() == "stopped").count() == 2
@@ -138,7 +138,7 @@ fn a_press_stops_the_answer_and_never_what_waits() {
 }
 
 #[test]
-fn control_d_leaves_from_an_empty_input_only() {
+fn control_d_quits_only_when_the_input_is_empty() {
     let home = Home::new();
     let latch = Latch::new();
     let slow = begin("Slowly").pause(&latch);
@@ -147,7 +147,7 @@ fn control_d_leaves_from_an_empty_input_only() {
     full.send("a draft\x01");
     full.wait_for("the draft", |screen| input(screen) == "> a draft");
     full.control('d');
-    full.wait_text("Ctrl-D leaves from an empty input");
+    full.wait_text("Ctrl-D quits when the input is empty");
     assert_eq!(full.with(input), "> a draft");
     full.send("\x15");
     full.wait_for("an empty line", |screen| input(screen) == ">");
@@ -160,7 +160,7 @@ fn control_d_leaves_from_an_empty_input_only() {
     plain.wait_text("You: a draft");
     plain.send("\x01");
     plain.control('d');
-    plain.wait_text("Ctrl-D leaves from an empty line.");
+    plain.wait_text("Ctrl-D quits on an empty line.");
     plain.wait_for("the draft again", |screen| {
         screen.contents().matches("You: a draft").count() == 2
     });
@@ -183,7 +183,7 @@ fn control_d_leaves_from_an_empty_input_only() {
 }
 
 #[test]
-fn a_draft_that_was_cleared_comes_back() {
+fn a_cleared_draft_can_be_recalled() {
     let home = Home::new();
     let server = unasked();
     let full = full(&home, &server);
@@ -197,7 +197,7 @@ fn a_draft_that_was_cleared_comes_back() {
         // After the hint has gone, and more was typed.
         full.send("x\x7f");
         full.wait_for("no hint", |screen| {
-            !screen.contents().contains("once more leaves")
+            !screen.contents().contains("again to quit")
         });
         full.send("\x1b[A");
         full.wait_for("the draft again", |screen| {
@@ -218,7 +218,7 @@ fn a_draft_that_was_cleared_comes_back() {
     plain.send("a draft");
     plain.wait_text("You: a draft");
     plain.control('c');
-    plain.wait_text("once more leaves");
+    plain.wait_text("again to quit");
     plain.wait_for("a new prompt", |screen| {
         screen.contents().matches("You: ").count() == 2
     });

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::stage::{SIZE, command, full, log, playing, quit, said, says, until};
+use crate::stage::{SIZE, command, full, log, messages, playing, quit, says, until};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 
@@ -53,7 +53,7 @@ fn a_log_that_cannot_grow_stays_whole_and_grows_later() {
     let entries = log(&home);
     assert_eq!(
         entries[2..],
-        said(&[
+        messages(&[
             ("you", "one"),
             ("assistant", "First answer."),
             ("you", "two"),
@@ -63,7 +63,7 @@ fn a_log_that_cannot_grow_stays_whole_and_grows_later() {
 }
 
 #[test]
-fn what_was_not_saved_is_told_when_marvin_leaves() {
+fn unsaved_messages_are_reported_on_exit() {
     let home = Home::new();
     let before = conversation(&home);
     let server = playing([says("First answer.")]);
@@ -76,9 +76,9 @@ fn what_was_not_saved_is_told_when_marvin_leaves() {
     pty.control('q');
     assert_eq!(pty.wait().code(), Some(0));
     pty.wait_closed();
-    let words = "The last 2 entries of the conversation could not be saved: Cannot write";
+    let text = "The last 2 entries of the conversation could not be saved: Cannot write";
     assert!(
-        pty.screen().replace('\n', "").contains(words),
+        pty.screen().replace('\n', "").contains(text),
         "{}",
         pty.screen()
     );
@@ -86,7 +86,7 @@ fn what_was_not_saved_is_told_when_marvin_leaves() {
 }
 
 #[test]
-fn an_exchange_that_is_not_saved_yet_can_be_taken_back() {
+fn an_unsaved_exchange_can_be_undone() {
     let home = Home::new();
     let before = conversation(&home);
     let server = playing([says("First answer."), says("Second answer.")]);
@@ -104,12 +104,12 @@ fn an_exchange_that_is_not_saved_yet_can_be_taken_back() {
     let entries = log(&home);
     assert_eq!(
         entries[2..],
-        said(&[("you", "two"), ("assistant", "Second answer.")])
+        messages(&[("you", "two"), ("assistant", "Second answer.")])
     );
 }
 
 #[test]
-fn an_undo_that_is_refused_takes_nothing_back() {
+fn a_refused_undo_removes_nothing() {
     let home = Home::new();
     let server = playing([says("First answer."), says("Second answer.")]);
     let pty = full(&home, &server);
@@ -133,7 +133,7 @@ fn an_undo_that_is_refused_takes_nothing_back() {
 }
 
 #[test]
-fn undo_after_a_visit_to_another_profile_takes_the_right_exchange_off_the_screen() {
+fn undo_after_a_profile_switch_hides_the_right_exchange() {
     let home = Home::new();
     let server = playing([says("Answer of main."), says("Answer of work.")]);
     let pty = Pty::spawn(&command(&home, &server), SIZE);

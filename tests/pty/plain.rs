@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, last_sent, log, playing, said, says, sent, unasked,
+    LIMIT, SIZE, begin, calls, command, last_sent, log, messages, playing, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -35,8 +35,8 @@ pub(crate) fn pipe(home: &Home, server: &Server, input: &str) -> Done {
 fn a_pipe_is_a_conversation_that_ends_with_its_input() {
     let home = Home::new();
     let server = playing([says("Hello to you."), says("Still here.")]);
-    let done = pipe(&home, &server, "hi\nand again").expect(0);
-    let text = done.text().to_owned();
+    let result = pipe(&home, &server, "hi\nand again").expect(0);
+    let text = result.text().to_owned();
     let order = [
         "You: hi\n",
         "Marvin: Hello to you.\n",
@@ -49,11 +49,11 @@ fn a_pipe_is_a_conversation_that_ends_with_its_input() {
         rest = after;
     }
     assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
-    assert_eq!(done.errors(), "");
+    assert_eq!(result.errors(), "");
     assert_eq!(sent(&server, 1).len(), 3);
     assert_eq!(
         log(&home),
-        said(&[
+        messages(&[
             ("you", "hi"),
             ("assistant", "Hello to you."),
             ("you", "and again"),
@@ -63,19 +63,19 @@ fn a_pipe_is_a_conversation_that_ends_with_its_input() {
 }
 
 #[test]
-fn a_tool_called_by_hand_can_leave_too() {
+fn a_directly_called_tool_can_end_the_session() {
     let home = Home::new();
     let server = playing([]);
-    let done = pipe(&home, &server, "!tool exit_app message=Farewell\nhi\n").expect(0);
-    assert!(done.text().contains("Farewell"), "{}", done.text());
-    assert!(!done.text().contains("You: hi"), "{}", done.text());
+    let output = pipe(&home, &server, "!tool exit_app message=Farewell\nhi\n").expect(0);
+    assert!(output.text().contains("Farewell"), "{}", output.text());
+    assert!(!output.text().contains("You: hi"), "{}", output.text());
 }
 
 #[test]
 fn without_the_flag_a_pipe_is_plain_too() {
     let home = Home::new();
     let server = playing([says("Hello to you.")]);
-    let done = home
+    let output = home
         .marvin()
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key")
@@ -83,7 +83,7 @@ fn without_the_flag_a_pipe_is_plain_too() {
         .stdin("hi\n")
         .run()
         .expect(0);
-    assert!(done.text().contains("Marvin: Hello to you.\n"));
+    assert!(output.text().contains("Marvin: Hello to you.\n"));
 }
 
 #[test]
@@ -125,12 +125,12 @@ fn every_command_works_in_a_pipe() {
         "quit",
         "never read",
     ];
-    let done = marvin(&home, &server)
+    let output = marvin(&home, &server)
         .env("EDITOR", &editor)
         .stdin(input.join("\n"))
         .run()
         .expect(0);
-    let text = done.text();
+    let text = output.text();
     for line in [
         "take back the last exchange",
         "git_status",
@@ -196,7 +196,7 @@ fn plain_command(home: &Home, server: &Server) -> Command {
 }
 
 #[test]
-fn a_fifo_that_never_speaks_can_be_interrupted() {
+fn a_silent_fifo_can_be_interrupted() {
     let home = Home::new();
     let server = unasked();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
@@ -205,25 +205,25 @@ fn a_fifo_that_never_speaks_can_be_interrupted() {
         // It is at the prompt, where there is no output: that it waits is the only sign.
         std::thread::sleep(Duration::from_millis(100));
         running.signal(signal);
-        let done = running.wait_open();
-        assert_eq!(done.code(), Some(code), "{signal:?}");
+        let output = running.wait_open();
+        assert_eq!(output.code(), Some(code), "{signal:?}");
     }
 }
 
 #[test]
-fn an_answer_is_interrupted_and_what_came_is_kept() {
+fn an_interrupted_answer_keeps_its_text() {
     let home = Home::new();
     let server = playing([begin("Some words").stall(), says("Going on.")]);
     let mut running = marvin(&home, &server).stdin_open().spawn();
     running.write(b"first\n");
     running.wait_stdout("Some words", LIMIT);
-    let began = Instant::now();
+    let start = Instant::now();
     running.signal(Signal::INT);
     running.wait_stdout("[System] Stopped.", LIMIT);
     assert!(
-        began.elapsed() < Duration::from_secs(1),
+        start.elapsed() < Duration::from_secs(1),
         "{:?}",
-        began.elapsed()
+        start.elapsed()
     );
     running.write(b"second\n");
     running.wait_stdout("Going on.", LIMIT);
@@ -238,7 +238,7 @@ fn an_answer_is_interrupted_and_what_came_is_kept() {
 }
 
 #[test]
-fn two_interrupts_leave() {
+fn two_interrupts_quit() {
     let home = Home::new();
     let server = playing([begin("Some words").stall()]);
     let mut command = plain_command(&home, &server);
@@ -249,7 +249,7 @@ fn two_interrupts_leave() {
     pty.wait_text("Stopped.");
     pty.wait_text("You: ");
     pty.control('c');
-    pty.wait_text("once more");
+    pty.wait_text("again to quit");
     pty.wait_for("a new prompt", |screen| {
         screen.contents().matches("You: ").count() >= 2
     });
@@ -285,7 +285,7 @@ fn no_escape_is_written_without_colours_or_on_a_dumb_terminal() {
 }
 
 #[test]
-fn a_dumb_terminal_gets_the_plain_face_unasked() {
+fn a_dumb_terminal_gets_the_plain_interface() {
     let home = Home::new();
     let server = playing([says("Words.")]);
     let mut command = command(&home, &server);
@@ -310,9 +310,9 @@ fn a_reader_that_goes_away_ends_it() {
         .close_stdout_after(200)
         .spawn();
     running.write(b"talk\n");
-    let done = running.wait_open();
-    assert_eq!(done.code(), Some(1), "{}", done.errors());
-    assert!(!done.errors().contains("panic"), "{}", done.errors());
+    let output = running.wait_open();
+    assert_eq!(output.code(), Some(1), "{}", output.errors());
+    assert!(!output.errors().contains("panic"), "{}", output.errors());
 }
 
 #[test]
@@ -323,13 +323,13 @@ fn a_tool_round_is_a_line() {
         calls("read_file", json!({"path": "notes.txt"})),
         says("One line."),
     ]);
-    let done = pipe(&home, &server, "what is in it\n").expect(0);
+    let output = pipe(&home, &server, "what is in it\n").expect(0);
     assert!(
-        done.text().contains("\n  \u{1f527} read_file\n"),
+        output.text().contains("\n  \u{1f527} read_file\n"),
         "{}",
-        done.text()
+        output.text()
     );
-    assert!(done.text().contains("Marvin: One line.\n"));
+    assert!(output.text().contains("Marvin: One line.\n"));
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn every_line_that_is_typed_is_sent() {
 }
 
 #[test]
-fn nothing_from_outside_looks_like_a_line_of_marvins() {
+fn outside_text_never_looks_like_marvins_own_line() {
     let home = Home::new();
     let forged = [
         "[System] Profile winter.",
@@ -381,8 +381,8 @@ fn nothing_from_outside_looks_like_a_line_of_marvins() {
     );
     let server = playing([says(&text)]);
     let input = "go\n!cat forged.txt\n!tool read_file path=forged.txt\n!tool nosuchtool\n";
-    let done = pipe(&home, &server, input).expect(0);
-    let text = done.text();
+    let output = pipe(&home, &server, input).expect(0);
+    let text = output.text();
     for line in forged {
         let times = text.matches(line.trim_start()).count();
         assert!(times >= 4, "{line:?} is missing:\n{text}");
@@ -416,7 +416,7 @@ fn escapes_are_shown_on_a_terminal_and_raw_in_a_pipe() {
 }
 
 #[test]
-fn no_row_that_a_terminal_breaks_looks_like_a_line_of_marvins() {
+fn a_wrapped_row_never_looks_like_marvins_own_line() {
     let home = Home::new();
     let columns = usize::from(SIZE.0);
     // Filled up to the edge behind the label, and behind the indentation.

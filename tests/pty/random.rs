@@ -226,16 +226,16 @@ fn quiet(pty: &Pty) -> bool {
 }
 
 #[test]
-fn keys_by_chance_one() {
+fn random_keys_one() {
     run(0x5eed_0001);
 }
 
 #[test]
-fn keys_by_chance_two() {
+fn random_keys_two() {
     run(0xdead_beef_cafe);
 }
 
 #[test]
-fn keys_by_chance_three() {
+fn random_keys_three() {
     run(20_260_101);
 }

@@ -47,8 +47,8 @@ pub(crate) fn quit(mut pty: Pty, home: &Home) {
 }
 
 /// A whole answer of text.
-pub(crate) fn says(words: &str) -> Answer {
-    Answer::sse(text(&[words]))
+pub(crate) fn says(expected: &str) -> Answer {
+    Answer::sse(text(&[expected]))
 }
 
 /// An answer that is one call.
@@ -57,13 +57,13 @@ pub(crate) fn calls(name: &str, args: Value) -> Answer {
 }
 
 /// The beginning of a text answer; continue with [`more`] and [`end`].
-pub(crate) fn begin(words: &str) -> Answer {
-    Answer::stream("text/event-stream", Stream::new().text(&[words]).frames())
+pub(crate) fn begin(text: &str) -> Answer {
+    Answer::stream("text/event-stream", Stream::new().text(&[text]).frames())
 }
 
 /// Another piece of it.
-pub(crate) fn more(answer: Answer, words: &str) -> Answer {
-    answer.send(data(&chunk(json!({"content": words}), None)))
+pub(crate) fn more(answer: Answer, text: &str) -> Answer {
+    answer.send(data(&chunk(json!({"content": text}), None)))
 }
 
 /// Its end.
@@ -91,7 +91,7 @@ pub(crate) fn unasked() -> Server {
 pub(crate) fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
     let body = server.request(request).json();
     let messages = body["messages"].as_array().expect("messages");
-    let words = |message: &Value| {
+    let expected = |message: &Value| {
         let role = message["role"].as_str().unwrap_or_default().to_owned();
         let text = match &message["content"] {
             Value::String(text) => text.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
         };
         (role, text)
     };
-    messages.iter().skip(1).map(words).collect()
+    messages.iter().skip(1).map(expected).collect()
 }
 
 /// The text of a request's last message.
@@ -144,7 +144,7 @@ pub(crate) fn log(home: &Home) -> Vec<(String, String)> {
 }
 
 /// A list of entries or messages as it is compared.
-pub(crate) fn said(list: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(crate) fn messages(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter()
         .map(|(role, text)| ((*role).to_owned(), (*text).to_owned()))
         .collect()
@@ -168,8 +168,8 @@ pub(crate) fn rows(screen: &vt100::Screen) -> Vec<String> {
 /// Row and column of the first occurrence of a text on the screen.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     rows(screen).into_iter().zip(0..).find_map(|(line, row)| {
-        let at = line.find(text)?;
-        let before: u16 = line[..at]
+        let pos = line.find(text)?;
+        let before: u16 = line[..pos]
             .chars()
             .map(|c| u16::try_from(unicode_width::UnicodeWidthChar::width(c).unwrap_or(0)).unwrap())
             .sum();

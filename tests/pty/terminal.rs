@@ -105,7 +105,7 @@ fn a_panic_restores_the_terminal_then_names_its_report() {
 }
 
 #[test]
-fn a_panic_elsewhere_leaves_the_interface_and_is_named_at_its_end() {
+fn a_panic_in_another_thread_is_reported_at_the_end() {
     let home = Home::new();
     let mut pty = start(&home, "app");
     pty.control('t');
@@ -147,8 +147,8 @@ fn it_follows_the_size_at_any_moment() {
 /// A shell whose script runs the program in the place of `APP`.
 fn shell(home: &Home, script: &str) -> Pty {
     let program = command(home, "app");
-    let mut words = vec![program.get_program().to_string_lossy().into_owned()];
-    words.extend(
+    let mut text = vec![program.get_program().to_string_lossy().into_owned()];
+    text.extend(
         program
             .get_args()
             .map(|arg| arg.to_string_lossy().into_owned()),
@@ -157,7 +157,7 @@ fn shell(home: &Home, script: &str) -> Pty {
     for (name, value) in program.get_envs() {
         shell.env(name, value.unwrap());
     }
-    shell.args(["-c", &script.replace("APP", &words.join(" "))]);
+    shell.args(["-c", &script.replace("APP", &text.join(" "))]);
     let pty = Pty::spawn(&shell, (60, 10));
     pty.wait_text(">");
     pty
@@ -216,7 +216,7 @@ fn a_stop_signal_suspends_it_too() {
 }
 
 #[test]
-fn without_a_shell_to_wake_it_it_does_not_fall_asleep() {
+fn without_a_shell_it_does_not_suspend() {
     let home = Home::new();
     // The leader of a session, and the command of one that controls no jobs (`ssh host 'marvin; true'`).
     for pty in [start(&home, "app"), shell(&home, "APP; true")] {
@@ -228,7 +228,7 @@ fn without_a_shell_to_wake_it_it_does_not_fall_asleep() {
 }
 
 #[test]
-fn another_program_has_the_terminal_for_itself() {
+fn another_program_gets_the_whole_terminal() {
     let home = Home::new();
     let mut pty = start(&home, "app");
     for round in 1..=20 {
@@ -258,13 +258,13 @@ fn a_megabyte_pasted_is_one_event() {
     let home = Home::new();
     let pty = start(&home, "app");
     let text = "a line of a paste\n".repeat(60_000);
-    let began = std::time::Instant::now();
+    let started = std::time::Instant::now();
     pty.paste(&text);
     pty.wait_text(&format!("pasted {} bytes, 60000 lines", text.len()));
     assert!(
-        began.elapsed() < Duration::from_secs(5),
+        started.elapsed() < Duration::from_secs(5),
         "{:?}",
-        began.elapsed()
+        started.elapsed()
     );
     // And without marks, as a plain terminal sends it.
     pty.send("first of the pasted lines\rsecond of the pasted lines\r");
@@ -272,7 +272,7 @@ fn a_megabyte_pasted_is_one_event() {
 }
 
 #[test]
-fn a_terminal_that_vanishes_is_told_once_and_costs_nothing() {
+fn a_vanished_terminal_is_reported_once() {
     let home = Home::new();
     let mut pty = start(&home, "deaf");
     pty.hang_up();
@@ -300,7 +300,7 @@ fn wake_ups(pty: &Pty) -> u64 {
 }
 
 #[test]
-fn it_sleeps_when_nothing_happens() {
+fn it_sleeps_while_idle() {
     let home = Home::new();
     let pty = start(&home, "app");
     pty.send("x");

@@ -9,11 +9,11 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::terminal::restored;
 
 /// Waits until the line of the call ends so.
-fn ends(pty: &Pty, words: &str) {
-    pty.wait_for(words, |screen| {
+fn ends(pty: &Pty, text: &str) {
+    pty.wait_for(text, |screen| {
         rows(screen)
             .iter()
-            .any(|row| row.contains('🔧') && row.contains(words))
+            .any(|row| row.contains('🔧') && row.contains(text))
     });
 }
 
@@ -39,7 +39,7 @@ fn a_command_that_fails_has_no_check_mark() {
 }
 
 #[test]
-fn a_command_whose_time_was_up_says_so() {
+fn a_timed_out_command_says_so() {
     let (home, pty) = ran(json!({"command": "sleep 20", "timeout": 1}), "y");
     ends(&pty, "✗ timeout 1.");
     quit(pty, &home);
@@ -74,7 +74,7 @@ fn a_long_new_file_unfolds_whole() {
 }
 
 #[test]
-fn the_farewell_is_seen_on_the_screen_of_the_shell() {
+fn the_farewell_is_on_the_shells_screen() {
     let home = Home::new();
     let server = playing([
         calls(
@@ -116,7 +116,7 @@ fn the_gauge_counts_the_answer_that_is_on_the_screen() {
 }
 
 #[test]
-fn an_answer_of_blanks_is_told_and_not_sent_again() {
+fn a_blank_answer_is_reported_and_not_resent() {
     let home = Home::new();
     let server = playing([says(" \n\n "), says("Something.")]);
     let pty = full(&home, &server);

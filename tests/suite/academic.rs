@@ -14,8 +14,8 @@ use crate::support::words::{has, unfenced};
 const BOTH: [&str; 2] = ["semantic-scholar", "arxiv"];
 
 fn said(url: &str, name: &str, args: Value) -> String {
-    let done = tool(&Home::new(), &BOTH, url, name, &args).run().expect(0);
-    unfenced(done.text())
+    let output = tool(&Home::new(), &BOTH, url, name, &args).run().expect(0);
+    unfenced(output.text())
 }
 
 fn refused(url: &str, name: &str, args: Value) -> String {
@@ -35,7 +35,7 @@ fn atom(total: u32, entries: &str) -> Answer {
 }
 
 #[test]
-fn samples_of_semantic_scholar_give_what_they_should() {
+fn semantic_scholar_samples_give_the_expected_results() {
     each(
         "samples_of_semantic_scholar_give_what_they_should",
         "semantic-scholar",
@@ -98,7 +98,7 @@ fn samples_of_semantic_scholar_give_what_they_should() {
 }
 
 #[test]
-fn samples_of_arxiv_give_what_they_should() {
+fn arxiv_samples_give_the_expected_results() {
     each(
         "samples_of_arxiv_give_what_they_should",
         "arxiv",
@@ -159,7 +159,7 @@ fn samples_of_arxiv_give_what_they_should() {
 }
 
 #[test]
-fn a_busy_pool_is_tried_again_and_requests_are_what_it_wants() {
+fn a_busy_pool_is_retried_with_valid_requests() {
     let server = Server::answering(|_, n| match n {
         0 => Answer::json(&json!({"message": "Too Many", "code": "429"})).with_status(429),
         _ => Answer::json(&json!({"total": 1, "data": [{"title": "T", "abstract": "a\nb"}, null]})),
@@ -190,8 +190,8 @@ fn a_busy_pool_is_tried_again_and_requests_are_what_it_wants() {
 }
 
 #[test]
-fn refusals_of_semantic_scholar_are_told() {
-    for (status, body, wanted) in [
+fn refusals_of_semantic_scholar_are_reported() {
+    for (status, body, expected) in [
         (403, json!({"message": "Forbidden"}), "(403): Forbidden."),
         (404, json!({"error": "gone"}), "(404): gone."),
         (200, json!({"message": "odd"}), "odd"),
@@ -200,7 +200,7 @@ fn refusals_of_semantic_scholar_are_told() {
         let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
         has(
             &refused(&server.url(""), "search_papers", json!({"query": "x"})),
-            &[wanted],
+            &[expected],
         );
     }
     let server = Server::start();
@@ -214,7 +214,7 @@ fn refusals_of_semantic_scholar_are_told() {
 }
 
 #[test]
-fn an_empty_page_of_arxiv_is_asked_for_again() {
+fn an_empty_arxiv_page_is_requested_again() {
     let server = Server::answering(|_, n| match n {
         0 => atom(5, ""),
         _ => atom(
@@ -238,8 +238,8 @@ fn an_empty_page_of_arxiv_is_asked_for_again() {
 }
 
 #[test]
-fn bad_answers_of_arxiv_are_never_no_results() {
-    for (status, body, wanted) in [
+fn a_bad_arxiv_response_is_not_an_empty_result() {
+    for (status, body, expected) in [
         (200, "Rate exceeded.", "Rate exceeded"),
         (503, "<html><body>busy</body></html>", "failed (503)"),
         (200, "{}", "cannot be read"),
@@ -248,7 +248,7 @@ fn bad_answers_of_arxiv_are_never_no_results() {
             Server::answering(move |_, _| Answer::text("text/plain", body).with_status(status));
         has(
             &refused(&server.url(""), "search_arxiv", json!({"query": "x"})),
-            &[wanted],
+            &[expected],
         );
         assert_eq!(server.requests().len(), 2, "{body}");
     }
@@ -260,13 +260,13 @@ fn bad_answers_of_arxiv_are_never_no_results() {
 
 /// feedparser reads the same samples: titles, links and authors must agree.
 #[test]
-fn another_reader_of_feeds_agrees_on_arxiv() {
+fn another_feed_parser_agrees_on_arxiv() {
     let test = "another_reader_of_feeds_agrees_on_arxiv";
     let python = std::env::var("MARVIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python)
         .args(["-c", "import feedparser"])
         .output();
-    if !found.is_ok_and(|done| done.status.success()) {
+    if !found.is_ok_and(|output| output.status.success()) {
         skip(
             test,
             "no Python with feedparser (MARVIN_TEST_PYTHON names one)",
@@ -280,7 +280,7 @@ fn another_reader_of_feeds_agrees_on_arxiv() {
     for sample in samples.iter().filter(|sample| sample.status == 200) {
         let home = Home::new();
         let file = home.write("feed.xml", &sample.bytes);
-        let done = Command::new(&python)
+        let output = Command::new(&python)
             .args(["-c", script])
             .stdin(std::fs::File::open(file).unwrap())
             .output()
@@ -290,7 +290,7 @@ fn another_reader_of_feeds_agrees_on_arxiv() {
             "search_arxiv",
             json!({"query": "x", "max_results": 20}),
         );
-        let rows: Vec<Value> = String::from_utf8(done.stdout)
+        let rows: Vec<Value> = String::from_utf8(output.stdout)
             .unwrap()
             .lines()
             .map(|row| serde_json::from_str(row).unwrap())

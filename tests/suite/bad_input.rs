@@ -12,23 +12,23 @@ use crate::support::wire::openai;
 
 fn fails(answer: Answer) -> Done {
     let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
     assert!(
-        done.errors().contains("Error: ")
-            && done
+        output.errors().contains("Error: ")
+            && output
                 .errors()
                 .lines()
                 .last()
                 .unwrap()
                 .starts_with("MARVIN_COST:"),
         "{}",
-        done.errors()
+        output.errors()
     );
-    done
+    output
 }
 
 #[test]
-fn prompts_that_are_no_text() {
+fn prompts_that_are_not_text_are_refused() {
     let home = Home::new();
     home.write("latin.txt", b"caf\xe9");
     home.write("binary", b"a\0b");
@@ -38,7 +38,7 @@ fn prompts_that_are_no_text() {
         ("binary", "binary"),
         ("missing", "no such file"),
     ] {
-        let done = home
+        let output = home
             .marvin()
             .args([
                 "--non-interactive",
@@ -49,9 +49,13 @@ fn prompts_that_are_no_text() {
             .arg(home.path().join(path))
             .run()
             .expect(1);
-        assert!(done.errors().contains(word), "{path}: {}", done.errors());
+        assert!(
+            output.errors().contains(word),
+            "{path}: {}",
+            output.errors()
+        );
     }
-    let done = home
+    let output = home
         .marvin()
         .arg("--non-interactive")
         .arg("--prompt")
@@ -59,11 +63,11 @@ fn prompts_that_are_no_text() {
         .env("WEIRD", OsString::from_vec(vec![0xff]))
         .run()
         .expect(1);
-    assert!(done.errors().contains("not UTF-8"), "{}", done.errors());
+    assert!(output.errors().contains("not UTF-8"), "{}", output.errors());
 }
 
 #[test]
-fn a_prompt_of_ten_megabytes_arrives_whole() {
+fn a_prompt_of_ten_megabytes_is_sent_whole() {
     let home = Home::new();
     let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
     let file = home.write("big.txt", "word ".repeat(2 << 20));
@@ -82,10 +86,10 @@ fn a_prompt_of_ten_megabytes_arrives_whole() {
 }
 
 #[test]
-fn servers_that_break_off_keep_the_text_and_run_no_half_call() {
+fn a_broken_stream_keeps_its_text_and_runs_no_partial_call() {
     let frames = openai::text(&["half of it", "never"]);
-    let done = fails(Answer::sse(frames[..2].to_vec()).close());
-    assert_eq!(done.text(), "half of it\n");
+    let output = fails(Answer::sse(frames[..2].to_vec()).close());
+    assert_eq!(output.text(), "half of it\n");
     let call = openai::Stream::new()
         .call(0, "a", "create_file", "{\"path\":\"x\",\"content\":\"y\"}")
         .frames();
@@ -99,7 +103,7 @@ fn servers_that_break_off_keep_the_text_and_run_no_half_call() {
 }
 
 #[test]
-fn what_is_no_reply_is_named() {
+fn an_invalid_reply_is_described() {
     assert!(
         fails(Answer::text(
             "text/html",
@@ -130,11 +134,11 @@ fn a_prompt_that_is_too_large_is_refused_and_not_cut() {
     let run = home
         .marvin()
         .args(["--non-interactive", "--provider", "offline"]);
-    let done = run.stdin(vec![b'x'; (64 << 20) + 1]).run().expect(1);
+    let output = run.stdin(vec![b'x'; (64 << 20) + 1]).run().expect(1);
     assert!(
-        done.errors().contains("larger than 64 MiB"),
+        output.errors().contains("larger than 64 MiB"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
@@ -149,9 +153,13 @@ fn refusals_say_what_to_do() {
         (500, "openai-compat"),
         (529, "openai-compat"),
     ] {
-        let done = fails(error(status));
-        assert!(done.errors().contains(word), "{status}: {}", done.errors());
-        assert!(!done.errors().contains("test-key"));
+        let output = fails(error(status));
+        assert!(
+            output.errors().contains(word),
+            "{status}: {}",
+            output.errors()
+        );
+        assert!(!output.errors().contains("test-key"));
     }
     assert!(
         fails(error(429).header("retry-after", "3600"))
@@ -161,9 +169,9 @@ fn refusals_say_what_to_do() {
 }
 
 #[test]
-fn why_a_model_says_nothing_is_told() {
+fn an_empty_answer_has_a_reason() {
     let declines = json!({"choices": [{"delta": {"refusal": "I would rather not."}}]});
-    for (frames, words) in [
+    for (frames, text) in [
         (
             openai::Stream::new()
                 .raw(openai::data(&declines))
@@ -176,18 +184,18 @@ fn why_a_model_says_nothing_is_told() {
         ),
     ] {
         let server = Server::with([Exchange::any().answer(Answer::sse(frames.done()))]);
-        let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-        assert_eq!(done.text(), "");
+        let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
+        assert_eq!(output.text(), "");
         assert!(
-            done.errors().contains("answered nothing") && done.errors().contains(words),
+            output.errors().contains("answered nothing") && output.errors().contains(text),
             "{}",
-            done.errors()
+            output.errors()
         );
     }
 }
 
 #[test]
-fn names_that_no_provider_takes_do_not_go_back_to_it() {
+fn invalid_tool_names_are_not_sent_back() {
     let long = "x".repeat(300);
     let server = Server::answering(move |_, n| {
         Answer::sse(match n {
@@ -199,8 +207,8 @@ fn names_that_no_provider_takes_do_not_go_back_to_it() {
             _ => openai::text(&["ok"]),
         })
     });
-    let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
-    assert!(done.text().ends_with("ok\n"), "{}", done.text());
+    let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
+    assert!(output.text().ends_with("ok\n"), "{}", output.text());
     let sent = server.request(1).json();
     let messages = sent["messages"].as_array().unwrap();
     let names: Vec<&str> = messages
@@ -221,17 +229,21 @@ fn names_that_no_provider_takes_do_not_go_back_to_it() {
 }
 
 #[test]
-fn a_redirect_takes_no_key_along() {
+fn a_redirect_does_not_forward_the_key() {
     let (home, other) = (Home::new(), Server::start().lenient());
     let server = Server::with([Exchange::any()
         .answer(Answer::status(307).header("location", &other.url("/v1/chat/completions")))]);
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
-    assert!(done.errors().contains(&other.url("")), "{}", done.errors());
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    assert!(
+        output.errors().contains(&other.url("")),
+        "{}",
+        output.errors()
+    );
     assert!(other.requests().is_empty());
 }
 
 #[test]
-fn strange_calls_get_answers() {
+fn malformed_calls_get_results() {
     let many: Vec<_> = (0..500).map(|n| (n, format!("id{}", n / 2))).collect();
     let server = Server::answering(move |_, n| match n {
         0 => Answer::sse(
@@ -290,28 +302,28 @@ fn corrupt_state_is_set_aside_and_reported() {
     home.write("config/profiles/main/saved_places.json", "[{");
     home.write("config/profiles/main/chat_log.json", "what");
     home.write("config/profiles/main/preferences.yaml", "a: [");
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert_eq!(done.text(), "ok\n");
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(output.text(), "ok\n");
     assert!(
-        done.errors().matches("was moved to").count() >= 3,
+        output.errors().matches("was moved to").count() >= 3,
         "{}",
-        done.errors()
+        output.errors()
     );
     assert!(
         home.has("config/profiles/main/preferences.yaml"),
         "what a person edits stays"
     );
     home.write("config/profiles/main/preferences.yaml", "- vegan\n");
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
     assert!(
-        done.errors().contains("preferences.yaml holds no"),
+        output.errors().contains("preferences.yaml holds no"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
 #[test]
-fn two_marvins_ending_at_once_lose_no_usage() {
+fn two_processes_ending_at_once_lose_no_usage() {
     let home = Home::new();
     let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
     let base = server.url("/v1");

@@ -23,21 +23,21 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Asserts that the run fails with this message and in bounded memory; returns the peak observed, 0 for a run too short to sample.
-fn fails_small(run: Marvin, words: &str) -> u64 {
-    let (done, most) = run.spawn().wait_measured();
-    let done = done.expect(1);
-    done.cost();
-    let errors = done.errors();
+fn fails_small(run: Marvin, text: &str) -> u64 {
+    let (output, max) = run.spawn().wait_measured();
+    let output = output.expect(1);
+    output.cost();
+    let errors = output.errors();
     assert!(
-        errors.starts_with("Error: ") && errors.contains(words),
+        errors.starts_with("Error: ") && errors.contains(text),
         "{errors}"
     );
-    assert!(most < BOUND, "{} MB held for {words}", most / MB);
-    most
+    assert!(max < BOUND, "{} MB held for {text}", max / MB);
+    max
 }
 
 #[test]
-fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
+fn an_endless_body_is_abandoned_in_bounded_memory() {
     let mut seen = 0;
     let line = vec![b'x'; 64 * 1024];
     let lines = format!("data: {}\n", "x".repeat(121))
@@ -53,7 +53,7 @@ fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
             format!("data: {{\"choices\": [{{\"delta\": {{\"tool_calls\": [{call}]}}}}]}}\n\n");
         event.into_bytes()
     });
-    for (kind, start, piece, words) in [
+    for (kind, start, piece, text) in [
         ("text/event-stream", "", &calls[0], "MB in one piece"),
         ("text/event-stream", "", &calls[1], "MB in one piece"),
         ("text/event-stream", "data: ", &line, "MB in one piece"),
@@ -66,7 +66,7 @@ fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
             format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n{start}");
         let flood = Flood::start(head, piece.clone(), 1024 * MB);
         let home = Home::new();
-        seen = seen.max(fails_small(home.ask(&flood.url("/v1"), "hi"), words));
+        seen = seen.max(fails_small(home.ask(&flood.url("/v1"), "hi"), text));
         let sent = flood.sent();
         assert!(sent < 256 * MB, "{} MB taken of {kind} {start}", sent / MB);
     }
@@ -76,35 +76,35 @@ fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
 #[test]
 fn endless_headers_and_error_bodies_are_cut() {
     let piece = vec![b'x'; 64 * 1024];
-    for (head, words) in [
+    for (head, text) in [
         ("HTTP/1.1 200 OK\r\nX-Long: ", "does not speak HTTP"),
         ("HTTP/1.1 500 No\r\nConnection: close\r\n\r\n", "500"),
     ] {
         let flood = Flood::start(head.to_owned(), piece.clone(), 1024 * MB);
         let home = Home::new();
-        fails_small(home.ask(&flood.url("/v1"), "hi"), words);
+        fails_small(home.ask(&flood.url("/v1"), "hi"), text);
         assert!(flood.sent() < 64 * MB);
     }
 }
 
 #[test]
-fn a_compressed_bomb_is_given_up_in_bounded_memory() {
+fn a_compression_bomb_is_abandoned_in_bounded_memory() {
     // A gigabyte as many members, which count as one body.
     let bomb = [gzip(b"data: "), gzip(&vec![b'x'; 1 << 20]).repeat(1024)].concat();
     assert!(bomb.len() < 8 << 20);
-    for (status, words) in [(200, "MB in one piece"), (500, "500")] {
+    for (status, expected) in [(200, "MB in one piece"), (500, "500")] {
         let answer = Answer::text("text/event-stream", bomb.clone())
             .header("Content-Encoding", "gzip")
             .with_status(status);
         let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
-        fails_small(home.ask(&server.url("/v1"), "hi"), words);
+        fails_small(home.ask(&server.url("/v1"), "hi"), expected);
     }
 }
 
 #[test]
 fn compressed_errors_are_read() {
     let body = openai::error("the model is on strike", "server_error", None).to_string();
-    for (status, words) in [
+    for (status, expected) in [
         (400, "on strike"),
         (401, "refused the key"),
         (500, "on strike"),
@@ -114,13 +114,17 @@ fn compressed_errors_are_read() {
             .header("Content-Encoding", "gzip")
             .with_status(status);
         let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
-        let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
-        assert!(done.errors().contains(words), "{status}: {}", done.errors());
+        let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
+        assert!(
+            output.errors().contains(expected),
+            "{status}: {}",
+            output.errors()
+        );
     }
 }
 
 #[test]
-fn a_compressed_stream_is_read_piece_by_piece() {
+fn a_compressed_stream_is_read_in_chunks() {
     let frames = openai::text(&["first ", "second"]);
     let (start, rest) = frames.split_at(2);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -142,7 +146,7 @@ fn a_compressed_stream_is_read_piece_by_piece() {
 }
 
 #[test]
-fn what_only_claims_to_be_compressed_is_told() {
+fn a_false_content_encoding_is_reported() {
     let frames = openai::text(&["Hello"]).concat();
     let broken = {
         let mut bytes = gzip(frames.as_bytes());
@@ -153,11 +157,11 @@ fn what_only_claims_to_be_compressed_is_told() {
     for body in [frames.into_bytes(), broken] {
         let answer = Answer::text("text/event-stream", body).header("Content-Encoding", "gzip");
         let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
-        let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+        let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
         assert!(
-            done.errors().contains("cannot be decompressed"),
+            output.errors().contains("cannot be decompressed"),
             "{}",
-            done.errors()
+            output.errors()
         );
     }
 }

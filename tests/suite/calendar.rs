@@ -59,16 +59,16 @@ impl Desk {
             .env("MARVIN_NOW", NOW)
     }
 
-    fn tool(&self, words: &[&str]) -> Done {
-        self.marvin().arg("tool").args(words.iter().copied()).run()
+    fn tool(&self, text: &[&str]) -> Done {
+        self.marvin().arg("tool").args(text.iter().copied()).run()
     }
 
-    fn says(&self, words: &[&str]) -> String {
-        self.tool(words).expect(0).text().to_owned()
+    fn says(&self, text: &[&str]) -> String {
+        self.tool(text).expect(0).text().to_owned()
     }
 
-    fn fails(&self, words: &[&str]) -> String {
-        self.tool(words).expect(1).errors()
+    fn fails(&self, text: &[&str]) -> String {
+        self.tool(text).expect(1).errors()
     }
 
     fn table(&self) -> String {
@@ -93,20 +93,20 @@ fn uid(text: &str) -> String {
 }
 
 #[test]
-fn an_event_and_its_reminders_come_and_go_and_nobody_elses_line_is_touched() {
+fn adding_and_removing_an_event_leaves_foreign_crontab_lines() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     let nasty = "Tea; \"$(touch pwned)\", `id` \\ % <b>\nDTSTART:19990101T000000";
-    let said = desk.says(&[
+    let output = desk.says(&[
         "calendar_add_event",
         &format!("title={nasty}"),
         "start=2026-11-22T18:00",
         "location=Café, Zoë's",
     ]);
-    let id = uid(&said);
+    let id = uid(&output);
     assert!(
-        said.contains("Sun 22 Nov 17:00 and Sun 22 Nov 17:30"),
-        "{said}"
+        output.contains("Sun 22 Nov 17:00 and Sun 22 Nov 17:30"),
+        "{output}"
     );
     let table = desk.table();
     assert!(table.starts_with(TABLE), "{table}");
@@ -152,7 +152,7 @@ fn an_event_and_its_reminders_come_and_go_and_nobody_elses_line_is_touched() {
 }
 
 #[test]
-fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
+fn an_ambiguous_title_removes_nothing_and_a_bad_time_stores_nothing() {
     let desk = Desk::new();
     for title in ["Tea with Ann", "Tea with Bob"] {
         desk.says(&[
@@ -162,10 +162,10 @@ fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
         ]);
     }
     let before = desk.home.read(CALENDAR);
-    let said = desk.fails(&["calendar_delete_event", "title=TEA"]);
+    let output = desk.fails(&["calendar_delete_event", "title=TEA"]);
     assert!(
-        said.contains("2 events fit; none was removed") && said.matches("  UID ").count() == 2,
-        "{said}"
+        output.contains("2 events fit; none was removed") && output.matches("  UID ").count() == 2,
+        "{output}"
     );
     for start in [
         "2026-02-30",
@@ -189,22 +189,22 @@ fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
 }
 
 #[test]
-fn a_title_that_fits_only_a_changed_occurrence_removes_no_event() {
+fn a_title_of_a_changed_occurrence_removes_no_event() {
     let desk = Desk::new();
     let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:series-1\nDTSTART:20261123T090000Z\nRRULE:FREQ=WEEKLY\nSUMMARY:Standup\nEND:VEVENT\n\
                 BEGIN:VEVENT\nUID:series-1\nRECURRENCE-ID:20261130T090000Z\nDTSTART:20261130T100000Z\nSUMMARY:Farewell\nEND:VEVENT\n\
                 BEGIN:VEVENT\nUID:alone-1\nRECURRENCE-ID:20261130T090000Z\nDTSTART:20261130T100000Z\nSUMMARY:Guest\nEND:VEVENT\nEND:VCALENDAR\n";
     desk.home.write(CALENDAR, file);
-    for words in [
+    for text in [
         vec!["title=farewell"],
         vec!["title=farewell", "uid=series-1"],
     ] {
         let mut call = vec!["calendar_delete_event"];
-        call.extend(words);
-        let said = desk.fails(&call);
+        call.extend(text);
+        let output = desk.fails(&call);
         assert!(
-            said.contains("changed occurrence of \"Standup\"") && said.contains("UID series-1"),
-            "{said}"
+            output.contains("changed occurrence of \"Standup\"") && output.contains("UID series-1"),
+            "{output}"
         );
         assert_eq!(desk.home.read(CALENDAR), file);
     }
@@ -218,56 +218,56 @@ fn a_title_that_fits_only_a_changed_occurrence_removes_no_event() {
 }
 
 #[test]
-fn a_crontab_that_may_not_be_read_is_never_written() {
+fn an_unreadable_crontab_is_never_written() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     desk.home.write("forbidden", "");
     // Without `at`, so that no other scheduler is used.
     let path = format!("{}/bin", desk.home.path().display());
-    let bare = |words: &[&str]| {
+    let bare = |text: &[&str]| {
         desk.marvin()
             .env("PATH", format!("{path}:/bin-without-at"))
             .arg("tool")
-            .args(words.iter().copied())
+            .args(text.iter().copied())
             .run()
     };
     let Some(_) = program("sh") else {
         return skip("crontab", "no sh");
     };
-    let said = bare(&["set_alarm", "time=18:00", "message=Tea"])
+    let output = bare(&["set_alarm", "time=18:00", "message=Tea"])
         .expect(0)
         .text()
         .to_owned();
     assert!(
-        said.contains("not allowed") && said.contains("only ring while Marvin is open"),
-        "{said}"
+        output.contains("not allowed") && output.contains("only ring while Marvin is open"),
+        "{output}"
     );
     assert_eq!(desk.table(), TABLE);
-    let said = bare(&["calendar_add_event", "title=x", "start=2026-12-01T10:00"])
+    let output = bare(&["calendar_add_event", "title=x", "start=2026-12-01T10:00"])
         .expect(0)
         .text()
         .to_owned();
     assert!(
-        said.contains("UID: ") && said.contains("not scheduled"),
-        "{said}"
+        output.contains("UID: ") && output.contains("not scheduled"),
+        "{output}"
     );
     assert_eq!(desk.table(), TABLE);
 }
 
 #[test]
-fn alarms_are_set_listed_rung_once_and_cancelled() {
+fn alarms_are_set_listed_fired_once_and_cancelled() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     let text = "Tea \"now\" $(touch pwned) % <b>& 'x'";
-    let said = desk.says(&[
+    let output = desk.says(&[
         "set_alarm",
         "time=18:00",
         &format!("message={text}"),
         "label=tea time",
     ]);
     assert!(
-        said.contains("\"tea_time\"") && said.contains("21 November 2026, 18:00"),
-        "{said}"
+        output.contains("\"tea_time\"") && output.contains("21 November 2026, 18:00"),
+        "{output}"
     );
     let again = desk.says(&["set_alarm", "time=14:00", "message=Two", "label=tea_time"]);
     assert!(
@@ -329,7 +329,7 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
 }
 
 #[test]
-fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
+fn an_alarm_that_could_not_be_shown_waits_for_the_next_session() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     // A desktop without a session bus, and no topic: no way to notify.
@@ -341,14 +341,14 @@ fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
     desk.says(&["set_alarm", "time=18:00", "message=Tea", "label=tea"]);
     let id = desk.table();
     let id = id.rsplit_once(':').unwrap().1.trim().to_owned();
-    let done = desk
+    let output = desk
         .marvin()
         .env("MARVIN_NOW", "2026-11-21T18:00:03+01:00[Europe/Berlin]")
         .args(["--fire-alarm", &id])
         .run();
     // Cron posts what it says.
-    let said = done.expect(1).errors();
-    assert!(said.contains("Alarm: Tea"), "{said}");
+    let text = output.expect(1).errors();
+    assert!(text.contains("Alarm: Tea"), "{text}");
     assert_eq!(desk.table(), TABLE);
     let list = desk
         .marvin()
@@ -377,13 +377,17 @@ fn time_zones_are_those_of_the_machine() {
     desk.home.write("zones/Africa/Casablanca", zone);
     let event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:Call\nDTSTART;TZID=Africa/Casablanca:20261123T120000\nEND:VEVENT\nEND:VCALENDAR\n";
     desk.home.write(CALENDAR, event);
-    let run = |now: &str, words: &[&str]| {
+    let run = |now: &str, expected: &[&str]| {
         let run = desk.marvin().env("TZDIR", desk.home.path().join("zones"));
         let run = run.env("TZ", "Africa/Casablanca").env("MARVIN_NOW", now);
         let run = run.env("https_proxy", "http://127.0.0.1:9");
         let run = run.env("HTTP_PROXY", "http://ann:secret@127.0.0.1:9");
-        let done = run.arg("tool").args(words.iter().copied()).run().expect(0);
-        done.text().to_owned()
+        let output = run
+            .arg("tool")
+            .args(expected.iter().copied())
+            .run()
+            .expect(0);
+        output.text().to_owned()
     };
     let here = "2026-11-22T12:00:00+07:00[Africa/Casablanca]";
     let list = run(here, &["calendar_list_upcoming"]);
@@ -391,7 +395,7 @@ fn time_zones_are_those_of_the_machine() {
     let utc = "2026-11-22T12:00:00+00:00[UTC]";
     let list = run(utc, &["calendar_list_upcoming"]);
     assert!(list.contains("Mon 23 Nov, 05:00  Call"), "{list}");
-    let said = run(
+    let text = run(
         utc,
         &[
             "calendar_add_event",
@@ -399,9 +403,9 @@ fn time_zones_are_those_of_the_machine() {
             "start=2026-11-23T20:00[Africa/Casablanca]",
         ],
     );
-    assert!(said.contains("Mon 23 Nov 2026, 13:00-14:00"), "{said}");
-    let said = run(here, &["set_alarm", "time=18:00", "message=x"]);
-    assert!(said.contains("18:00 (NEW)"), "{said}");
+    assert!(text.contains("Mon 23 Nov 2026, 13:00-14:00"), "{text}");
+    let text = run(here, &["set_alarm", "time=18:00", "message=x"]);
+    assert!(text.contains("18:00 (NEW)"), "{text}");
     let list = run(here, &["list_alarms"]);
     assert!(list.contains("Sun 22 Nov 2026 18:00"), "{list}");
     let script = fs::read_to_string(&desk.records("alarms")[1]).unwrap();
@@ -413,7 +417,7 @@ fn time_zones_are_those_of_the_machine() {
 }
 
 #[test]
-fn an_alarm_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
+fn an_alarm_is_announced_for_the_schedulers_minute() {
     for (now, time, minute) in [
         // It waits for the second, within the announced minute.
         ("14:30:05", "30m", "15:00"),
@@ -425,17 +429,17 @@ fn an_alarm_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
         ("14:30:58", "1s", "14:32"),
     ] {
         let desk = Desk::new();
-        let done = desk
+        let output = desk
             .marvin()
             .env("TZ", "UTC")
             .env("MARVIN_NOW", format!("2026-11-21T{now}+00:00[UTC]"))
             .args(["tool", "set_alarm", &format!("time={time}"), "message=Tea"])
             .run()
             .expect(0);
-        let said = done.text();
+        let text = output.text();
         assert!(
-            said.contains(&format!("21 November 2026, {minute} (UTC)")),
-            "{now} {time}: {said}"
+            text.contains(&format!("21 November 2026, {minute} (UTC)")),
+            "{now} {time}: {text}"
         );
         // The table is in the machine's zone, which a test does not choose: minutes alone are the same nearly everywhere.
         let (_, minutes) = minute.split_once(':').unwrap();
@@ -446,13 +450,13 @@ fn an_alarm_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
 }
 
 #[test]
-fn a_reminder_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
+fn a_reminder_is_announced_for_the_schedulers_minute() {
     let desk = Desk::new();
-    let said = desk.says(&["calendar_add_event", "title=x", "start=2026-11-21T15:00:30"]);
-    assert!(said.contains("Reminders: Sat 21 Nov 14:31."), "{said}");
+    let output = desk.says(&["calendar_add_event", "title=x", "start=2026-11-21T15:00:30"]);
+    assert!(output.contains("Reminders: Sat 21 Nov 14:31."), "{output}");
     let desk = Desk::new();
-    let said = desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T15:10:30"]);
-    assert!(said.contains("14:10 and Sun 22 Nov 14:40."), "{said}");
+    let output = desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T15:10:30"]);
+    assert!(output.contains("14:10 and Sun 22 Nov 14:40."), "{output}");
     let table = desk.table();
     assert!(
         table.starts_with("10 ") && table.contains("\n40 "),
@@ -461,7 +465,7 @@ fn a_reminder_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
 }
 
 #[test]
-fn a_job_of_at_is_for_the_systems_clock_whatever_tz_says() {
+fn an_at_job_uses_the_systems_zone_whatever_tz_is() {
     let desk = Desk::new();
     fs::remove_file(desk.home.path().join("bin/crontab")).unwrap();
     let at = "#!/bin/sh\ncat > /dev/null\necho \"$0 $* TZ=$TZ\" >> \"$HOME/at.log\"\necho 'job 7 at some day' >&2\n";
@@ -490,7 +494,7 @@ fn a_job_of_at_is_for_the_systems_clock_whatever_tz_says() {
 }
 
 #[test]
-fn a_reminder_of_an_event_that_another_program_removed_stays_silent() {
+fn a_reminder_of_a_removed_event_stays_silent() {
     let desk = Desk::new();
     desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T18:00"]);
     let id = desk
@@ -516,7 +520,7 @@ fn a_reminder_of_an_event_that_another_program_removed_stays_silent() {
 }
 
 #[test]
-fn many_marvins_at_once_lose_no_event_and_no_alarm() {
+fn concurrent_processes_lose_no_event_and_no_alarm() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     let running: Vec<_> = (0..6)
@@ -524,7 +528,7 @@ fn many_marvins_at_once_lose_no_event_and_no_alarm() {
             let event = [format!("title=E{n}"), "start=2026-12-01T10:00".to_owned()];
             let alarm = [format!("message=A{n}"), "time=18:00".to_owned()];
             [("calendar_add_event", event), ("set_alarm", alarm)]
-                .map(|(tool, words)| desk.marvin().args(["tool", tool]).args(words).spawn())
+                .map(|(tool, text)| desk.marvin().args(["tool", tool]).args(text).spawn())
         })
         .collect();
     for one in running.into_iter().flatten() {
@@ -541,7 +545,7 @@ fn many_marvins_at_once_lose_no_event_and_no_alarm() {
 }
 
 #[test]
-fn a_damaged_calendar_is_shown_as_far_as_it_goes_and_never_written() {
+fn a_damaged_calendar_is_shown_in_part_and_never_written() {
     let desk = Desk::new();
     let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:whole\nDTSTART:20261122T100000\nEND:VEVENT\nBEGIN:VEVENT\nSUMMARY:lost\n";
     desk.home.write(CALENDAR, file);
@@ -550,8 +554,8 @@ fn a_damaged_calendar_is_shown_as_far_as_it_goes_and_never_written() {
         list.contains("whole") && list.contains("damaged: VEVENT is never ended (line 7)"),
         "{list}"
     );
-    let said = desk.fails(&["calendar_add_event", "title=x", "start=2026-12-01"]);
-    assert!(said.contains("Nothing was written"), "{said}");
+    let output = desk.fails(&["calendar_add_event", "title=x", "start=2026-12-01"]);
+    assert!(output.contains("Nothing was written"), "{output}");
     desk.fails(&["calendar_delete_event", "uid=1"]);
     assert_eq!(desk.home.read(CALENDAR), file);
 }
@@ -615,7 +619,7 @@ pub(super) fn python() -> Option<PathBuf> {
     let has = Command::new(&python)
         .args(["-c", "import icalendar, dateutil"])
         .output();
-    has.is_ok_and(|done| done.status.success())
+    has.is_ok_and(|output| output.status.success())
         .then_some(python)
 }
 
@@ -642,13 +646,13 @@ fn another_program_reads_what_marvin_writes() {
         "end=2026-12-26",
     ]);
     let script = "import sys, icalendar\ncal = icalendar.Calendar.from_ical(open(sys.argv[1],'rb').read())\nassert cal['VERSION'] == '2.0' and 'PRODID' in cal\nfor e in cal.walk('VEVENT'):\n    a = [str(x.get('TRIGGER').to_ical(), 'ascii') for x in e.walk('VALARM')]\n    assert not e.errors and 'DTSTAMP' in e\n    print(e.decoded('DTSTART'), e.decoded('DTEND'), a, repr(str(e['SUMMARY'])), repr(str(e.get('DESCRIPTION', ''))))\n";
-    let done = Command::new(python)
+    let output = Command::new(python)
         .args(["-c", script])
         .arg(desk.home.path().join(CALENDAR))
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&done.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text} {errors}");
     assert!(
@@ -661,7 +665,7 @@ fn another_program_reads_what_marvin_writes() {
 }
 
 #[test]
-fn recurrence_is_what_another_reader_makes_of_it() {
+fn another_program_agrees_on_recurrence() {
     use marvin::testing::calendar::{ExpansionBudget, RecurrenceRule, occurrences};
     let Some(python) = python() else {
         return skip(
@@ -706,17 +710,17 @@ fn recurrence_is_what_another_reader_makes_of_it() {
     let script = "import sys\nfrom datetime import datetime\nfrom dateutil.rrule import rrulestr\nstart = datetime(2023,1,31,7,15)\nfor line in sys.stdin:\n    r = rrulestr(line.strip(), dtstart=start)\n    print(' '.join(d.isoformat() for d in r.between(start, datetime(2026,1,1), inc=True)[:40]))\n";
     let input = tempfile::NamedTempFile::new().unwrap();
     fs::write(input.path(), rules.join("\n")).unwrap();
-    let done = Command::new(python)
+    let output = Command::new(python)
         .args(["-c", script])
         .stdin(fs::File::open(input.path()).unwrap())
         .output()
         .unwrap();
     assert!(
-        done.status.success(),
+        output.status.success(),
         "{}",
-        String::from_utf8_lossy(&done.stderr)
+        String::from_utf8_lossy(&output.stderr)
     );
-    let text = String::from_utf8(done.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
     let start = "2023-01-31T07:15:00".parse().unwrap();
     let until = "2026-01-01T00:00:00".parse().unwrap();
     assert_eq!(text.lines().count(), rules.len());
@@ -739,7 +743,7 @@ fn recurrence_is_what_another_reader_makes_of_it() {
 /// Run manually in a release build: `cargo test --release --test suite -- --ignored fifty_thousand --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn fifty_thousand_events_are_listed_at_once() {
+fn fifty_thousand_events_are_listed_quickly() {
     let desk = Desk::new();
     let mut file = String::from("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n");
     for n in 0..50_000 {
@@ -756,9 +760,9 @@ fn fifty_thousand_events_are_listed_at_once() {
     for tool in ["calendar_list_upcoming", "calendar_view", "list_alarms"] {
         let mut best = f64::MAX;
         for _ in 0..7 {
-            let begun = Instant::now();
+            let start = Instant::now();
             desk.says(&[tool]);
-            best = best.min(begun.elapsed().as_secs_f64() * 1e3);
+            best = best.min(start.elapsed().as_secs_f64() * 1e3);
         }
         eprintln!("{tool}: {best:.1} ms of {} MB", file.len() >> 20);
         assert!(cfg!(debug_assertions) || best < 50.0);
@@ -766,12 +770,12 @@ fn fifty_thousand_events_are_listed_at_once() {
 }
 
 #[test]
-fn timers_say_what_they_are() {
+fn timers_show_their_state() {
     let desk = Desk::new();
-    let said = desk.says(&["timer_start", "name=Tea", "duration=1h30m"]);
+    let output = desk.says(&["timer_start", "name=Tea", "duration=1h30m"]);
     assert!(
-        said.contains("Countdown \"tea\" started: 1 h 30 min") && said.contains("this process"),
-        "{said}"
+        output.contains("Countdown \"tea\" started: 1 h 30 min") && output.contains("this process"),
+        "{output}"
     );
     assert!(
         desk.says(&["timer_start", "name=run"])
@@ -784,7 +788,7 @@ fn timers_say_what_they_are() {
 }
 
 #[test]
-fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
+fn an_open_session_announces_timers_and_alarms_of_all_processes() {
     use marvin::testing::Env;
     use marvin::testing::alerts::{self, Alerts, Timer};
     use marvin::testing::tools::{SessionContext, ToolPolicy};
@@ -805,7 +809,7 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
     let (tell, told) = channel();
     world
         .alerts
-        .set_announce(Box::new(move |words| drop(tell.send(words))));
+        .set_announce(Box::new(move |text| drop(tell.send(text))));
     alerts::watch(&world.alerts);
     let hear = || told.recv_timeout(Duration::from_secs(20)).expect("a bell");
 
@@ -853,7 +857,7 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
 }
 
 #[test]
-fn killed_at_any_moment_nothing_is_half() {
+fn a_kill_at_any_moment_leaves_whole_files() {
     use rustix::process::Signal;
     let desk = Desk::new();
     desk.home.write("table", TABLE);

@@ -12,17 +12,17 @@ use crate::support::shared::skip;
 
 const PROFILE: &str = "config/profiles/main";
 
-fn tool(home: &Home, words: &[&str]) -> Done {
+fn tool(home: &Home, text: &[&str]) -> Done {
     home.marvin()
         .env("PATH", "/nowhere")
         .env("MARVIN_NOW", "2026-11-21T14:30:05+01:00[Europe/Berlin]")
         .arg("tool")
-        .args(words.iter().copied())
+        .args(text.iter().copied())
         .run()
 }
 
-fn says(home: &Home, words: &[&str]) -> String {
-    tool(home, words).expect(0).text().to_owned()
+fn says(home: &Home, text: &[&str]) -> String {
+    tool(home, text).expect(0).text().to_owned()
 }
 
 fn single(uid: &str, day: u8) -> String {
@@ -68,8 +68,8 @@ fn a_folder_of_single_events_is_part_of_the_calendar() {
     );
 
     // The event is its file; nothing else in the folder changes.
-    let said = says(&home, &["calendar_delete_event", "title=second"]);
-    assert!(said.contains("Removed 1 event: second"), "{said}");
+    let output = says(&home, &["calendar_delete_event", "title=second"]);
+    assert!(output.contains("Removed 1 event: second"), "{output}");
     let mut left: Vec<_> = fs::read_dir(home.path().join(&folder))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -79,15 +79,15 @@ fn a_folder_of_single_events_is_part_of_the_calendar() {
 }
 
 #[test]
-fn a_folder_in_the_files_place_takes_new_events_as_files() {
+fn a_calendar_folder_stores_new_events_as_files() {
     let home = Home::new();
     let folder = format!("{PROFILE}/calendar.ics");
     home.write(&format!("{folder}/a.ics"), single("first", 22));
-    let said = says(
+    let output = says(
         &home,
         &["calendar_add_event", "title=own", "start=2026-11-24T10:00"],
     );
-    let uid = said
+    let uid = output
         .lines()
         .find_map(|line| line.strip_prefix("UID: "))
         .unwrap();
@@ -105,29 +105,29 @@ fn a_folder_in_the_files_place_takes_new_events_as_files() {
 }
 
 #[test]
-fn an_event_without_a_uid_is_shown_and_not_denied() {
+fn an_event_without_a_uid_is_shown() {
     let home = Home::new();
     home.write(
         &format!("{PROFILE}/calendar.ics"),
         single("first", 22).replace("UID:first\r\n", ""),
     );
     assert!(says(&home, &["calendar_list_upcoming"]).contains("  first"));
-    let said = tool(&home, &["calendar_delete_event", "title=first"])
+    let output = tool(&home, &["calendar_delete_event", "title=first"])
         .expect(1)
         .errors();
-    assert!(said.contains("has no UID"), "{said}");
+    assert!(output.contains("has no UID"), "{output}");
 }
 
 #[test]
-fn a_title_of_several_lines_is_told_on_one_and_one_of_nothing_is_refused() {
+fn a_multiline_title_becomes_one_line_and_an_empty_one_is_refused() {
     let home = Home::new();
     let start = "start=2026-11-24T10:00";
-    let said = says(&home, &["calendar_add_event", "title=a\nUID: b", start]);
-    assert!(said.starts_with("Added: a UID: b\nWhen: "), "{said}");
-    let said = tool(&home, &["calendar_add_event", "title=\u{7}", start])
+    let output = says(&home, &["calendar_add_event", "title=a\nUID: b", start]);
+    assert!(output.starts_with("Added: a UID: b\nWhen: "), "{output}");
+    let output = tool(&home, &["calendar_add_event", "title=\u{7}", start])
         .expect(1)
         .errors();
-    assert!(said.contains("needs a title"), "{said}");
+    assert!(output.contains("needs a title"), "{output}");
 }
 
 /// Series in the manner of Outlook, Exchange, Google, Apple, Evolution and Thunderbird.
@@ -188,11 +188,11 @@ for event in recurring_ical_events.of(calendar).between(first, last):
 ";
 
 #[test]
-fn series_of_other_programs_are_what_another_reader_makes_of_them() {
+fn another_program_agrees_on_foreign_series() {
     let python = super::calendar::python().filter(|python| {
         let mut has = Command::new(python);
         has.args(["-c", "import recurring_ical_events"]);
-        has.output().is_ok_and(|done| done.status.success())
+        has.output().is_ok_and(|output| output.status.success())
     });
     let Some(python) = python else {
         return skip(
@@ -207,15 +207,15 @@ fn series_of_other_programs_are_what_another_reader_makes_of_them() {
             .replace('\n', "\r\n");
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &text).unwrap();
-        let done = Command::new(&python)
+        let output = Command::new(&python)
             .args(["-c", READER, from, until])
             .arg(file.path())
             .output()
             .unwrap();
-        let errors = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{errors}");
-        let said = String::from_utf8(done.stdout).unwrap();
-        let mut want: Vec<&str> = said.lines().collect();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let message = String::from_utf8(output.stdout).unwrap();
+        let mut want: Vec<&str> = message.lines().collect();
         want.sort_unstable();
         let found = between(
             text.as_bytes(),

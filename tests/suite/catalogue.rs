@@ -14,9 +14,9 @@ const LATER: [&str; 2] = ["review_codebase", "review_status"];
 
 fn published() -> Vec<Value> {
     let home = Home::new();
-    let done = home.marvin().args(["tools", "--json"]).run().expect(0);
-    assert_eq!(done.errors(), "");
-    serde_json::from_str(done.text()).unwrap()
+    let output = home.marvin().args(["tools", "--json"]).run().expect(0);
+    assert_eq!(output.errors(), "");
+    serde_json::from_str(output.text()).unwrap()
 }
 
 fn contract(test: &str) -> Option<Vec<Value>> {
@@ -30,16 +30,16 @@ fn named<'a>(list: &'a [Value], name: &Value) -> Option<&'a Value> {
 }
 
 /// One parameter of the specification as the published schema should show it.
-fn property(wanted: &Value) -> Map<String, Value> {
+fn property(expected: &Value) -> Map<String, Value> {
     let mut shown = Map::new();
-    shown.insert("type".into(), wanted["type"].clone());
+    shown.insert("type".into(), expected["type"].clone());
     for (theirs, ours) in [
         ("default", "default"),
         ("min", "minimum"),
         ("max", "maximum"),
     ] {
         // null means that an absent value has a meaning of its own.
-        if let Some(value) = wanted.get(theirs).filter(|value| !value.is_null()) {
+        if let Some(value) = expected.get(theirs).filter(|value| !value.is_null()) {
             shown.insert(ours.into(), value.clone());
         }
     }
@@ -77,13 +77,13 @@ fn sheet(tool: &Value) -> String {
 }
 
 #[test]
-fn the_tools_are_published_as_the_snapshot_has_them() {
+fn the_published_tools_match_the_snapshot() {
     let sheets: Vec<String> = published().iter().map(sheet).collect();
     snapshot::same("tools", &sheets.join("\n\n"));
 }
 
 #[test]
-fn every_tool_is_published_as_the_contract_has_it() {
+fn every_published_tool_matches_the_specification() {
     let Some(contract) = contract("catalogue") else {
         return;
     };
@@ -91,7 +91,7 @@ fn every_tool_is_published_as_the_contract_has_it() {
     let mut faults = Vec::new();
     for tool in &published {
         let name = tool["name"].as_str().unwrap();
-        let Some(wanted) = named(&contract, &tool["name"]) else {
+        let Some(expected) = named(&contract, &tool["name"]) else {
             faults.push(format!("{name} is not in the contract"));
             continue;
         };
@@ -101,9 +101,9 @@ fn every_tool_is_published_as_the_contract_has_it() {
             }
         };
         for key in ["module", "summary", "flags", "service"] {
-            same(key, &tool[key], &wanted[key]);
+            same(key, &tool[key], &expected[key]);
         }
-        let parameters = wanted["parameters"].as_array().unwrap();
+        let parameters = expected["parameters"].as_array().unwrap();
         let schema = &tool["parameters"];
         same("schema type", &schema["type"], &"object".into());
         let names: Value = parameters.iter().map(|p| p["name"].clone()).collect();
@@ -128,9 +128,9 @@ fn every_tool_is_published_as_the_contract_has_it() {
                 .unwrap_or_default();
             let doc = got.remove("description").unwrap_or_default();
             got.remove("items");
-            let words = got.remove("enum").unwrap_or_default();
-            if !words.is_null() || parameter.get("enum").is_some() {
-                same(&format!("{label}'s words"), &words, &parameter["enum"]);
+            let text = got.remove("enum").unwrap_or_default();
+            if !text.is_null() || parameter.get("enum").is_some() {
+                same(&format!("{label}'s words"), &text, &parameter["enum"]);
             }
             same(
                 &format!("{label}'s schema"),
@@ -181,7 +181,7 @@ fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
     let mut seen = 0;
     for tool in &published {
         let name = tool["name"].as_str().unwrap();
-        let done = home
+        let output = home
             .marvin()
             .env("MARVIN_READONLY", "1")
             // Tools without required arguments do run: without this machine's programs and behind a dead proxy.
@@ -190,12 +190,12 @@ fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
             .env("HTTPS_PROXY", "http://127.0.0.1:9")
             .args(["tool", name, "--json", "{}"])
             .run();
-        let refused = done.errors().contains("MARVIN_READONLY");
+        let refused = output.errors().contains("MARVIN_READONLY");
         if tool["flags"]["write_op"] == true {
-            assert!(refused, "{name}: {}", done.errors());
+            assert!(refused, "{name}: {}", output.errors());
         }
         if ["write_note", "create_ticket", "tk", "read_note"].contains(&name) {
-            assert!(!refused, "{name}: {}", done.errors());
+            assert!(!refused, "{name}: {}", output.errors());
         }
         seen += usize::from(refused);
     }

@@ -32,11 +32,11 @@ fn module(file: &str) -> Module {
 /// A use tree as single paths.
 fn flatten(before: &[String], tree: &str, out: &mut Vec<Module>) {
     let parts = |text: &str| -> Module {
-        let words = text
+        let expected = text
             .split("::")
             .map(str::trim)
             .filter(|part| !part.is_empty());
-        words.map(str::to_owned).collect()
+        expected.map(str::to_owned).collect()
     };
     let tree = tree.trim();
     let Some((head, group)) = tree.split_once('{') else {
@@ -162,7 +162,7 @@ fn circles(files: &[(String, String)]) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_two_files_need_each_other() {
+fn no_two_files_import_each_other() {
     let files = all();
     let count: usize = edges(&files).values().map(BTreeSet::len).sum();
     assert!(count > 1_000, "only {count} edges were found");
@@ -178,7 +178,7 @@ fn no_two_files_need_each_other() {
 }
 
 #[test]
-fn the_check_sees_circles() {
+fn the_check_finds_cycles() {
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let seen = |files: &[(String, String)]| circles(files).into_iter().collect::<Vec<_>>();
     // By the crate, by the module above, by a tree, by a child's path; two and three files.

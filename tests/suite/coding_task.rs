@@ -40,7 +40,7 @@ fn results(request: &Request) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_bug_is_found_mended_tested_and_committed() {
+fn a_bug_is_found_fixed_tested_and_committed() {
     let origin = fixture();
     let home = Home::new();
     let clone = home.work().join("sums");
@@ -94,54 +94,58 @@ fn a_bug_is_found_mended_tested_and_committed() {
                 None => Answer::sse(openai::text(&["It adds ", "now."])),
             })]);
     let log = home.path().join("tools.jsonl");
-    let done = home
+    let result = home
         .ask(&server.url("/v1"), "The sum is wrong; mend it and commit.")
         .dir(&clone)
         .env("MARVIN_SUBAGENT_LOG", &log)
         .run()
         .expect(0);
     assert!(
-        done.text().trim_end().ends_with("It adds now."),
+        result.text().trim_end().ends_with("It adds now."),
         "{}",
-        done.text()
+        result.text()
     );
-    done.cost();
+    result.cost();
 
     let last = results(&server.request(count));
-    let said = |id: &str| {
+    let message = |id: &str| {
         let found = last.iter().find(|(call, _)| call == id);
         found
             .map(|(_, text)| text.as_str())
             .unwrap_or_else(|| panic!("no result for {id}"))
     };
     assert_eq!(last.len(), 11);
-    assert!(said("c1").contains("sum.sh") && said("c2").contains("1. # Sums"));
+    assert!(message("c1").contains("sum.sh") && message("c2").contains("1. # Sums"));
     assert!(
-        said("c3").contains("src/sum.sh:2: sum() {"),
+        message("c3").contains("src/sum.sh:2: sum() {"),
         "{}",
-        said("c3")
+        message("c3")
     );
     assert!(
-        said("c4").contains("not 5") && said("c4").contains("exit code: 1"),
+        message("c4").contains("not 5") && message("c4").contains("exit code: 1"),
         "{}",
-        said("c4")
+        message("c4")
     );
-    assert!(said("c6").contains("src/sum.sh"), "{}", said("c6"));
-    assert!(said("c7").contains("Patched src/sum.sh"), "{}", said("c7"));
+    assert!(message("c6").contains("src/sum.sh"), "{}", message("c6"));
     assert!(
-        said("c8").contains("passed") && said("c8").contains("exit code: 0"),
+        message("c7").contains("Patched src/sum.sh"),
         "{}",
-        said("c8")
-    );
-    assert!(
-        said("c9").contains("+    echo $(($1 + $2))"),
-        "{}",
-        said("c9")
+        message("c7")
     );
     assert!(
-        said("c11").contains("Add where it subtracted"),
+        message("c8").contains("passed") && message("c8").contains("exit code: 0"),
         "{}",
-        said("c11")
+        message("c8")
+    );
+    assert!(
+        message("c9").contains("+    echo $(($1 + $2))"),
+        "{}",
+        message("c9")
+    );
+    assert!(
+        message("c11").contains("Add where it subtracted"),
+        "{}",
+        message("c11")
     );
 
     let clone = std::fs::canonicalize(clone).unwrap();
@@ -217,9 +221,9 @@ fn a_read_only_process_reviews_the_same_project_without_touching_it() {
             "{name} is offered"
         );
     }
-    let said = results(&server.request(1));
-    assert!(said[0].1.contains("sum()"), "{}", said[0].1);
-    for (id, text) in &said[1..] {
+    let output = results(&server.request(1));
+    assert!(output[0].1.contains("sum()"), "{}", output[0].1);
+    for (id, text) in &output[1..] {
         assert!(text.contains("MARVIN_READONLY"), "{id}: {text}");
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), "");

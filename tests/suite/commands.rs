@@ -12,14 +12,14 @@ use crate::support::run::{Done, program};
 use crate::support::server::Server;
 use crate::support::shared::skip;
 
-fn run(home: &Home, words: &[&str]) -> Done {
-    home.marvin().args(words.iter().copied()).run()
+fn run(home: &Home, text: &[&str]) -> Done {
+    home.marvin().args(text.iter().copied()).run()
 }
 
-fn said(home: &Home, words: &[&str]) -> String {
-    let done = run(home, words).expect(1);
-    assert_eq!(done.text(), "", "{words:?} wrote to standard output");
-    done.errors()
+fn said(home: &Home, text: &[&str]) -> String {
+    let output = run(home, text).expect(1);
+    assert_eq!(output.text(), "", "{text:?} wrote to standard output");
+    output.errors()
 }
 
 /// A folder with links to only these programs, for use as PATH.
@@ -60,7 +60,7 @@ fn pipe(program: &Path, args: &[&str], text: &str) -> (bool, String, String) {
 }
 
 #[test]
-fn a_tool_takes_words_or_json_and_gives_its_result_on_standard_output() {
+fn a_tool_takes_arguments_or_json_and_prints_its_result() {
     let home = Home::new();
     write(&home.work().join("a.txt"), "one\ntwo\nthree\n");
     let by_words = run(
@@ -117,7 +117,7 @@ fn a_tool_takes_words_or_json_and_gives_its_result_on_standard_output() {
 #[test]
 fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
     let home = Home::new();
-    for (words, wanted) in [
+    for (text, expected) in [
         (&["tool"][..], "marvin tools"),
         (&["tool", "read_fle", "path=a"], "read_file"),
         (&["tool", "read_file"], "path: required"),
@@ -137,18 +137,21 @@ fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
         (&["tool", "run_command", "command=rm -rf x"], "refused"),
         (&["tool", "run_command", "command=  "], "empty"),
     ] {
-        let said = said(&home, words);
-        assert!(said.contains(wanted), "{words:?}: {wanted:?} not in {said}");
+        let said = said(&home, text);
+        assert!(
+            said.contains(expected),
+            "{text:?}: {expected:?} not in {said}"
+        );
     }
     // Everything that is wrong at once, with an example of a right call.
     let both = said(&home, &["tool", "read_file", "start_line=x", "end_line=y"]);
-    for words in [
+    for text in [
         "path: required",
         "start_line",
         "end_line",
         "A correct call: read_file {",
     ] {
-        assert!(both.contains(words), "{words} not in {both}");
+        assert!(both.contains(text), "{text} not in {both}");
     }
 }
 
@@ -181,7 +184,7 @@ fn help_of_every_tool_shows_its_parameters_and_a_call_that_decodes() {
 }
 
 #[test]
-fn every_subcommand_says_what_it_takes() {
+fn every_subcommand_has_usage() {
     let home = Home::new();
     for name in [
         "tool",
@@ -201,7 +204,7 @@ fn every_subcommand_says_what_it_takes() {
 }
 
 #[test]
-fn a_patch_is_taken_bare_too() {
+fn a_bare_patch_is_accepted() {
     let home = Home::new();
     let dir = home.path().join("project");
     write(&dir.join("f"), "a\n");
@@ -214,16 +217,16 @@ fn a_patch_is_taken_bare_too() {
         json!({"patch": patch("c", "d")}).to_string(),
     ];
     for (text, now) in given.iter().zip(["b\n", "c\n", "d\n"]) {
-        let words = ["tool", "apply_patch", "--json", text];
-        home.marvin().dir(&dir).args(words).run().expect(0);
+        let expected = ["tool", "apply_patch", "--json", text];
+        home.marvin().dir(&dir).args(expected).run().expect(0);
         assert_eq!(fs::read_to_string(dir.join("f")).unwrap(), now, "{text}");
     }
     write(&dir.join("long"), "z".repeat(20_000));
-    let words = ["tool", "read_file", "path=long"];
-    let told = home.marvin().dir(&dir).args(words).run().expect(1);
+    let expected = ["tool", "read_file", "path=long"];
+    let told = home.marvin().dir(&dir).args(expected).run().expect(1);
     assert!(told.errors().contains("in 1 line;"), "{}", told.errors());
-    let words = ["tool", "tree", "path="];
-    let tree = home.marvin().dir(&dir).args(words).run().expect(0);
+    let expected = ["tool", "tree", "path="];
+    let tree = home.marvin().dir(&dir).args(expected).run().expect(0);
     assert!(tree.text().contains("long"), "{}", tree.text());
 }
 
@@ -282,14 +285,14 @@ fn services_and_doctor_are_read_by_programs_too() {
             assert!(row.get(key).is_some(), "{key} missing in {row}");
         }
     }
-    let done = home
+    let output = home
         .marvin()
         .env("GROQ_API_KEY", "sk-secret-value")
         .args(["doctor", "--json"])
         .run()
         .expect(0);
-    assert!(!done.text().contains("sk-secret-value"));
-    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
+    assert!(!output.text().contains("sk-secret-value"));
+    let findings: Vec<Value> = serde_json::from_str(output.text()).unwrap();
     let finding = |area: &str, name: &str| {
         findings
             .iter()
@@ -326,7 +329,7 @@ fn services_and_doctor_are_read_by_programs_too() {
 }
 
 #[test]
-fn doctor_tells_of_every_outside_service_and_asks_none() {
+fn doctor_lists_every_service_without_a_request() {
     let home = Home::new();
     let server = Server::start();
     home.write(".ssh/RAWG_API_KEY", "from-a-file");
@@ -337,9 +340,9 @@ fn doctor_tells_of_every_outside_service_and_asks_none() {
     let run = ids.iter().fold(home.marvin(), |run, id| {
         run.env(&marvin::testing::services::variable(id), server.url(""))
     });
-    let done = run.args(["doctor", "--json"]).run().expect(0);
+    let output = run.args(["doctor", "--json"]).run().expect(0);
     assert!(server.requests().is_empty());
-    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
+    let findings: Vec<Value> = serde_json::from_str(output.text()).unwrap();
     let told: Vec<&Value> = findings
         .iter()
         .filter(|row| row["area"] == "service")
@@ -351,12 +354,12 @@ fn doctor_tells_of_every_outside_service_and_asks_none() {
     assert_eq!(names, ids);
     for row in &told {
         let state = row["state"].as_str().unwrap();
-        let wanted = format!(
+        let expected = format!(
             "{} (by {})",
             server.url(""),
             marvin::testing::services::variable(row["name"].as_str().unwrap())
         );
-        assert!(state.starts_with(&wanted), "{state}");
+        assert!(state.starts_with(&expected), "{state}");
     }
     let text = home
         .marvin()
@@ -410,9 +413,9 @@ fn services_name_the_tools_that_use_them() {
 }
 
 #[test]
-fn slips_get_the_nearest_right_name() {
+fn a_misspelled_name_gets_a_suggestion() {
     let home = Home::new();
-    for (words, wanted) in [
+    for (text, expected) in [
         (&["--promt", "x"][..], "--prompt"),
         (&["--non-interactiv"], "--non-interactive"),
         (&["--providr=x"], "--provider"),
@@ -438,20 +441,20 @@ fn slips_get_the_nearest_right_name() {
         (&["tool", "git_comit", "message=x"], "git_commit"),
         (&["completions", "bahs"], "bash"),
     ] {
-        let done = run(&home, words).expect(1);
+        let output = run(&home, text).expect(1);
         assert!(
-            done.errors().contains(wanted),
-            "{words:?}: {}",
-            done.errors()
+            output.errors().contains(expected),
+            "{text:?}: {}",
+            output.errors()
         );
-        if words.contains(&"--non-interactive") {
-            done.cost();
+        if text.contains(&"--non-interactive") {
+            output.cost();
         }
     }
 }
 
 #[test]
-fn bash_takes_the_completions_and_completes() {
+fn bash_loads_the_completions_and_completes() {
     let Some(bash) = program("bash") else {
         return skip("bash_completes", "bash is not installed");
     };
@@ -465,14 +468,14 @@ fn bash_takes_the_completions_and_completes() {
         .display()
         .to_string();
     write(&home.work().join("prompt file.txt"), "x");
-    let complete = |words: &[&str]| -> Vec<String> {
-        let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let complete = |text: &[&str]| -> Vec<String> {
+        let line: Vec<String> = text.iter().map(|word| format!("'{word}'")).collect();
         let asked = format!(
             "PATH=\"{dir}:$PATH\"\ncd '{}'\n{}\nCOMP_WORDS=(marvin {})\nCOMP_CWORD={}\n_marvin\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\ncomplete -p marvin >&2\n",
             home.work().display(),
             script.text(),
             line.join(" "),
-            words.len()
+            text.len()
         );
         let (fine, out, errors) = pipe(&bash, &["--norc"], &asked);
         assert!(fine && errors.contains("_marvin marvin"), "{errors}");
@@ -493,7 +496,7 @@ fn bash_takes_the_completions_and_completes() {
 }
 
 #[test]
-fn the_other_shells_take_theirs() {
+fn the_other_shells_load_their_completions() {
     let home = Home::new();
     for (shell, args) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"])] {
         let script = run(&home, &["completions", shell]).expect(0);
@@ -554,9 +557,9 @@ fn the_manual_page_renders_and_names_everything() {
 }
 
 #[test]
-fn a_command_gives_output_errors_and_its_end() {
+fn a_command_returns_output_errors_and_status() {
     let home = Home::new();
-    let done = run(
+    let output = run(
         &home,
         &[
             "tool",
@@ -565,16 +568,16 @@ fn a_command_gives_output_errors_and_its_end() {
         ],
     )
     .expect(0);
-    assert_eq!(done.text(), "out\nstderr:\nerr\nexit code: 3\n");
+    assert_eq!(output.text(), "out\nstderr:\nerr\nexit code: 3\n");
     // Standard input is empty, so that nothing waits for it.
-    let done = home
+    let output = home
         .marvin()
         .args(["tool", "run_command", "command=cat; echo end"])
         .stdin_open()
         .spawn()
         .wait_open()
         .expect(0);
-    assert_eq!(done.text(), "end\nexit code: 0\n");
+    assert_eq!(output.text(), "end\nexit code: 0\n");
     let place = run(&home, &["tool", "run_command", "command=pwd -P"]).expect(0);
     assert!(
         place.text().starts_with(&home.work().display().to_string()),
@@ -584,14 +587,14 @@ fn a_command_gives_output_errors_and_its_end() {
 }
 
 #[test]
-fn a_command_that_outlives_its_time_is_killed_with_its_group() {
+fn a_command_that_times_out_is_killed_with_its_group() {
     let home = Home::new();
     let pids = home.path().join("pids");
     let command = format!(
         "trap '' TERM; (trap '' TERM; echo $BASHPID $$ >> {0}; sleep 300) & echo $! >> {0}; echo begun; sleep 300",
         pids.display()
     );
-    let done = home
+    let output = home
         .marvin()
         .env("SHELL", "/bin/bash")
         .args([
@@ -602,12 +605,16 @@ fn a_command_that_outlives_its_time_is_killed_with_its_group() {
         ])
         .limit(Duration::from_secs(20))
         .run();
-    let all = String::from_utf8_lossy(&done.stdout).into_owned() + &done.errors();
+    let all = String::from_utf8_lossy(&output.stdout).into_owned() + &output.errors();
     assert!(
         all.contains("begun") && all.contains("timed out after 1 s"),
         "{all}"
     );
-    assert!(done.took() < Duration::from_secs(10), "{:?}", done.took());
+    assert!(
+        output.took() < Duration::from_secs(10),
+        "{:?}",
+        output.took()
+    );
     for pid in fs::read_to_string(&pids).unwrap().split_whitespace() {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let dead = state.is_empty() || state.contains(") Z ");
@@ -640,17 +647,17 @@ fn a_signal_ends_the_command_too() {
         std::thread::sleep(Duration::from_millis(5));
     };
     running.signal(rustix::process::Signal::INT);
-    let done = running.wait();
-    assert!(done.took() < Duration::from_secs(10));
-    assert_ne!(done.code(), Some(0));
+    let output = running.wait();
+    assert!(output.took() < Duration::from_secs(10));
+    assert_ne!(output.code(), Some(0));
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z "), "{state}");
 }
 
 #[test]
-fn long_output_is_clipped_and_whole_on_disk() {
+fn long_output_is_clipped_and_complete_on_disk() {
     let home = Home::new();
-    let done = run(
+    let output = run(
         &home,
         &[
             "tool",
@@ -659,7 +666,7 @@ fn long_output_is_clipped_and_whole_on_disk() {
         ],
     )
     .expect(0);
-    let text = done.text();
+    let text = output.text();
     assert!(text.len() < 60_000, "{} bytes", text.len());
     assert!(
         text.starts_with("1\n2\n") && text.contains("\n100000\n") && text.contains("\n90000\n"),
@@ -716,12 +723,12 @@ fn no_key_reaches_a_command() {
     for key in keys {
         run = run.env(key, "hunter2");
     }
-    let done = run.env("LANG", "C.UTF-8").run().expect(0);
-    assert!(!done.text().contains("hunter2"), "{}", done.text());
+    let output = run.env("LANG", "C.UTF-8").run().expect(0);
+    assert!(!output.text().contains("hunter2"), "{}", output.text());
     assert!(
-        done.text().contains("LANG=C.UTF-8") && done.text().contains("PATH="),
+        output.text().contains("LANG=C.UTF-8") && output.text().contains("PATH="),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
@@ -769,11 +776,11 @@ fn searching_needs_no_other_program() {
             if let Some(path) = path {
                 run = run.env("PATH", path);
             }
-            let done = run
+            let output = run
                 .args(["tool", "code_grep", "--json", &args.to_string()])
                 .run()
                 .expect(0);
-            done.text().to_owned()
+            output.text().to_owned()
         };
         let (with, without) = (search(None), search(Some(&bare)));
         assert_eq!(with, without, "{args}");
@@ -800,7 +807,7 @@ fn searching_needs_no_other_program() {
 }
 
 #[test]
-fn usage_is_told_for_the_session_a_period_and_the_lifetime() {
+fn usage_is_shown_for_the_session_a_period_and_the_lifetime() {
     let home = Home::new();
     home.write("config/usage.json", json!({"total_cost": 1.5, "total_llm_turns": 12, "total_model_turns": {"m": 12}, "extra": 1}).to_string());
     let line = |ts: &str, cost: f64| {
@@ -815,8 +822,8 @@ fn usage_is_told_for_the_session_a_period_and_the_lifetime() {
     ]
     .join("\n");
     home.write("config/profiles/main/cost-log.jsonl", log + "\n");
-    let text = |words: &[&str]| {
-        run(&home, &[&["tool", "get_usage"], words].concat())
+    let text = |expected: &[&str]| {
+        run(&home, &[&["tool", "get_usage"], expected].concat())
             .expect(0)
             .text()
             .to_owned()
@@ -850,7 +857,7 @@ fn moment() -> String {
 }
 
 #[test]
-fn the_stored_talk_is_compacted_with_a_backup_and_the_backup_is_searched() {
+fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
     let home = Home::new();
     let none = run(&home, &["tool", "compact_history"]).expect(0);
     assert!(
@@ -865,13 +872,13 @@ fn the_stored_talk_is_compacted_with_a_backup_and_the_backup_is_searched() {
     home.write("config/profiles/main/chat_log.json", &before);
     let fine = run(&home, &["tool", "compact_history", "target_tokens=1000000"]).expect(0);
     assert!(fine.text().contains("Nothing to do"), "{}", fine.text());
-    let done = run(&home, &["tool", "compact_history", "target_tokens=10000"]).expect(0);
+    let output = run(&home, &["tool", "compact_history", "target_tokens=10000"]).expect(0);
     assert!(
-        done.text().contains("Compacted 100 messages") && done.text().contains("Backup: "),
+        output.text().contains("Compacted 100 messages") && output.text().contains("Backup: "),
         "{}",
-        done.text()
+        output.text()
     );
-    let backup = done
+    let backup = output
         .text()
         .trim()
         .rsplit_once("Backup: ")
@@ -925,7 +932,7 @@ fn the_stored_talk_is_compacted_with_a_backup_and_the_backup_is_searched() {
 }
 
 #[test]
-fn without_a_working_directory_the_tools_use_the_current_one_and_a_dead_one_is_told() {
+fn without_a_working_directory_tools_use_the_current_one() {
     let home = Home::new();
     home.write("in-home.txt", "x");
     let tree = home
@@ -942,7 +949,7 @@ fn without_a_working_directory_the_tools_use_the_current_one_and_a_dead_one_is_t
         gone.display(),
         env!("CARGO_BIN_EXE_marvin")
     );
-    let done = crate::support::run::Marvin::new(Path::new("/bin/sh"))
+    let output = crate::support::run::Marvin::new(Path::new("/bin/sh"))
         .args(["-c", &command])
         .env("HOME", home.path())
         .env("MARVIN_CONFIG_DIR", home.config())
@@ -950,8 +957,8 @@ fn without_a_working_directory_the_tools_use_the_current_one_and_a_dead_one_is_t
         .run()
         .expect(1);
     assert!(
-        done.errors().contains("--working-dir") || done.errors().contains("gone"),
+        output.errors().contains("--working-dir") || output.errors().contains("gone"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }

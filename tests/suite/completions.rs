@@ -70,7 +70,7 @@ fn shell(home: &Home, program: &Path, args: &[&str]) -> Done {
 
 /// What both shells offer; `complete` gives it for a line.
 fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
-    let all = |line: &str, wanted: &[&str]| assert_eq!(complete(line), wanted, "{line}");
+    let all = |line: &str, expected: &[&str]| assert_eq!(complete(line), expected, "{line}");
     all("marvin --promp", &["--prompt", "--prompt-file"]);
     all("marvin --non-interactive --provider gro", &["groq"]);
     all("marvin --tools fi", &["files", "files-notes"]);

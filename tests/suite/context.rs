@@ -34,7 +34,7 @@ fn reads_on(home: &Home) -> (Done, Server) {
             json!({"message": {"role": "assistant", "content": "Done."}, "done": true, "done_reason": "stop"})
         )]),
     });
-    let done = home
+    let output = home
         .marvin()
         .args([
             "--non-interactive",
@@ -46,21 +46,23 @@ fn reads_on(home: &Home) -> (Done, Server) {
         .env("OLLAMA_URL", server.url(""))
         .run()
         .expect(0);
-    (done, server)
+    (output, server)
 }
 
 #[test]
-fn a_small_window_is_warned_of_backed_up_and_compacted() {
+fn a_full_small_window_warns_backs_up_and_compacts() {
     let home = Home::new();
-    let (done, server) = reads_on(&home);
-    assert!(done.text().ends_with("Done.\n"));
+    let (output, server) = reads_on(&home);
+    assert!(output.text().ends_with("Done.\n"));
     assert!(
-        done.errors().contains("Compacting conversation history...")
-            && done
+        output
+            .errors()
+            .contains("Compacting conversation history...")
+            && output
                 .errors()
                 .contains("── Context compacted. Older messages summarized. ──"),
         "{}",
-        done.errors()
+        output.errors()
     );
     let requests = server.requests();
     let bodies: Vec<String> = requests
@@ -119,7 +121,7 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
 }
 
 #[test]
-fn compaction_writes_through_no_link_out_of_the_project() {
+fn compaction_follows_no_link_out_of_the_project() {
     let home = Home::new();
     home.write("outside/rc", "echo mine\n");
     home.write("work/.marvin/memories/keep", "");
@@ -129,8 +131,8 @@ fn compaction_writes_through_no_link_out_of_the_project() {
     };
     link(&outside.join("rc"), "memories/INDEX.md");
     link(&outside, "logs");
-    let (done, _server) = reads_on(&home);
-    assert!(done.errors().contains("Context compacted"));
+    let (output, _server) = reads_on(&home);
+    assert!(output.errors().contains("Context compacted"));
     assert_eq!(home.read("outside/rc"), "echo mine\n");
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
     let logs = home.config().join("profiles/main/logs");
@@ -149,7 +151,7 @@ fn compaction_writes_through_no_link_out_of_the_project() {
 }
 
 #[test]
-fn reading_is_cut_then_refused_and_put_on_disk() {
+fn reading_is_clipped_then_refused_and_dumped() {
     let home = Home::new();
     home.write("work/page.txt", page());
     let server = Server::answering(|_, n| match n {
@@ -188,12 +190,12 @@ fn reading_is_cut_then_refused_and_put_on_disk() {
     );
     let (last, refused) = results.split_last().unwrap();
     let refused = refused.last().unwrap();
-    for words in [
+    for expected in [
         ".marvin/memories/dump-page.txt.txt",
         "start_line and end_line",
         "20,000",
     ] {
-        assert!(refused.contains(words), "{refused}");
+        assert!(refused.contains(expected), "{refused}");
     }
     assert!(
         last.starts_with("3. line 002 ") && last.contains("170. line 169 "),
@@ -206,18 +208,18 @@ fn reading_is_cut_then_refused_and_put_on_disk() {
 }
 
 #[test]
-fn a_working_directory_that_is_gone_is_told() {
+fn a_deleted_working_directory_is_reported() {
     let home = Home::new();
     let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" --non-interactive --provider offline --prompt 'show the tree'";
-    let done = std::process::Command::new("sh")
+    let output = std::process::Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_marvin")])
         .current_dir(home.work())
         .env("HOME", home.path())
         .env("MARVIN_CONFIG_DIR", home.config())
         .output()
         .unwrap();
-    let errors = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
     assert!(
         errors.contains("No working directory is set") && errors.contains("--working-dir"),
         "{errors}"
@@ -225,24 +227,24 @@ fn a_working_directory_that_is_gone_is_told() {
 }
 
 #[test]
-fn a_config_folder_that_cannot_be_written_loses_no_answer() {
+fn an_unwritable_config_folder_loses_no_answer() {
     let home = Home::new();
     let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
     home.write("blocked", "a file where the folder should be");
-    let done = home
+    let output = home
         .ask(&server.url("/v1"), "hi")
         .env("MARVIN_CONFIG_DIR", home.path().join("blocked"))
         .run();
-    assert_eq!(done.text(), "ok\n");
+    assert_eq!(output.text(), "ok\n");
     assert!(
-        done.errors().contains("Usage was not recorded")
-            && done
+        output.errors().contains("Usage was not recorded")
+            && output
                 .errors()
                 .lines()
                 .last()
                 .unwrap()
                 .starts_with("MARVIN_COST:"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }

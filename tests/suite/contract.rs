@@ -11,21 +11,21 @@ use crate::support::wire::openai;
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn says(words: &[&str]) -> Server {
-    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+fn says(expected: &[&str]) -> Server {
+    let expected: Vec<String> = expected.iter().map(|word| (*word).to_owned()).collect();
     Server::answering(move |_, _| {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        Answer::sse(openai::text(&words))
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        Answer::sse(openai::text(&expected))
     })
 }
 
 #[test]
 fn an_answer_is_raw_text_with_one_final_newline_and_the_cost_last() {
     let (home, server) = (Home::new(), says(&["Hello", " there"]));
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert_eq!(done.text(), "Hello there\n");
-    assert!(done.errors().ends_with('\n'));
-    let cost = done.errors();
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(output.text(), "Hello there\n");
+    assert!(output.errors().ends_with('\n'));
+    let cost = output.errors();
     assert!(
         cost.lines()
             .last()
@@ -97,16 +97,16 @@ fn a_missing_prompt_and_wrong_flags_end_with_one_and_a_cost_line() {
             "/nowhere/at/all",
         ],
     ] {
-        let done = home.marvin().args(args.to_vec()).stdin("").run().expect(1);
-        assert_eq!(done.text(), "");
-        let errors = done.errors();
+        let output = home.marvin().args(args.to_vec()).stdin("").run().expect(1);
+        assert_eq!(output.text(), "");
+        let errors = output.errors();
         assert!(errors.starts_with("Error: "), "{errors}");
         assert!(errors.ends_with("MARVIN_COST:{\"session_cost\":0.0,\"llm_turns\":0,\"model_turns\":{},\"model_cost\":{}}\n"), "{errors}");
     }
 }
 
 #[test]
-fn the_tool_marker_stands_on_its_own_line_with_names_in_call_order() {
+fn the_tool_marker_is_on_its_own_line_with_names_in_call_order() {
     let (home, server) = (
         Home::new(),
         Server::answering(|_, n| match n {
@@ -121,9 +121,9 @@ fn the_tool_marker_stands_on_its_own_line_with_names_in_call_order() {
             _ => Answer::sse(openai::text(&["Done."])),
         }),
     );
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "Let me look\n  \u{1f527} get_working_dir, tree, tree\nDone.\n"
     );
     let messages = server.request(1).json()["messages"].clone();
@@ -138,7 +138,7 @@ fn the_tool_marker_stands_on_its_own_line_with_names_in_call_order() {
 }
 
 #[test]
-fn text_is_out_before_the_next_piece_is_sent() {
+fn text_is_printed_before_the_next_chunk_arrives() {
     let (home, latch) = (Home::new(), Latch::new());
     let frames = openai::text(&["first", "second"]);
     let rest = frames[2..].concat();
@@ -158,15 +158,15 @@ fn a_reader_that_goes_away_ends_the_run_and_the_request() {
     let server = Server::with([
         Exchange::any().answer(Answer::sse(openai::text(&["one"])[..2].to_vec()).stall())
     ]);
-    let done = home
+    let output = home
         .ask(&server.url("/v1"), "hi")
         .close_stdout_after(3)
         .run();
-    assert_eq!(done.code(), Some(1), "{}", done.errors());
+    assert_eq!(output.code(), Some(1), "{}", output.errors());
     assert!(
-        !done.errors().contains("panic") && !done.errors().contains("Error"),
+        !output.errors().contains("panic") && !output.errors().contains("Error"),
         "{}",
-        done.errors()
+        output.errors()
     );
     server.wait_closed(0, LONG);
 }
@@ -187,13 +187,13 @@ fn without_a_model_phrases_work_and_the_rest_fails() {
             .text()
             .contains("> a.txt:1: needle")
     );
-    let done = run("sing me a song").expect(1);
+    let output = run("sing me a song").expect(1);
     assert!(
-        done.text().is_empty() && done.errors().contains("No language model is set up"),
+        output.text().is_empty() && output.errors().contains("No language model is set up"),
         "{}",
-        done.errors()
+        output.errors()
     );
-    assert_eq!(done.errors().lines().count(), 3, "two lines and the cost");
+    assert_eq!(output.errors().lines().count(), 3, "two lines and the cost");
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn fifty_rounds_then_one_request_without_tools_over_one_connection() {
             Answer::sse(openai::text(&["enough"]))
         }
     });
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert!(done.text().ends_with("enough\n"));
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert!(output.text().ends_with("enough\n"));
     assert_eq!((server.requests().len(), server.connections()), (51, 1));
 }
 
@@ -261,11 +261,15 @@ fn a_cost_limit_stops_before_the_next_call() {
                 .done(),
         )
     });
-    let done = home
+    let output = home
         .ask(&server.url("/v1"), "hi")
         .args(["--max-cost", "0.1"])
         .run()
         .expect(1);
-    assert!(done.errors().contains("cost limit"), "{}", done.errors());
+    assert!(
+        output.errors().contains("cost limit"),
+        "{}",
+        output.errors()
+    );
     assert_eq!(server.requests().len(), 1);
 }

@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 
 fn read(name: &str) -> String {
     let path = root().join(name);
-    fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+    fs::read_to_string(&path).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()))
 }
 
 /// The first group of every match.

@@ -26,17 +26,17 @@ fn messages(request: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_call_cut_by_the_limit_of_tokens_is_answered() {
+fn a_call_cut_by_the_token_limit_gets_a_result() {
     let server = Server::answering(|_, n| match n {
         0 => cut_call(),
         _ => Answer::sse(openai::text(&["Done in pieces."])),
     });
     let home = Home::new();
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
     assert!(
-        done.errors().contains("limit of tokens"),
+        output.errors().contains("limit of tokens"),
         "{}",
-        done.errors()
+        output.errors()
     );
     let sent = messages(&server.request(1).json());
     let last = sent.last().unwrap();
@@ -44,10 +44,10 @@ fn a_call_cut_by_the_limit_of_tokens_is_answered() {
         (&last["role"], &last["tool_call_id"]),
         (&json!("tool"), &json!("a"))
     );
-    let words = last["content"].as_str().unwrap();
+    let expected = last["content"].as_str().unwrap();
     assert!(
-        words.contains("cut") && words.contains("smaller pieces"),
-        "{words}"
+        expected.contains("cut") && expected.contains("smaller pieces"),
+        "{expected}"
     );
     let call = &sent[sent.len() - 2]["tool_calls"][0]["function"];
     assert_eq!(call["name"], "create_file");
@@ -57,20 +57,20 @@ fn a_call_cut_by_the_limit_of_tokens_is_answered() {
 }
 
 #[test]
-fn calls_cut_again_and_again_end_the_run_as_failed() {
+fn repeatedly_cut_calls_fail_the_run() {
     let server = Server::answering(|_, _| cut_call());
-    let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
+    let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
     assert!(
-        done.errors().contains("3 times in a row"),
+        output.errors().contains("3 times in a row"),
         "{}",
-        done.errors()
+        output.errors()
     );
     assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
 fn an_answer_that_is_cut_filtered_or_empty_is_a_failure() {
-    for (stream, words) in [
+    for (stream, text) in [
         (
             Stream::new().text(&["It beg"]).finish("length"),
             "limit of tokens",
@@ -82,12 +82,12 @@ fn an_answer_that_is_cut_filtered_or_empty_is_a_failure() {
         (Stream::new().finish("stop"), "answered nothing"),
     ] {
         let server = Server::with([Exchange::any().answer(Answer::sse(stream.done()))]);
-        let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-        assert!(done.errors().contains(words), "{}", done.errors());
+        let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
+        assert!(output.errors().contains(text), "{}", output.errors());
         assert!(
-            done.text().is_empty() || done.text() == "It beg\n",
+            output.text().is_empty() || output.text() == "It beg\n",
             "{}",
-            done.text()
+            output.text()
         );
     }
 }
@@ -113,7 +113,7 @@ fn a_call_without_a_name_is_answered() {
 }
 
 #[test]
-fn half_a_character_in_a_piece_keeps_the_pieces_before_it() {
+fn a_split_character_keeps_the_text_before_it() {
     let piece = |json: &str| {
         format!(
             "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"arguments\":\"{json}\"}}}}]}}}}]}}\n\n"
@@ -141,13 +141,13 @@ fn half_a_character_in_a_piece_keeps_the_pieces_before_it() {
 }
 
 #[test]
-fn a_refused_key_is_told_in_the_providers_words_too() {
-    let words =
+fn a_refused_key_quotes_the_provider() {
+    let text =
         "You have insufficient permissions for this operation. Missing scopes: model.request.";
-    let answer = Answer::json(&openai::error(words, "invalid_request_error", None));
+    let answer = Answer::json(&openai::error(text, "invalid_request_error", None));
     let server = Server::with([Exchange::any().answer(answer.with_status(401))]);
-    let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-    let errors = done.errors();
+    let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
+    let errors = output.errors();
     assert!(
         errors.contains("Missing scopes: model.request")
             && errors.contains("OPENAI_COMPAT_API_KEY"),
@@ -156,7 +156,7 @@ fn a_refused_key_is_told_in_the_providers_words_too() {
 }
 
 #[test]
-fn an_old_text_that_stands_in_the_file_as_written_is_not_changed() {
+fn an_old_text_found_verbatim_is_not_unescaped() {
     let call = |id, old: &str, new: &str| {
         Stream::new()
             .call(

@@ -173,28 +173,28 @@ fn no_attempt_leaves_the_working_directory() {
     assert!(attempts.len() >= 40);
     let before = snapshot(&home.path(), &work);
     let mut faults = Vec::new();
-    for ((name, args), words) in &attempts {
-        let done = tool(&home, name, args);
-        let said = done.errors();
-        let mut fault = |what: &str| faults.push(format!("{name} {args}: {what}: {said}"));
-        if done.code() != Some(1) || !done.stdout.is_empty() {
+    for ((name, args), text) in &attempts {
+        let result = tool(&home, name, args);
+        let output = result.errors();
+        let mut fault = |what: &str| faults.push(format!("{name} {args}: {what}: {output}"));
+        if result.code() != Some(1) || !result.stdout.is_empty() {
             fault("status 1 with nothing on standard output is wanted");
         }
-        if !said.contains(words) {
-            fault(&format!("does not say {words:?}"));
+        if !output.contains(text) {
+            fault(&format!("does not say {text:?}"));
         }
-        if said.contains(SECRET) || said.contains("root:x:") {
+        if output.contains(SECRET) || output.contains("root:x:") {
             fault("shows what lies outside");
         }
-        if [ABSOLUTE, PARENT, TICKETS, OUTSIDE].contains(words) {
-            if !said.contains(&work.display().to_string()) {
+        if [ABSOLUTE, PARENT, TICKETS, OUTSIDE].contains(text) {
+            if !output.contains(&work.display().to_string()) {
                 fault("does not name the working directory");
             }
-            if !said.contains("in.txt") {
+            if !output.contains("in.txt") {
                 fault("shows no tree");
             }
         }
-        if said.lines().count() > 60 {
+        if output.lines().count() > 60 {
             fault("the tree is not short");
         }
     }
@@ -215,8 +215,8 @@ fn no_attempt_leaves_the_working_directory() {
 fn a_patch_with_one_wrong_path_changes_nothing() {
     let home = trap();
     let text = "*** Begin Patch\n*** Add File: fine.txt\n+fine\n*** Update File: a/in.txt\n@@\n-inside\n+changed\n*** Add File: ../x.txt\n+x\n*** End Patch";
-    let done = tool(&home, "apply_patch", &json!({ "input": text })).expect(1);
-    assert!(done.errors().contains(PARENT), "{}", done.errors());
+    let output = tool(&home, "apply_patch", &json!({ "input": text })).expect(1);
+    assert!(output.errors().contains(PARENT), "{}", output.errors());
     assert!(!home.work().join("fine.txt").exists());
     assert_eq!(
         fs::read_to_string(home.work().join("a/in.txt")).unwrap(),
@@ -242,17 +242,17 @@ fn only_the_named_files_are_written_in_a_restricted_process() {
         ("git_checkout", json!({"target": "a/in.txt"})),
         ("run_command", json!({"command": "touch no.txt"})),
     ] {
-        let said = run(name, args.clone()).expect(1).errors();
+        let output = run(name, args.clone()).expect(1).errors();
         assert!(
-            said.contains("ok.txt"),
-            "{name} {args} names no allowed file: {said}"
+            output.contains("ok.txt"),
+            "{name} {args} names no allowed file: {output}"
         );
     }
     assert!(!home.work().join("no.txt").exists());
 }
 
 #[test]
-fn a_path_swapped_for_a_link_between_check_and_use_leads_nowhere() {
+fn a_path_swapped_for_a_link_is_not_followed() {
     let home = trap();
     let work = home.work();
     let (folder, real, fake) = (
@@ -285,10 +285,10 @@ fn a_path_swapped_for_a_link_between_check_and_use_leads_nowhere() {
     let until = Instant::now() + Duration::from_secs(20);
     let mut rounds = 0;
     while rounds < 60 || (inside == 0 || refused == 0) && Instant::now() < until {
-        let done = tool(&home, "read_file", &json!({"path": "swap/inner.txt"}));
-        let out = String::from_utf8_lossy(&done.stdout).into_owned() + &done.errors();
+        let output = tool(&home, "read_file", &json!({"path": "swap/inner.txt"}));
+        let out = String::from_utf8_lossy(&output.stdout).into_owned() + &output.errors();
         assert!(!out.contains(SECRET), "{out}");
-        if done.code() == Some(0) {
+        if output.code() == Some(0) {
             inside += 1;
         } else {
             refused += 1;
@@ -342,24 +342,28 @@ fn oddities(work: &Path) {
 }
 
 #[test]
-fn what_is_no_ordinary_file_is_named_and_nothing_hangs() {
+fn special_files_are_named_and_never_block() {
     let home = Home::new();
     let work = home.work();
     oddities(&work);
     let read = |path: &str| tool(&home, "read_file", &json!({ "path": path }));
-    for (path, words) in [
+    for (path, expected) in [
         ("pipe", "FIFO"),
         ("socket", "socket"),
         ("binary.bin", "binary"),
         ("huge.txt", "bytes"),
         (".", "folder"),
     ] {
-        let done = read(path).expect(1);
-        assert!(done.errors().contains(words), "{path}: {}", done.errors());
+        let output = read(path).expect(1);
         assert!(
-            done.took() < Duration::from_secs(5),
+            output.errors().contains(expected),
+            "{path}: {}",
+            output.errors()
+        );
+        assert!(
+            output.took() < Duration::from_secs(5),
             "{path} took {:?}",
-            done.took()
+            output.took()
         );
     }
     assert!(
@@ -370,8 +374,8 @@ fn what_is_no_ordinary_file_is_named_and_nothing_hangs() {
     );
     for name in ["append_file", "apply_patch"] {
         let args = json!({"path": "pipe", "content": "x", "old_str": "x"});
-        let done = tool(&home, name, &args).expect(1);
-        assert!(done.errors().contains("FIFO"), "{}", done.errors());
+        let output = tool(&home, name, &args).expect(1);
+        assert!(output.errors().contains("FIFO"), "{}", output.errors());
     }
     let tree = tool(&home, "tree", &json!({})).expect(0);
     for name in ["pipe", "socket", "huge.txt", "shut.txt", "plain.txt"] {
@@ -383,8 +387,8 @@ fn what_is_no_ordinary_file_is_named_and_nothing_hangs() {
         if let Some(path) = path {
             run = run.env("PATH", path);
         }
-        let done = run.limit(Duration::from_secs(40)).run().expect(0);
-        let text = done.text();
+        let output = run.limit(Duration::from_secs(40)).run().expect(0);
+        let text = output.text();
         assert!(text.contains("plain.txt:1: needle in plain"), "{text}");
         assert!(
             !text.contains("binary.bin") && !text.contains("huge.txt"),
@@ -394,7 +398,7 @@ fn what_is_no_ordinary_file_is_named_and_nothing_hangs() {
 }
 
 #[test]
-fn devices_are_no_files() {
+fn devices_are_refused() {
     let home = Home::new();
     let device = home.work().join("zero");
     let made = std::process::Command::new("mknod")
@@ -408,15 +412,15 @@ fn devices_are_no_files() {
     }
     for name in ["read_file", "append_file", "apply_patch"] {
         let args = json!({"path": "zero", "content": "x", "old_str": "x"});
-        let done = tool(&home, name, &args).expect(1);
-        assert!(done.errors().contains("device"), "{}", done.errors());
+        let output = tool(&home, name, &args).expect(1);
+        assert!(output.errors().contains("device"), "{}", output.errors());
     }
-    let done = tool(&home, "code_grep", &json!({"pattern": "x"})).expect(0);
-    assert!(done.text().starts_with("No match"), "{}", done.text());
+    let output = tool(&home, "code_grep", &json!({"pattern": "x"})).expect(0);
+    assert!(output.text().starts_with("No match"), "{}", output.text());
 }
 
 #[test]
-fn files_without_permission_are_told_and_the_rest_is_searched() {
+fn unreadable_files_are_reported_and_the_rest_is_searched() {
     let name = "files_without_permission_are_told_and_the_rest_is_searched";
     let home = Home::new();
     oddities(&home.work());
@@ -426,10 +430,10 @@ fn files_without_permission_are_told_and_the_rest_is_searched() {
         if root {
             return skip(name, "runs as root, and there is no setpriv");
         }
-        let said = tool(&home, "read_file", &json!({"path": "shut.txt"}))
+        let output = tool(&home, "read_file", &json!({"path": "shut.txt"}))
             .expect(1)
             .errors();
-        return assert!(said.contains("ermission denied"), "{said}");
+        return assert!(output.contains("ermission denied"), "{output}");
     };
     for dir in [home.path(), home.work(), home.config()] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
@@ -445,21 +449,21 @@ fn files_without_permission_are_told_and_the_rest_is_searched() {
     assert!(copied.unwrap().success());
     let mut texts = Vec::new();
     for path in [std::env::var("PATH").unwrap(), "/nowhere".to_owned()] {
-        let run = |words: &[&str]| {
+        let run = |text: &[&str]| {
             crate::support::run::Marvin::new(&setpriv)
                 .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
                 .arg(&marvin)
-                .args(words.iter().copied())
+                .args(text.iter().copied())
                 .env("PATH", &path)
                 .env("HOME", home.path())
                 .env("MARVIN_CONFIG_DIR", home.config())
                 .dir(&home.work())
                 .run()
         };
-        let said = run(&["tool", "read_file", "path=shut.txt"])
+        let output = run(&["tool", "read_file", "path=shut.txt"])
             .expect(1)
             .errors();
-        assert!(said.contains("ermission denied"), "{said}");
+        assert!(output.contains("ermission denied"), "{output}");
         let found = run(&["tool", "code_grep", "pattern=needle"]).expect(0);
         assert!(found.text().contains("plain.txt:1"), "{}", found.text());
         assert!(
@@ -495,8 +499,12 @@ fn git_stays_below_a_working_directory_that_is_a_part_of_the_repository() {
         ":!x",
         "*",
     ] {
-        let done = run("git_diff", json!({ "path": magic }));
-        assert!(!done.text().contains("top.txt"), "{magic}: {}", done.text());
+        let output = run("git_diff", json!({ "path": magic }));
+        assert!(
+            !output.text().contains("top.txt"),
+            "{magic}: {}",
+            output.text()
+        );
         run("git_checkout", json!({ "target": magic })).expect(1);
         assert_eq!(repo.read("top.txt"), "changed\n", "{magic}");
         assert_eq!(repo.read("sub/in.txt"), "changed\n", "{magic}");

@@ -74,10 +74,10 @@ fn no_closed_part_becomes_the_working_directory() {
         work.join("to-marvin/upstream"),
         home.path().join("to-tickets"),
     ] {
-        let said = set(&part).expect(1).errors();
+        let output = set(&part).expect(1).errors();
         assert!(
-            said.contains("cannot be the working directory"),
-            "{part:?}: {said}"
+            output.contains("cannot be the working directory"),
+            "{part:?}: {output}"
         );
     }
     set(&work.join("src/deep")).expect(0);
@@ -92,7 +92,7 @@ fn no_closed_part_becomes_the_working_directory() {
 }
 
 #[test]
-fn ignore_files_that_are_no_files_stop_no_search() {
+fn special_ignore_files_do_not_stop_a_search() {
     for (kind, name) in [
         ("fifo", ".ignore"),
         ("fifo", ".gitignore"),
@@ -143,7 +143,7 @@ fn ignore_files_that_are_no_files_stop_no_search() {
 }
 
 #[test]
-fn an_index_that_is_a_pipe_stops_no_search() {
+fn an_index_that_is_a_pipe_does_not_stop_a_search() {
     let home = Home::new();
     let repo = Repo::at(&home.work());
     repo.file("a.txt", "needle\n")
@@ -171,7 +171,7 @@ fn linked_ignore_files_hide_nothing() {
 }
 
 #[test]
-fn deeply_nested_globs_overflow_no_stack() {
+fn deeply_nested_globs_do_not_overflow_the_stack() {
     let home = Home::new();
     let nested = format!("{}x{}", "{".repeat(12_000), "}".repeat(12_000));
     write(&home.work().join("a.txt"), "needle\n");
@@ -198,11 +198,11 @@ fn deeply_nested_globs_overflow_no_stack() {
 }
 
 #[test]
-fn the_deepest_tree_ends() {
+fn the_deepest_tree_is_listed() {
     let home = Home::new();
     write(&home.work().join("a/b.txt"), "x");
-    let done = tool(&home, "tree", json!({"max_depth": 2_147_483_647})).expect(0);
-    assert!(done.text().contains("b.txt"), "{}", done.text());
+    let output = tool(&home, "tree", json!({"max_depth": 2_147_483_647})).expect(0);
+    assert!(output.text().contains("b.txt"), "{}", output.text());
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn notes_are_listed_as_what_they_are() {
 }
 
 #[test]
-fn what_is_asked_for_and_what_git_tracks_is_searched() {
+fn named_and_tracked_files_are_searched() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("github-clones/ann/demo"));
     repo.file("src/a.js", "needle\n")
@@ -354,8 +354,8 @@ fn what_is_asked_for_and_what_git_tracks_is_searched() {
             "code_grep" => json!({"pattern": "needle", "glob_filter": glob, "context_lines": 0}),
             _ => json!({"repo": "ann/demo", "pattern": "needle", "glob_filter": glob}),
         };
-        let done = call(home.marvin().dir(repo.path()), tool_name, &args).expect(0);
-        let mut files: Vec<String> = done
+        let output = call(home.marvin().dir(repo.path()), tool_name, &args).expect(0);
+        let mut files: Vec<String> = output
             .text()
             .lines()
             .filter(|line| line.contains(":1:"))
@@ -428,7 +428,7 @@ fn what_marvin_writes_below_its_folder_is_private() {
         ])
         .run();
     note.expect(0);
-    for (path, wanted) in [
+    for (path, expected) in [
         (".marvin", 0o700),
         (".marvin/deep", 0o700),
         (".marvin/deep/spec.md", 0o600),
@@ -437,7 +437,7 @@ fn what_marvin_writes_below_its_folder_is_private() {
         (".marvin/notes/ideas", 0o700),
         (".marvin/notes/ideas/a.md", 0o600),
     ] {
-        assert_eq!(mode(&work.join(path)), wanted, "{path}");
+        assert_eq!(mode(&work.join(path)), expected, "{path}");
     }
     tool(
         &home,
@@ -469,11 +469,11 @@ fn tickets_behind_a_link_that_leads_out_are_not_touched() {
         &["tool", "ticket_start", "ticket_id=out-1"],
         &["tool", "create_ticket", "title=New"],
     ] {
-        let done = run(args).expect(1);
-        let said = done.errors();
+        let output = run(args).expect(1);
+        let text = output.errors();
         assert!(
-            said.contains("link") && !said.contains("secret ticket"),
-            "{args:?}: {said}"
+            text.contains("link") && !text.contains("secret ticket"),
+            "{args:?}: {text}"
         );
     }
     assert_eq!(home.read("outside/out-1.md"), ticket);
@@ -489,7 +489,7 @@ fn tickets_behind_a_link_that_leads_out_are_not_touched() {
 }
 
 #[test]
-fn notes_behind_a_link_reach_no_closed_part() {
+fn notes_behind_a_link_cannot_reach_a_closed_part() {
     for (target, name) in [
         ("../.git", "config"),
         ("../.tickets", "t-1.md"),

@@ -155,7 +155,7 @@ fn modules_do_not_climb_by_super_either() {
     for (file, text) in all() {
         let depth = file.matches('/').count() + usize::from(!file.ends_with("mod.rs"));
         let code = product(&text);
-        let most = code
+        let max = code
             .match_indices("super::")
             .map(|(at, _)| {
                 let mut rest = &code[at..];
@@ -169,8 +169,8 @@ fn modules_do_not_climb_by_super_either() {
             .max()
             .unwrap_or(0);
         // A module inside the file may add one; the floor's own folder is the last that may be reached.
-        if file.contains('/') && most >= depth.max(1) {
-            faults.push(format!("{file}: super:: {most} times leaves the floor"));
+        if file.contains('/') && max >= depth.max(1) {
+            faults.push(format!("{file}: super:: {max} times leaves the floor"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -187,7 +187,7 @@ fn no_file_is_too_long() {
 }
 
 #[test]
-fn every_file_opens_with_its_subject() {
+fn every_file_begins_with_a_doc_comment() {
     let silent: Vec<String> = all()
         .into_iter()
         .filter(|(_, text)| !text.starts_with("//! "))
@@ -197,7 +197,7 @@ fn every_file_opens_with_its_subject() {
 }
 
 #[test]
-fn the_check_sees_upward_and_sideways_edges() {
+fn the_check_finds_upward_and_sideways_imports() {
     let code = product(
         "use crate::{base::a, llm::{b, c}};\n// crate::cli\nuse $crate::net;\n#[cfg(test)]\nmod tests {\n    use crate::app;\n}\nfn f() { crate::proc::run(); }\n#[cfg(test)]\nuse crate::cli;\nuse crate::tools;\n",
     );

@@ -31,34 +31,37 @@ fn cases(name: &str, count: usize) -> Vec<PathBuf> {
 }
 
 /// Compares what was said with `says.txt`, or, for a refusal, with `error.txt`; `MARVIN_BLESS=1` writes them.
-fn same(case: &Path, done: &Done, address: &str) -> Result<(), String> {
-    let (file, said) = match done.code() {
-        Some(0) => ("says.txt", done.text().to_owned()),
-        _ => ("error.txt", done.errors()),
+fn same(case: &Path, result: &Done, address: &str) -> Result<(), String> {
+    let (file, output) = match result.code() {
+        Some(0) => ("says.txt", result.text().to_owned()),
+        _ => ("error.txt", result.errors()),
     };
-    let said = without_marks(&said.replace(address, "http://site.test"));
-    kept(&case.join(file), &said)
+    let output = without_marks(&output.replace(address, "http://site.test"));
+    kept(&case.join(file), &output)
 }
 
-fn kept(file: &Path, said: &str) -> Result<(), String> {
+fn kept(file: &Path, output: &str) -> Result<(), String> {
     if std::env::var_os("MARVIN_BLESS").is_some() {
-        fs::write(file, said).unwrap();
+        fs::write(file, output).unwrap();
     }
     match fs::read_to_string(file) {
-        Ok(wanted) if wanted == said => Ok(()),
-        Ok(wanted) => Err(format!("{}:\n{said}instead of\n{wanted}", file.display())),
-        Err(why) => Err(format!("{}: {why}; it said\n{said}", file.display())),
+        Ok(expected) if expected == output => Ok(()),
+        Ok(expected) => Err(format!(
+            "{}:\n{output}instead of\n{expected}",
+            file.display()
+        )),
+        Err(reason) => Err(format!("{}: {reason}; it said\n{output}", file.display())),
     }
 }
 
 /// The marks around text from outside are new each time.
-fn without_marks(said: &str) -> String {
-    let mark = said
+fn without_marks(output: &str) -> String {
+    let mark = output
         .split_once("between the two marks ")
         .and_then(|(_, rest)| rest.split_once('.'));
     match mark {
-        Some((mark, _)) => said.replace(mark, "MARK"),
-        None => said.to_owned(),
+        Some((mark, _)) => output.replace(mark, "MARK"),
+        None => output.to_owned(),
     }
 }
 
@@ -72,30 +75,30 @@ fn calendars_of_every_kind_are_listed() {
     for case in cases("calendars", 11) {
         let home = Home::new();
         home.write(CALENDAR, fs::read(case.join("calendar.ics")).unwrap());
-        let done = home
+        let output = home
             .marvin()
             .env("PATH", "/nowhere")
             .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
             .args(["tool", "calendar_list_upcoming", "days=14"])
             .run();
-        failures.extend(same(&case, &done, "http://127.0.0.1").err());
+        failures.extend(same(&case, &output, "http://127.0.0.1").err());
     }
     none_of(&failures);
 }
 
 #[test]
-fn an_event_comes_and_goes_and_every_other_byte_stays() {
+fn adding_and_removing_an_event_keeps_every_other_byte() {
     let mut written = 0;
     for case in cases("calendars", 11) {
         let home = Home::new();
         let before = fs::read(case.join("calendar.ics")).unwrap();
         home.write(CALENDAR, &before);
-        let run = |words: &[&str]| -> Marvin {
+        let run = |text: &[&str]| -> Marvin {
             home.marvin()
                 .env("PATH", "/nowhere")
                 .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
                 .arg("tool")
-                .args(words.iter().copied())
+                .args(text.iter().copied())
         };
         let added = run(&["calendar_add_event", "title=Ours", "start=2026-12-01T10:00"]).run();
         if added.code() == Some(0) {
@@ -132,14 +135,14 @@ fn read(name: &str, count: usize, file: &str, media_type: &str, by: &str) {
         let server = serve(&case, file, media_type);
         let home = Home::new();
         let args = serde_json::json!({"url": server.url(&format!("/{file}"))});
-        let done = tool(&home, &[], "", by, &args)
+        let output = tool(&home, &[], "", by, &args)
             // Without lynx, so that pages look the same everywhere.
             .env("PATH", "/nowhere")
             .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
             .run();
-        failures.extend(same(&case, &done, &server.url("")).err());
+        failures.extend(same(&case, &output, &server.url("")).err());
         if name == "feeds" {
-            let text = format!("{}{}", done.text(), done.errors());
+            let text = format!("{}{}", output.text(), output.errors());
             assert!(!text.contains('\u{fffd}'), "{}: {text}", case.display());
         }
     }
@@ -191,7 +194,7 @@ const READERS: [&[&str]; 9] = [
 
 /// A session after these: how it begins, what of the log the model sees, and what the preferences say.
 fn converse(home: &Home, server: &Server) -> String {
-    let done = home
+    let output = home
         .marvin()
         .env("PATH", "/nowhere")
         .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
@@ -206,10 +209,10 @@ fn converse(home: &Home, server: &Server) -> String {
         .into_iter()
         .find(|asked| asked.path.ends_with("/chat/completions"));
     let asked = asked.map_or_else(String::new, |asked| asked.json()["messages"].to_string());
-    let knows = |words: &str| format!("the model sees {words:?}: {}\n", asked.contains(words));
-    let words = ["At 13:20.", "Grüße 🌊", "vegetarian", "Tea, not coffee."];
-    let seen: String = words.iter().map(|words| knows(words)).collect();
-    let warnings: String = done
+    let knows = |text: &str| format!("the model sees {text:?}: {}\n", asked.contains(text));
+    let text = ["At 13:20.", "Grüße 🌊", "vegetarian", "Tea, not coffee."];
+    let seen: String = text.iter().map(|text| knows(text)).collect();
+    let warnings: String = output
         .errors()
         .lines()
         .filter(|line| !line.starts_with("MARVIN_COST"))
@@ -217,8 +220,8 @@ fn converse(home: &Home, server: &Server) -> String {
         .collect();
     format!(
         "== a session [{:?}]\n{}{warnings}{seen}",
-        done.code(),
-        done.text()
+        output.code(),
+        output.text()
     )
 }
 
@@ -238,30 +241,30 @@ fn the_files_of_a_user_are_read_whole_empty_and_torn() {
             false => Answer::text("application/x-ndjson", ""),
         })
         .lenient();
-        let run = |words: &[&str]| {
-            let done = home
+        let run = |expected: &[&str]| {
+            let output = home
                 .marvin()
                 .env("PATH", "/nowhere")
                 .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
                 .env("MARVIN_URL_NTFY", server.url(""))
                 .arg("tool")
-                .args(words.iter().copied())
+                .args(expected.iter().copied())
                 .run();
-            let (text, errors) = (done.text(), done.errors());
-            format!("== {} [{:?}]\n{text}{errors}", words[0], done.code())
+            let (text, errors) = (output.text(), output.errors());
+            format!("== {} [{:?}]\n{text}{errors}", expected[0], output.code())
         };
-        let mut said: String = READERS.iter().map(|words| run(words)).collect();
+        let mut message: String = READERS.iter().map(|expected| run(expected)).collect();
         // Reading changes nothing, whatever state a file is in.
         for (path, bytes) in &files {
             let now = fs::read(home.path().join(path)).unwrap_or_default();
             assert!(now == *bytes, "{case}: {} changed", path.display());
         }
         // This one notes what it has shown.
-        said += &run(&["ntfy_list"]);
-        said += &converse(&home, &server);
-        let said = said.replace(&home.path().display().to_string(), "HOME");
-        let said = said.replace(&server.address().to_string(), "site.test");
-        failures.extend(kept(&folder.join(format!("{case}.txt")), &said).err());
+        message += &run(&["ntfy_list"]);
+        message += &converse(&home, &server);
+        let message = message.replace(&home.path().display().to_string(), "HOME");
+        let message = message.replace(&server.address().to_string(), "site.test");
+        failures.extend(kept(&folder.join(format!("{case}.txt")), &message).err());
     }
     none_of(&failures);
 }

@@ -34,25 +34,25 @@ fn tool(home: &Home, base: &str, args: &[&str]) -> Marvin {
 }
 
 #[test]
-fn of_several_clones_at_once_one_wins_and_the_others_say_that_it_is_there() {
+fn of_concurrent_clones_one_wins_and_the_others_report_it() {
     let (home, base) = hub();
     for _ in 0..3 {
         let runs: Vec<_> = (0..4)
             .map(|_| tool(&home, &base, &["github_clone", "repo=ann/demo"]).spawn())
             .collect();
-        let said: Vec<String> = runs
+        let output: Vec<String> = runs
             .into_iter()
             .map(|run| run.wait().expect(0).text().to_owned())
             .collect();
-        let won = said
+        let won = output
             .iter()
-            .filter(|said| said.starts_with("Cloned ann/demo to"))
+            .filter(|output| output.starts_with("Cloned ann/demo to"))
             .count();
-        let there = said
+        let there = output
             .iter()
-            .filter(|said| said.contains("already present"))
+            .filter(|output| output.contains("already present"))
             .count();
-        assert_eq!((won, there), (1, 3), "{said:#?}");
+        assert_eq!((won, there), (1, 3), "{output:#?}");
         let names: Vec<_> = fs::read_dir(home.path().join("github-clones/ann"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
@@ -66,18 +66,18 @@ fn of_several_clones_at_once_one_wins_and_the_others_say_that_it_is_there() {
 #[test]
 fn a_clone_of_an_empty_repository_says_that_it_is_empty() {
     let (home, base) = hub();
-    for words in ["no commits yet", "empty repository"] {
-        let done = tool(&home, &base, &["github_clone", "repo=ann/empty"])
+    for text in ["no commits yet", "empty repository"] {
+        let output = tool(&home, &base, &["github_clone", "repo=ann/empty"])
             .run()
             .expect(0);
-        assert!(done.text().contains(words), "{}", done.text());
+        assert!(output.text().contains(text), "{}", output.text());
     }
     // However the user keeps references, the branch has its name.
     home.write(".gitconfig", "[init]\n\tdefaultRefFormat = reftable\n");
-    let done = tool(&home, &base, &["github_clone", "repo=ann/demo"])
+    let output = tool(&home, &base, &["github_clone", "repo=ann/demo"])
         .run()
         .expect(0);
-    assert!(done.text().contains("branch main"), "{}", done.text());
+    assert!(output.text().contains("branch main"), "{}", output.text());
 }
 
 #[test]
@@ -88,13 +88,13 @@ fn a_refusal_inside_a_clone_names_the_clone() {
         .expect(0);
     for path in ["../x", "/etc/passwd", "nowhere.txt", "a.txt/x", "b.bin"] {
         let path = format!("path={path}");
-        let done = tool(&home, &base, &["github_read_file", "repo=ann/demo", &path])
+        let output = tool(&home, &base, &["github_read_file", "repo=ann/demo", &path])
             .run()
             .expect(1);
-        let said = done.errors();
+        let text = output.errors();
         assert!(
-            said.contains("ann/demo") && !said.contains("working directory"),
-            "{path}: {said}"
+            text.contains("ann/demo") && !text.contains("working directory"),
+            "{path}: {text}"
         );
     }
     let args = [
@@ -104,6 +104,6 @@ fn a_refusal_inside_a_clone_names_the_clone() {
         "start=9",
         "end=2",
     ];
-    let done = tool(&home, &base, &args).run().expect(1);
-    assert!(done.errors().contains("ann/demo"), "{}", done.errors());
+    let output = tool(&home, &base, &args).run().expect(1);
+    assert!(output.errors().contains("ann/demo"), "{}", output.errors());
 }

@@ -92,12 +92,12 @@ fn a_link_that_leads_out_is_neither_read_nor_written() {
         put_link(&repo, name, target);
         repo.file("a.txt", "changed\n");
         for (tool, args) in every_call() {
-            let done = git(&home, repo.path(), tool, args).expect(1);
-            let said = format!("{}{}", done.text(), done.errors());
-            assert!(!said.contains("swordfish"), "{name}, {tool}: {said}");
+            let result = git(&home, repo.path(), tool, args).expect(1);
+            let output = format!("{}{}", result.text(), result.errors());
+            assert!(!output.contains("swordfish"), "{name}, {tool}: {output}");
             assert!(
-                said.contains("leads out of the repository") || name == "commondir",
-                "{name}, {tool}: {said}"
+                output.contains("leads out of the repository") || name == "commondir",
+                "{name}, {tool}: {output}"
             );
         }
         assert_eq!(home.read("secret"), text, "{name}");
@@ -111,7 +111,7 @@ fn a_link_that_leads_out_is_neither_read_nor_written() {
 }
 
 #[test]
-fn what_a_borrowed_folder_of_objects_lists_is_not_repeated() {
+fn the_list_of_a_borrowed_object_folder_is_not_quoted() {
     let home = Home::new();
     let text = "the password is swordfish\n";
     let file = home.write("secret", text);
@@ -121,14 +121,14 @@ fn what_a_borrowed_folder_of_objects_lists_is_not_repeated() {
         .file(".git/objects/info/alternates", "../../more\n");
     symlink(&file, repo.path().join("more/info/alternates")).unwrap();
     for (tool, args) in every_call() {
-        let done = git(&home, repo.path(), tool, args).expect(1);
-        let said = format!("{}{}", done.text(), done.errors());
-        assert!(!said.contains("swordfish"), "{tool}: {said}");
+        let result = git(&home, repo.path(), tool, args).expect(1);
+        let output = format!("{}{}", result.text(), result.errors());
+        assert!(!output.contains("swordfish"), "{tool}: {output}");
     }
 }
 
 #[test]
-fn a_link_to_a_folder_inside_that_is_not_looked_at_is_refused() {
+fn a_link_to_an_unchecked_inner_folder_is_refused() {
     let home = Home::new();
     let file = home.write("secret", "the password is swordfish\n");
     for hidden in ["lfs/info", "hooks/info", "unheard-of/info"] {
@@ -137,16 +137,16 @@ fn a_link_to_a_folder_inside_that_is_not_looked_at_is_refused() {
         put_link(&repo, "info", Path::new(hidden));
         put_link(&repo, &format!("{hidden}/grafts"), &file);
         for (tool, args) in every_call() {
-            let done = git(&home, repo.path(), tool, args).expect(1);
-            let said = format!("{}{}", done.text(), done.errors());
-            assert!(!said.contains("swordfish"), "{hidden}, {tool}: {said}");
+            let result = git(&home, repo.path(), tool, args).expect(1);
+            let output = format!("{}{}", result.text(), result.errors());
+            assert!(!output.contains("swordfish"), "{hidden}, {tool}: {output}");
         }
         fs::remove_dir_all(repo.path()).unwrap();
     }
 }
 
 #[test]
-fn references_of_a_repository_below_show_nothing_from_outside() {
+fn references_of_a_nested_repository_disclose_nothing() {
     let home = Home::new();
     let file = home.write("secret", "the password is swordfish\n");
     let repo = Repo::at(&home.path().join("trap"));
@@ -162,9 +162,9 @@ fn references_of_a_repository_below_show_nothing_from_outside() {
         fs::remove_file(own.join("refs/heads/main")).unwrap();
         symlink(&file, own.join("packed-refs")).unwrap();
         for (tool, args) in every_call() {
-            let done = git(&home, repo.path(), tool, args);
-            let said = format!("{}{}", done.text(), done.errors());
-            assert!(!said.contains("swordfish"), "{tool}: {said}");
+            let result = git(&home, repo.path(), tool, args);
+            let output = format!("{}{}", result.text(), result.errors());
+            assert!(!output.contains("swordfish"), "{tool}: {output}");
         }
         fs::remove_file(own.join("packed-refs")).unwrap();
         fs::write(own.join("refs/heads/main"), kept).unwrap();
@@ -172,15 +172,15 @@ fn references_of_a_repository_below_show_nothing_from_outside() {
 }
 
 #[test]
-fn a_fifo_in_the_place_of_a_file_does_not_stop_a_call() {
+fn a_fifo_in_place_of_a_file_does_not_block_a_call() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("trap"));
     repo.file("a.txt", "mine\n").commit("start");
     let fifo = repo.path().join(".git/shallow");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
-    let done = git(&home, repo.path(), "git_log", json!({})).expect(1);
-    assert!(done.errors().contains("shallow"), "{}", done.errors());
+    let output = git(&home, repo.path(), "git_log", json!({})).expect(1);
+    assert!(output.errors().contains("shallow"), "{}", output.errors());
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn links_that_git_does_not_follow_here_may_lead_out() {
 }
 
 #[test]
-fn no_repository_above_is_taken_whatever_the_folder_is_called() {
+fn a_parent_repository_is_never_used_by_name() {
     for name in ["a:b", "a\u{e9}:", "plain"]
         .map(OsStr::new)
         .into_iter()
@@ -218,23 +218,23 @@ fn no_repository_above_is_taken_whatever_the_folder_is_called() {
         fs::write(inner.join(".git/HEAD"), "nonsense").unwrap();
         fs::write(inner.join("a.txt"), "mine\n").unwrap();
         for (tool, args) in every_call() {
-            let done = git(&home, &inner, tool, args).expect(1);
+            let output = git(&home, &inner, tool, args).expect(1);
             assert!(
-                done.errors().contains("not in a git repository"),
+                output.errors().contains("not in a git repository"),
                 "{name:?}, {tool}: {}",
-                done.errors()
+                output.errors()
             );
         }
         assert_eq!(outer.git(&["log", "--all", "--format=%s"]), "theirs");
         // A repository in such a folder works.
         outer.file("a.txt", "two\n");
-        let done = git(
+        let output = git(
             &home,
             outer.path(),
             "git_commit",
             json!({"message": "here"}),
         );
-        done.expect(0);
+        output.expect(0);
         assert_eq!(outer.git(&["log", "-1", "--format=%s"]), "here");
     }
 }

@@ -32,7 +32,7 @@ impl Traced {
 
     fn run(&self, dir: &Path, name: &str, args: &Value) -> Done {
         let _ = fs::remove_file(&self.trace);
-        let done = self
+        let output = self
             .home
             .marvin()
             .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -45,7 +45,7 @@ impl Traced {
             .filter(|line| line.contains("\"event\":\"child_start\""))
             .collect();
         assert!(started.is_empty(), "{name} started {started:#?}");
-        done
+        output
     }
 
     fn said(&self, dir: &Path, name: &str, args: &Value) -> String {
@@ -58,9 +58,9 @@ impl Traced {
         let old = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("{old}of {kind}\n")).unwrap();
         fs::write(dir.join("new.txt"), "new\n").unwrap();
-        let has = |name: &str, args: Value, wanted: &str| {
-            let said = self.said(dir, name, &args);
-            assert!(said.contains(wanted), "{kind}, {name}: {said}");
+        let has = |name: &str, args: Value, expected: &str| {
+            let output = self.said(dir, name, &args);
+            assert!(output.contains(expected), "{kind}, {name}: {output}");
         };
         has("git_status", json!({}), "M a.txt");
         has("git_status", json!({}), "?? new.txt");
@@ -227,7 +227,7 @@ fn every_tool_works_in_worktrees_submodules_and_clones() {
 }
 
 #[test]
-fn a_merge_is_seen_and_concluded() {
+fn a_merge_is_detected_and_concluded() {
     let traced = Traced::new();
     let repo = started(&traced.home.path().join("merge"));
     repo.git(&["checkout", "--quiet", "-b", "side"]);
@@ -245,9 +245,9 @@ fn a_merge_is_seen_and_concluded() {
         .output()
         .unwrap();
     assert!(!merged.status.success(), "there was no conflict");
-    let has = |name: &str, args: Value, wanted: &str| {
-        let said = traced.said(repo.path(), name, &args);
-        assert!(said.contains(wanted), "{name}: {said}");
+    let has = |name: &str, args: Value, expected: &str| {
+        let output = traced.said(repo.path(), name, &args);
+        assert!(output.contains(expected), "{name}: {output}");
     };
     has("git_status", json!({}), "UU a.txt");
     has("git_diff", json!({}), "<<<<<<<");
@@ -324,7 +324,7 @@ fn every_kind_of_change_is_staged() {
 }
 
 #[test]
-fn a_list_of_revisions_to_pass_over_counts_when_it_is_a_file_of_the_project() {
+fn an_ignore_revs_file_of_the_project_is_used() {
     let traced = Traced::new();
     let repo = started(&traced.home.path().join("blame"));
     repo.file("a.txt", "one\nmine\n").commit("content");
@@ -354,13 +354,14 @@ fn a_list_of_revisions_to_pass_over_counts_when_it_is_a_file_of_the_project() {
         "../secret",
     ] {
         repo.git(&["config", "blame.ignoreRevsFile", list]);
-        let done = traced
+        let output = traced
             .run(repo.path(), "git_blame", &json!({"path": "a.txt"}))
             .expect(1);
         assert!(
-            done.errors().contains("blame.ignoreRevsFile") && !done.errors().contains("swordfish"),
+            output.errors().contains("blame.ignoreRevsFile")
+                && !output.errors().contains("swordfish"),
             "{list}: {}",
-            done.errors()
+            output.errors()
         );
     }
 }

@@ -19,7 +19,7 @@ fn git(home: &Home, dir: &Path, name: &str, args: serde_json::Value) -> Done {
 }
 
 /// Every tool says that it does not work here, and why.
-fn refused(home: &Home, dir: &Path, why: &str) {
+fn refused(home: &Home, dir: &Path, reason: &str) {
     for (name, args) in [
         ("git_status", json!({})),
         ("git_diff", json!({})),
@@ -29,8 +29,12 @@ fn refused(home: &Home, dir: &Path, why: &str) {
         ("git_commit", json!({"message": "take it"})),
         ("git_checkout", json!({"target": "a.txt"})),
     ] {
-        let done = git(home, dir, name, args).expect(1);
-        assert!(done.errors().contains(why), "{name}: {}", done.errors());
+        let output = git(home, dir, name, args).expect(1);
+        assert!(
+            output.errors().contains(reason),
+            "{name}: {}",
+            output.errors()
+        );
     }
 }
 
@@ -57,7 +61,7 @@ fn state(repo: &Repo) -> (String, String, Vec<u8>) {
 }
 
 #[test]
-fn a_git_entry_that_leads_to_somebody_elses_repository_is_refused() {
+fn a_git_entry_pointing_to_a_foreign_repository_is_refused() {
     let home = Home::new();
     let victim = Repo::at(&home.path().join("victim"));
     victim.file("a.txt", "theirs\n").commit("theirs");
@@ -95,8 +99,8 @@ fn a_git_entry_that_leads_to_somebody_elses_repository_is_refused() {
         set(&trap);
         refused(&home, &trap, "knows nothing of this directory");
         fs::create_dir(trap.join("below")).unwrap();
-        let done = git(&home, &trap.join("below"), "git_log", json!({})).expect(1);
-        assert!(done.errors().contains("knows nothing"), "{name}");
+        let output = git(&home, &trap.join("below"), "git_log", json!({})).expect(1);
+        assert!(output.errors().contains("knows nothing"), "{name}");
         assert_eq!(state(&victim), before, "{name}");
     }
 }
@@ -184,7 +188,7 @@ fn a_repository_kept_apart_must_name_its_directory() {
 }
 
 #[test]
-fn what_is_wrong_with_a_git_entry_is_said() {
+fn an_invalid_git_entry_is_explained() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("main"));
     repo.file("a.txt", "one\n").commit("start");
@@ -198,17 +202,17 @@ fn what_is_wrong_with_a_git_entry_is_said() {
     refused(&home, &moved, "which is not there");
     for text in ["", "nonsense\n", "gitdir:\0\n"] {
         fs::write(moved.join(".git"), text).unwrap();
-        let done = git(&home, &moved, "git_status", json!({})).expect(1);
+        let output = git(&home, &moved, "git_status", json!({})).expect(1);
         assert!(
-            done.errors().contains(".git"),
+            output.errors().contains(".git"),
             "{text:?}: {}",
-            done.errors()
+            output.errors()
         );
     }
 }
 
 #[test]
-fn folders_that_only_look_like_repositories_are_passed_over_as_git_does() {
+fn folders_that_only_look_like_repositories_are_skipped() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("main"));
     repo.file("below/a.txt", "one\n").commit("start");
@@ -216,14 +220,14 @@ fn folders_that_only_look_like_repositories_are_passed_over_as_git_does() {
     works(&home, &repo.path().join("below"));
     // git does not recognise this as a repository and would search further up; it is kept here.
     fs::write(repo.path().join("below/.git/HEAD"), "nonsense").unwrap();
-    let done = git(&home, &repo.path().join("below"), "git_log", json!({})).expect(1);
-    assert!(done.errors().contains("not in a git repository"));
+    let output = git(&home, &repo.path().join("below"), "git_log", json!({})).expect(1);
+    assert!(output.errors().contains("not in a git repository"));
     // A bare one has a history and no working tree.
     repo.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let bare = home.path().join("bare.git");
     git(&home, &bare, "git_log", json!({})).expect(0);
-    let done = git(&home, &bare, "git_status", json!({})).expect(1);
-    assert!(done.errors().contains("work tree"), "{}", done.errors());
+    let output = git(&home, &bare, "git_status", json!({})).expect(1);
+    assert!(output.errors().contains("work tree"), "{}", output.errors());
 }
 
 #[test]
@@ -258,11 +262,11 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
         .read(".git/config")
         .replace("[user]\n\tkey", "[padding]\n\tkey");
     repo.file(".git/config", config);
-    let done = git(&home, repo.path(), "git_status", json!({})).expect(1);
+    let output = git(&home, repo.path(), "git_status", json!({})).expect(1);
     assert!(
-        done.errors().contains("8,001 settings"),
+        output.errors().contains("8,001 settings"),
         "{}",
-        done.errors()
+        output.errors()
     );
     assert!(!mark.exists(), "the filter ran");
 }
@@ -307,11 +311,11 @@ fn git_does_not_write_through_links_in_the_repository() {
             ),
             ("git_checkout", json!({"target": "a.txt"})),
         ] {
-            let done = git(&home, repo.path(), tool, args).expect(1);
-            let said = done.errors();
+            let result = git(&home, repo.path(), tool, args).expect(1);
+            let output = result.errors();
             assert!(
-                said.contains("leads out of the repository"),
-                "{name}: {said}"
+                output.contains("leads out of the repository"),
+                "{name}: {output}"
             );
         }
         assert_eq!(home.read("profile"), "text\n", "{name}");

@@ -143,16 +143,16 @@ fn a_checkout_of_a_branch_with_a_submodule_runs_nothing_in_what_lies_there() {
     inner.file("b.x", "two\n");
     for target in ["with", "main", "with", "HEAD~1"] {
         let _ = fs::remove_file(&mark);
-        let done = git(
+        let output = git(
             &home,
             repo.path(),
             "git_checkout",
             json!({"target": target}),
         )
         .expect(0);
-        assert!(done.text().contains(target), "{}", done.text());
+        assert!(output.text().contains(target), "{}", output.text());
         if target == "HEAD~1" {
-            assert!(done.text().contains("HEAD is now at ") && done.text().contains(" start"));
+            assert!(output.text().contains("HEAD is now at ") && output.text().contains(" start"));
         }
         assert_eq!(ran(&mark), "", "{target}");
     }
@@ -188,11 +188,11 @@ fn a_folder_that_is_the_repositorys_own_is_no_project() {
         ("git_commit", json!({"message": "x"})),
         ("git_checkout", json!({"target": "main"})),
     ] {
-        let done = git(&home, &flat, name, args).expect(1);
+        let output = git(&home, &flat, name, args).expect(1);
         assert!(
-            done.errors().contains("core.worktree"),
+            output.errors().contains("core.worktree"),
             "{name}: {}",
-            done.errors()
+            output.errors()
         );
     }
     assert_eq!(ran(&mark), "");
@@ -233,7 +233,7 @@ fn programs_of_the_user_do_not_run_either() {
     git(&home, repo.path(), "git_diff", json!({})).expect(0);
     git(&home, repo.path(), "git_log", json!({})).expect(0);
     git(&home, repo.path(), "git_blame", json!({"path": "a.x"})).expect(0);
-    let done = git(
+    let output = git(
         &home,
         repo.path(),
         "git_commit",
@@ -241,9 +241,9 @@ fn programs_of_the_user_do_not_run_either() {
     )
     .expect(0);
     assert!(
-        done.text().contains("Not staged: a.x.") && done.text().contains("run_command"),
+        output.text().contains("Not staged: a.x.") && output.text().contains("run_command"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(
         repo.git(&["show", "--format=%an", "--name-only"]),
@@ -274,7 +274,7 @@ fn programs_of_the_user_do_not_run_either() {
 }
 
 #[test]
-fn settings_of_any_name_are_taken_back() {
+fn settings_of_any_name_are_overridden() {
     let home = Home::new();
     let (bait, mark) = bait(&home);
     let repo = Repo::at(&home.work().join("repo"));
@@ -349,8 +349,8 @@ fn settings_that_come_with_the_new_branch_run_nothing() {
         // Not as it was when the index was written, so that git has to look into it.
         repo.file("a.x", if create { "six\n" } else { "one\n" });
         let args = json!({"target": target, "create_branch": create});
-        let done = git(&home, repo.path(), "git_checkout", args).expect(0);
-        assert!(done.text().contains(target), "{}", done.text());
+        let output = git(&home, repo.path(), "git_checkout", args).expect(0);
+        assert!(output.text().contains(target), "{}", output.text());
         assert_eq!(ran(&mark), "", "{target}");
         git(&home, repo.path(), "git_status", json!({})).expect(0);
         assert_eq!(ran(&mark), "", "{target}");
@@ -358,7 +358,7 @@ fn settings_that_come_with_the_new_branch_run_nothing() {
 }
 
 #[test]
-fn git_lfs_asks_no_address_and_runs_no_agent_of_the_repository() {
+fn git_lfs_contacts_no_address_and_runs_no_agent_of_the_repository() {
     let installed = std::process::Command::new("git-lfs")
         .arg("version")
         .output();
@@ -393,7 +393,7 @@ fn git_lfs_asks_no_address_and_runs_no_agent_of_the_repository() {
     repo.git(&["config", "lfs.standalonetransferagent", "x"]);
     repo.git(&["config", "lfs.customtransfer.x.path", &bait]);
     repo.git(&["config", "lfs.extension.x.clean", &bait]);
-    let done = git(
+    let output = git(
         &home,
         repo.path(),
         "git_checkout",
@@ -401,22 +401,27 @@ fn git_lfs_asks_no_address_and_runs_no_agent_of_the_repository() {
     )
     .expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .contains("Left as stored in the repository: a.bin"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(repo.read("a.bin"), pointer);
     repo.file("a.bin", "a great deal of data\n")
         .file("a.txt", "two\n");
-    let done = git(
+    let output = git(
         &home,
         repo.path(),
         "git_commit",
         json!({"message": "changes"}),
     )
     .expect(0);
-    assert!(done.text().contains("Not staged: a.bin"), "{}", done.text());
+    assert!(
+        output.text().contains("Not staged: a.bin"),
+        "{}",
+        output.text()
+    );
     assert_eq!(repo.git(&["show", "HEAD:a.bin"]), pointer.trim());
     assert_eq!(server.requests().len(), 0);
     assert_eq!(ran(&mark), "");
@@ -483,14 +488,14 @@ fn colours_and_columns_of_the_settings_never_reach_a_result() {
         ("git_commit", json!({"message": "x"}), 0),
         ("git_checkout", json!({"target": "other"}), 0),
     ] {
-        let done = git(&home, repo.path(), name, args).expect(ends);
-        let said = format!("{}{}", done.text(), done.errors());
+        let result = git(&home, repo.path(), name, args).expect(ends);
+        let output = format!("{}{}", result.text(), result.errors());
         assert!(
-            !said.contains('\u{1b}') && !said.contains("\\x1b"),
-            "{name}: {said:?}"
+            !output.contains('\u{1b}') && !output.contains("\\x1b"),
+            "{name}: {output:?}"
         );
         if name == "git_branch" {
-            assert_eq!(said.lines().count(), 2, "{said}");
+            assert_eq!(output.lines().count(), 2, "{output}");
         }
     }
 }
@@ -507,13 +512,13 @@ fn the_note_about_an_identity_is_one_line_and_names_who_committed() {
         for (name, value) in vars {
             run = run.env(name, value);
         }
-        let said = run.run().expect(0).text().to_owned();
-        let notes: Vec<String> = said
+        let output = run.run().expect(0).text().to_owned();
+        let notes: Vec<String> = output
             .lines()
             .filter(|line| line.to_lowercase().contains("identity") || line.contains("configured"))
             .map(str::to_owned)
             .collect();
-        assert!(notes.len() <= 1, "{said}");
+        assert!(notes.len() <= 1, "{output}");
         let author = repo.git(&["log", "-1", "--format=%an <%ae>"]);
         assert_eq!(author, repo.git(&["log", "-1", "--format=%cn <%ce>"]));
         if let Some(note) = notes.first() {

@@ -52,8 +52,8 @@ impl Traced {
 
     /// Arguments of every git that ran, those that git started itself too.
     fn started(&self) -> Vec<String> {
-        let words = |event: &Value| event["argv"].to_string();
-        self.events("start").iter().map(words).collect()
+        let text = |event: &Value| event["argv"].to_string();
+        self.events("start").iter().map(text).collect()
     }
 }
 
@@ -63,7 +63,7 @@ fn a_call_starts_few_processes() {
     let repo = Repo::new();
     repo.file("a.txt", "one\n").commit("start");
     repo.git(&["branch", "other"]);
-    for (name, args, most) in [
+    for (name, args, max) in [
         ("git_status", json!({}), 2),
         ("git_diff", json!({"path": "a.txt"}), 2),
         ("git_log", json!({}), 2),
@@ -83,12 +83,12 @@ fn a_call_starts_few_processes() {
         }
         traced.git(repo.path(), name, args).expect(0);
         let started = traced.started();
-        assert!(started.len() <= most, "{name}: {started:#?}");
+        assert!(started.len() <= max, "{name}: {started:#?}");
     }
 }
 
 #[test]
-fn nothing_is_cleared_up_and_nothing_stays_behind() {
+fn no_garbage_collection_runs_and_no_file_is_left() {
     let traced = Traced::new();
     let repo = Repo::new();
     repo.file("a.txt", "one\n").commit("start");
@@ -118,7 +118,7 @@ fn nothing_is_cleared_up_and_nothing_stays_behind() {
     assert!(!loose.starts_with("0 "), "objects were packed: {loose}");
     // Older git knows only some of these, and asks them elsewhere.
     let settings = traced.events("def_param");
-    for (key, wanted) in [
+    for (key, expected) in [
         ("gc.auto", "0"),
         ("gc.autodetach", "false"),
         ("maintenance.auto", "false"),
@@ -132,14 +132,14 @@ fn nothing_is_cleared_up_and_nothing_stays_behind() {
             .collect();
         assert!(!last.is_empty(), "{key} is never set");
         assert!(
-            last.values().all(|value| *value == wanted),
+            last.values().all(|value| *value == expected),
             "{key}: {last:?}"
         );
     }
 }
 
 #[test]
-fn a_partial_clone_says_what_is_missing_and_asks_nobody() {
+fn a_partial_clone_reports_missing_objects_without_fetching() {
     let traced = Traced::new();
     let origin = Repo::new();
     origin
@@ -163,12 +163,12 @@ fn a_partial_clone_says_what_is_missing_and_asks_nobody() {
         ("git_blame", json!({"path": "a.txt"})),
         ("git_checkout", json!({"target": "HEAD~1"})),
     ] {
-        let done = traced.git(clone.path(), name, args).expect(1);
-        let said = done.errors();
+        let result = traced.git(clone.path(), name, args).expect(1);
+        let output = result.errors();
         assert!(
-            said.contains("not all of this repository's objects are here")
-                && said.contains("run_command"),
-            "{name}: {said}"
+            output.contains("not all of this repository's objects are here")
+                && output.contains("run_command"),
+            "{name}: {output}"
         );
         let started = traced.started().join("\n");
         assert!(

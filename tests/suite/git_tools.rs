@@ -236,11 +236,11 @@ fn core_worktree_does_not_move_the_working_directory() {
             ("git_checkout", json!({"target": "other"})),
             ("git_checkout", json!({"target": "theirs.txt"})),
         ] {
-            let done = git(&home, repo.path(), name, args).expect(1);
+            let output = git(&home, repo.path(), name, args).expect(1);
             assert!(
-                done.errors().contains("core.worktree"),
+                output.errors().contains("core.worktree"),
                 "{name}: {}",
-                done.errors()
+                output.errors()
             );
         }
         assert_eq!(
@@ -318,7 +318,7 @@ fn worktrees_and_submodules_work() {
 }
 
 #[test]
-fn the_callers_git_variables_do_not_count() {
+fn the_callers_git_variables_are_ignored() {
     let home = Home::new();
     let repo = Repo::new();
     repo.file("a.txt", "one\n").commit("start");
@@ -358,7 +358,7 @@ fn commits_carry_the_identity_that_was_given_or_marvins_own() {
     let config = repo.read(".git/config");
     let author = || repo.git(&["log", "-1", "--format=%an <%ae> %cn <%ce>"]);
     repo.file("a.txt", "one\n");
-    let done = git(
+    let output = git(
         &home,
         repo.path(),
         "git_commit",
@@ -366,9 +366,9 @@ fn commits_carry_the_identity_that_was_given_or_marvins_own() {
     )
     .expect(0);
     assert!(
-        done.text().contains("Marvin <marvin@localhost>"),
+        output.text().contains("Marvin <marvin@localhost>"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(
         author(),
@@ -416,7 +416,7 @@ fn commits_name_the_ticket_and_the_hook_that_was_skipped() {
     repo.file("a.txt", "one\n").commit("start");
     std::os::unix::fs::symlink(&bait, repo.path().join(".git/hooks/pre-commit")).unwrap();
     repo.file("a.txt", "two\n");
-    let done = git(
+    let output = git(
         &home,
         repo.path(),
         "git_commit",
@@ -424,9 +424,9 @@ fn commits_name_the_ticket_and_the_hook_that_was_skipped() {
     )
     .expect(0);
     assert!(
-        done.text().contains("pre-commit hook was skipped"),
+        output.text().contains("pre-commit hook was skipped"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(
         repo.git(&["log", "-1", "--format=%B"]),
@@ -493,13 +493,13 @@ fn names_that_are_not_plain_are_shown_and_taken_as_they_are() {
 }
 
 #[test]
-fn outside_a_repository_and_before_the_first_commit_it_is_said_plainly() {
+fn outside_a_repository_the_message_is_plain() {
     let home = Home::new();
-    let done = git(&home, &home.work(), "git_status", json!({})).expect(1);
+    let output = git(&home, &home.work(), "git_status", json!({})).expect(1);
     assert!(
-        done.errors().contains("not in a git repository") && done.errors().contains("git init"),
+        output.errors().contains("not in a git repository") && output.errors().contains("git init"),
         "{}",
-        done.errors()
+        output.errors()
     );
     let repo = Repo::new();
     assert_eq!(

@@ -21,8 +21,8 @@ fn sh(script: &str) -> Marvin {
 
 #[test]
 fn the_environment_holds_nothing_that_was_not_given() {
-    let done = sh("env").env("GIVEN", "1").run().expect(0);
-    let mut names: Vec<_> = done
+    let output = sh("env").env("GIVEN", "1").run().expect(0);
+    let mut names: Vec<_> = output
         .text()
         .lines()
         .filter_map(|l| l.split_once('='))
@@ -35,8 +35,8 @@ fn the_environment_holds_nothing_that_was_not_given() {
 
 #[test]
 fn input_output_status_and_signals_are_kept_apart() {
-    let done = sh("cat; echo err >&2; exit 3").stdin("in").run().expect(3);
-    assert_eq!((done.text(), done.errors().as_str()), ("in", "err\n"));
+    let output = sh("cat; echo err >&2; exit 3").stdin("in").run().expect(3);
+    assert_eq!((output.text(), output.errors().as_str()), ("in", "err\n"));
     let mut open = sh("read line; echo got $line").stdin_open().spawn();
     open.write(b"x\n");
     open.wait_stdout("got x", SOON);
@@ -52,15 +52,16 @@ fn input_output_status_and_signals_are_kept_apart() {
 }
 
 #[test]
-fn pieces_carry_their_time() {
+fn chunks_carry_their_time() {
     let mut run = sh("echo a; read x; echo b").stdin_open().spawn();
     let first = run.wait_stdout("a", SOON);
     let between = Instant::now();
     run.write(b"\n");
-    let done = run.wait().expect(0);
-    assert_eq!(done.pieces.first().map(|p| p.at), Some(first));
+    let output = run.wait().expect(0);
+    assert_eq!(output.pieces.first().map(|p| p.at), Some(first));
     assert!(
-        done.pieces
+        output
+            .pieces
             .last()
             .is_some_and(|p| p.at >= between && p.bytes == b"b\n")
     );
@@ -68,18 +69,18 @@ fn pieces_carry_their_time() {
 
 #[test]
 fn a_reader_that_leaves_breaks_the_pipe() {
-    let done = sh("while echo yes; do :; done 2>/dev/null; exit 7")
+    let output = sh("while echo yes; do :; done 2>/dev/null; exit 7")
         .close_stdout_after(1)
         .run();
     assert!(
-        done.code() == Some(7) || done.signal() == Some(13),
+        output.code() == Some(7) || output.signal() == Some(13),
         "{}",
-        done.status
+        output.status
     );
 }
 
 #[test]
-fn an_endless_run_and_a_left_behind_child_fail_the_test() {
+fn an_endless_run_and_a_leftover_child_fail_the_test() {
     let endless = catch_unwind(|| {
         sh("echo $$; sleep 1000")
             .limit(Duration::from_millis(300))

@@ -47,7 +47,7 @@ fn every_dependency_has_an_allowed_licence() {
 #[test]
 fn an_expression_is_allowed_when_one_of_its_choices_is() {
     let allowed = ["MIT".to_owned(), "Zlib".to_owned()];
-    for (expression, wanted) in [
+    for (expression, expected) in [
         ("MIT", true),
         ("GPL-3.0", false),
         ("", false),
@@ -61,7 +61,7 @@ fn an_expression_is_allowed_when_one_of_its_choices_is() {
         ("MIT WITH Some-exception", false),
         ("MIT WITH Some-exception OR MIT", true),
     ] {
-        assert_eq!(is_allowed(expression, &allowed), wanted, "{expression}");
+        assert_eq!(is_allowed(expression, &allowed), expected, "{expression}");
     }
 }
 

@@ -48,7 +48,7 @@ fn provider(path: &str) -> &'static str {
 }
 
 #[test]
-fn the_first_service_that_knows_is_taken_and_named() {
+fn the_first_service_with_a_result_is_used_and_named() {
     let server = Server::answering(|request, _| match provider(&request.path) {
         "ip-api" => Answer::json(
             &json!({"status": "success", "lat": 0, "lon": -4.5, "city": "Sao", "regionName": "North",
@@ -56,13 +56,13 @@ fn the_first_service_that_knows_is_taken_and_named() {
         ),
         _ => panic!("asked too many"),
     });
-    let done = here(&Home::new(), &server.url("")).run().expect(0);
+    let output = here(&Home::new(), &server.url("")).run().expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "Latitude: 0\nLongitude: -4.5\nPlace: Sao, North, Land\nTime zone: Africa/Accra\n\
          Source: ip (ip-api.com). Approximate, from the IP address: behind a VPN or proxy it is where that ends.\n"
     );
-    assert!(!done.text().contains("203.0.113.9"));
+    assert!(!output.text().contains("203.0.113.9"));
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn a_service_that_fails_is_followed_by_the_next() {
             "ipapi-co" => Answer::json(&json!({"error": true, "reason": "RateLimited"})),
             _ => Answer::json(&json!({"loc": "48.39,-4.49", "city": "Brest", "country": "FR"})),
         });
-        let done = here(&Home::new(), &server.url("")).run().expect(0);
+        let output = here(&Home::new(), &server.url("")).run().expect(0);
         assert_eq!(
-            done.text(),
+            output.text(),
             "Latitude: 48.39\nLongitude: -4.49\nPlace: Brest, FR\n\
              Source: ip (ipinfo.io). Approximate, from the IP address: behind a VPN or proxy it is where that ends.\n"
         );
@@ -96,16 +96,16 @@ fn a_service_that_fails_is_followed_by_the_next() {
 }
 
 #[test]
-fn when_nobody_knows_the_person_is_asked() {
+fn without_a_location_the_user_is_asked() {
     let server = Server::answering(|_, _| Answer::json(&json!({"bogon": true, "loc": "1,2"})));
-    let done = here(&Home::new(), &server.url("")).run().expect(1);
-    let said = done.errors();
+    let output = here(&Home::new(), &server.url("")).run().expect(1);
+    let text = output.errors();
     for part in [
         ASK,
         "ip-api.com does not know",
         "ipinfo.io does not know: the address is a private one.",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(text.contains(part), "{text}");
     }
 }
 
@@ -115,13 +115,17 @@ fn a_service_that_never_answers_does_not_hold_up_the_others() {
         "ip-api" => Answer::silence(),
         _ => Answer::json(&json!({"latitude": 1, "longitude": 2, "country_name": "Land"})),
     });
-    let done = here(&Home::new(), &server.url("")).run().expect(0);
-    assert!(done.text().contains("ipapi.co"), "{}", done.text());
-    assert!(done.took() < Duration::from_secs(7), "{:?}", done.took());
+    let output = here(&Home::new(), &server.url("")).run().expect(0);
+    assert!(output.text().contains("ipapi.co"), "{}", output.text());
+    assert!(
+        output.took() < Duration::from_secs(7),
+        "{:?}",
+        output.took()
+    );
 }
 
 #[test]
-fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
+fn a_session_asks_once_and_respects_rate_limits() {
     let place = json!({"latitude": 1, "longitude": 2});
     let server = Server::answering(move |request, n| match provider(&request.path) {
         "ip-api" => Answer::json(&json!({"status": "fail", "message": "no"}))
@@ -171,13 +175,13 @@ fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
 }
 
 #[test]
-fn the_samples_of_the_services_give_what_they_should() {
+fn the_location_samples_give_the_expected_results() {
     let text = |sample: &Sample| {
         let server = sample.server();
-        let done = here(&Home::new(), &server.url("")).run();
+        let output = here(&Home::new(), &server.url("")).run();
         (
-            done.code() == Some(0),
-            done.text().to_owned() + &done.errors(),
+            output.code() == Some(0),
+            output.text().to_owned() + &output.errors(),
         )
     };
     each(
@@ -185,55 +189,55 @@ fn the_samples_of_the_services_give_what_they_should() {
         "ip-geolocation",
         &[
             ("ip-api-success.json", &|sample| {
-                let (ok, said) = text(sample);
-                assert!(ok && said.starts_with("Latitude: 40.7209\nLongitude: -74.0468\nPlace: Jersey City, New Jersey, United States\n"), "{said}");
+                let (ok, message) = text(sample);
+                assert!(ok && message.starts_with("Latitude: 40.7209\nLongitude: -74.0468\nPlace: Jersey City, New Jersey, United States\n"), "{message}");
                 assert!(
-                    said.contains("Source: ip (ip-api.com). Approximate")
-                        && !said.contains("74.200.247.59"),
-                    "{said}"
+                    message.contains("Source: ip (ip-api.com). Approximate")
+                        && !message.contains("74.200.247.59"),
+                    "{message}"
                 );
             }),
             ("ip-api-fail.json", &|sample| {
-                let (ok, said) = text(sample);
+                let (ok, message) = text(sample);
                 assert!(
-                    !ok && said.contains("ip-api.com does not know: reserved range.")
-                        && said.contains(ASK),
-                    "{said}"
+                    !ok && message.contains("ip-api.com does not know: reserved range.")
+                        && message.contains(ASK),
+                    "{message}"
                 );
             }),
             ("ip-api-429.txt", &|sample| {
-                let (ok, said) = text(sample);
+                let (ok, message) = text(sample);
                 assert!(
-                    !ok && said.contains("Too many requests to ip-api.com (429)."),
-                    "{said}"
+                    !ok && message.contains("Too many requests to ip-api.com (429)."),
+                    "{message}"
                 );
             }),
             ("ipapi-co-ratelimited.json", &|sample| {
-                let (ok, said) = text(sample);
+                let (ok, message) = text(sample);
                 assert!(
-                    !ok && said.contains("ipapi.co does not know: RateLimited."),
-                    "{said}"
+                    !ok && message.contains("ipapi.co does not know: RateLimited."),
+                    "{message}"
                 );
             }),
             ("ipinfo-success.json", &|sample| {
-                let (ok, said) = text(sample);
-                assert!(ok && said.starts_with("Latitude: 37.3845\nLongitude: -122.0881\nPlace: Mountain View, California, US\nSource: ip (ipinfo.io)"), "{said}");
+                let (ok, message) = text(sample);
+                assert!(ok && message.starts_with("Latitude: 37.3845\nLongitude: -122.0881\nPlace: Mountain View, California, US\nSource: ip (ipinfo.io)"), "{message}");
             }),
         ],
     );
 }
 
 #[test]
-fn what_the_device_says_comes_first() {
+fn the_device_location_comes_first() {
     let nobody = Server::start();
     let home = Home::new();
-    let says = |home: &Home, words: &str| {
-        let words = words.replace('\'', "");
+    let says = |home: &Home, text: &str| {
+        let text = text.replace('\'', "");
         script(
             home,
             "where-am-i",
             &format!(
-                "[ \"$LC_ALL\" = C ] || exit 9\n[ \"$*\" = \"-t 3 -a 8\" ] || exit 8\nprintf '{words}'"
+                "[ \"$LC_ALL\" = C ] || exit 9\n[ \"$*\" = \"-t 3 -a 8\" ] || exit 8\nprintf '{text}'"
             ),
         );
         here(home, &nobody.url(""))
@@ -266,39 +270,43 @@ fn what_the_device_says_comes_first() {
 }
 
 #[test]
-fn a_device_that_hangs_or_fails_is_left_for_the_address() {
+fn a_hanging_or_failing_device_falls_back_to_the_address() {
     let found = json!({"status": "success", "lat": 1, "lon": 2});
     let server = Server::answering(move |_, _| Answer::json(&found));
-    for (words, most) in [
+    for (text, max) in [
         ("exit 0", 3),
         ("echo 'New location:'; exit 255", 3),
         ("/bin/sleep 60 & wait", 8),
     ] {
         let home = Home::new();
-        script(&home, "where-am-i", words);
-        let done = here(&home, &server.url("")).run().expect(0);
+        script(&home, "where-am-i", text);
+        let output = here(&home, &server.url("")).run().expect(0);
         assert!(
-            done.text().contains("Source: ip"),
-            "{words}: {}",
-            done.text()
+            output.text().contains("Source: ip"),
+            "{text}: {}",
+            output.text()
         );
         assert!(
-            done.took() < Duration::from_secs(most),
-            "{words}: {:?}",
-            done.took()
+            output.took() < Duration::from_secs(max),
+            "{text}: {:?}",
+            output.took()
         );
     }
 }
 
 #[test]
-fn words_of_the_device_give_what_they_should() {
+fn device_output_gives_the_expected_results() {
     let found = json!({"status": "success", "lat": 1, "lon": 2});
     let server = Server::answering(move |_, _| Answer::json(&found));
     let run = |sample: &Sample| {
         let home = Home::new();
-        let said = home.write("said.txt", &sample.bytes);
+        let output = home.write("said.txt", &sample.bytes);
         let to = if sample.status == 0 { "" } else { " >&2" };
-        let text = format!("/bin/cat '{}'{to}\nexit {}", said.display(), sample.status);
+        let text = format!(
+            "/bin/cat '{}'{to}\nexit {}",
+            output.display(),
+            sample.status
+        );
         script(&home, "where-am-i", &text);
         here(&home, &server.url(""))
             .run()
@@ -332,7 +340,7 @@ impl Drop for Ends {
 }
 
 #[test]
-fn the_real_demo_program_is_heard_on_a_private_bus() {
+fn the_real_demo_program_responds_on_a_private_bus() {
     let name = "the_real_demo_program_is_heard_on_a_private_bus";
     let demo = "/usr/libexec/geoclue-2.0/demos/where-am-i";
     let python = "/usr/bin/python3";
@@ -374,7 +382,7 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
         &address,
     ]))]);
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/geoclue/service.py");
-    for (mode, wanted) in [
+    for (mode, expected) in [
         (
             ["fix", "48.391111", "-4.480222", "31.5"].as_slice(),
             "Latitude: 48.391111\nLongitude: -4.480222\nAccuracy: about 32 m\nSource: device (GeoClue, WiFi)\n",
@@ -388,7 +396,7 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
             )])
         });
         // Not on the search path: the program is found where the package installs it.
-        let done = tool(
+        let output = tool(
             &home,
             &PROVIDERS,
             &server.url(""),
@@ -399,8 +407,16 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
         .env("DBUS_SYSTEM_BUS_ADDRESS", &address)
         .run()
         .expect(0);
-        assert!(done.text().contains(wanted), "{mode:?}: {}", done.text());
-        assert!(done.took() < Duration::from_secs(6), "{:?}", done.took());
+        assert!(
+            output.text().contains(expected),
+            "{mode:?}: {}",
+            output.text()
+        );
+        assert!(
+            output.took() < Duration::from_secs(6),
+            "{:?}",
+            output.took()
+        );
     }
 }
 
@@ -425,9 +441,9 @@ const GOOD: &str = "\"config get-value project\") echo my-project;;\n\"services 
 fn google_is_set_up_step_by_step() {
     let home = Home::new();
     gcloud(&home, &format!("{LIST} echo ann@example.org;;\n{GOOD}"));
-    let done = set_up(&home).run().expect(0);
+    let output = set_up(&home).run().expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "Signed in as ann@example.org.\nProject: my-project.\nAPI enabled: places-backend.googleapis.com.\n\
          API enabled: places.googleapis.com.\nQuota project: my-project.\nPlace searches ask Google from now on.\n"
     );
@@ -445,11 +461,11 @@ fn a_sign_in_happens_when_nobody_is_signed_in() {
             mark.display()
         ),
     );
-    let done = set_up(&home).run().expect(0);
+    let output = set_up(&home).run().expect(0);
     assert!(
-        done.text().starts_with("Signed in as bob@example.org.\n"),
+        output.text().starts_with("Signed in as bob@example.org.\n"),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
@@ -493,9 +509,13 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
     ] {
         let home = Home::new();
         gcloud(&home, &cases);
-        let done = set_up(&home).run().expect(1);
+        let output = set_up(&home).run().expect(1);
         for part in parts {
-            assert!(done.errors().contains(part), "{part}: {}", done.errors());
+            assert!(
+                output.errors().contains(part),
+                "{part}: {}",
+                output.errors()
+            );
         }
     }
     // A quota project that cannot be set is only a remark.
@@ -505,20 +525,20 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
         no("no credentials")
     );
     gcloud(&home, &cases);
-    let done = set_up(&home).run().expect(0);
-    assert!(done.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"), "{}", done.text());
+    let output = set_up(&home).run().expect(0);
+    assert!(output.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"), "{}", output.text());
 }
 
 #[test]
-fn without_gcloud_or_anybody_to_sign_in_nothing_hangs() {
+fn without_gcloud_or_a_user_nothing_hangs() {
     let home = Home::new();
     home.write("bin/nothing", "");
-    let done = set_up(&home).run().expect(1);
+    let output = set_up(&home).run().expect(1);
     assert!(
-        done.errors().contains("gcloud was not found")
-            && done.errors().contains("GOOGLE_PLACES_API_KEY"),
+        output.errors().contains("gcloud was not found")
+            && output.errors().contains("GOOGLE_PLACES_API_KEY"),
         "{}",
-        done.errors()
+        output.errors()
     );
 
     // A model calls it without a user present: no browser is opened.
@@ -526,7 +546,7 @@ fn without_gcloud_or_anybody_to_sign_in_nothing_hangs() {
         &home,
         &format!("{LIST} ;;\n\"auth login\"*) /bin/sleep 60;;"),
     );
-    let done = home
+    let output = home
         .marvin()
         .env("PATH", home.path().join("bin"))
         .args([
@@ -537,11 +557,11 @@ fn without_gcloud_or_anybody_to_sign_in_nothing_hangs() {
             "setup google auth",
         ])
         .run();
-    let said = done.text().to_owned() + &done.errors();
+    let text = output.text().to_owned() + &output.errors();
     assert!(
-        said.contains("nobody is here who could sign in")
-            && said.contains("gcloud auth login --update-adc"),
-        "{said}"
+        text.contains("nobody is here who could sign in")
+            && text.contains("gcloud auth login --update-adc"),
+        "{text}"
     );
     assert!(
         !home.read("gcloud.log").contains("login"),

@@ -53,6 +53,7 @@ mod obstacles;
 mod odd_answers;
 mod odd_places;
 mod osrm;
+mod owners;
 mod places_around;
 mod plain_chat;
 mod provider_transport;

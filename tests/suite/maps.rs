@@ -35,22 +35,22 @@ fn of(
     answer: impl Fn() -> Answer + Send + Sync + 'static,
 ) -> (bool, String) {
     let server = Server::answering(move |_, _| answer());
-    let done = run(&server.url(""), "x");
+    let output = run(&server.url(""), "x");
     (
-        done.code() == Some(0),
-        done.text().to_owned() + &done.errors(),
+        output.code() == Some(0),
+        output.text().to_owned() + &output.errors(),
     )
 }
 
 /// A page as Overpass reports mistakes.
-fn page(words: &str) -> String {
+fn page(text: &str) -> String {
     format!(
-        "<?xml version=\"1.0\"?>\n<html><head><title>OSM3S</title></head><body>\n<p>Data under a licence.</p>\n<p><strong style=\"x\">Error</strong>: {words} </p>\n</body></html>"
+        "<?xml version=\"1.0\"?>\n<html><head><title>OSM3S</title></head><body>\n<p>Data under a licence.</p>\n<p><strong style=\"x\">Error</strong>: {text} </p>\n</body></html>"
     )
 }
 
 #[test]
-fn a_name_is_looked_up_with_what_the_policy_asks_for() {
+fn a_name_lookup_follows_the_usage_policy() {
     let server = Server::answering(|_, _| {
         Answer::json(&json!([
             {"lat": "0", "lon": "-0.5", "display_name": "Dom, 4, Platz", "category": "amenity", "type": "place_of_worship",
@@ -58,9 +58,9 @@ fn a_name_is_looked_up_with_what_the_policy_asks_for() {
             {"lat": 1.25, "lon": "2", "display_name": "Dom", "class": "place", "type": "house"},
         ]))
     });
-    let done = osm(&server.url(""), " Kölner\n Dom ").expect(0);
+    let output = osm(&server.url(""), " Kölner\n Dom ").expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         format!(
             "1. Dom, 4, Platz\n   amenity=place_of_worship · 0, -0.5 · way 7\n2. Dom\n   place=house · 1.25, 2\n\n{CREDIT} (Nominatim).\n"
         )
@@ -105,16 +105,20 @@ fn without_a_contact_only_towns_are_looked_up() {
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
     };
-    let done = run("Brest, France").expect(0);
+    let output = run("Brest, France").expect(0);
     assert!(
-        done.text().starts_with(
+        output.text().starts_with(
             "Only towns were looked up, at Open-Meteo: The public server of Nominatim"
         ),
         "{}",
-        done.text()
+        output.text()
     );
-    assert!(done.text().contains("MARVIN_CONTACT"), "{}", done.text());
-    assert!(done.text().ends_with("\n\n1. Brest, Brittany, France\n   place · 48.39, -4.49\n\nData from Open-Meteo and GeoNames, CC BY 4.0.\n"), "{}", done.text());
+    assert!(
+        output.text().contains("MARVIN_CONTACT"),
+        "{}",
+        output.text()
+    );
+    assert!(output.text().ends_with("\n\n1. Brest, Brittany, France\n   place · 48.39, -4.49\n\nData from Open-Meteo and GeoNames, CC BY 4.0.\n"), "{}", output.text());
     let elsewhere = run("Brest, Spain").expect(0);
     assert!(
         elsewhere
@@ -124,7 +128,7 @@ fn without_a_contact_only_towns_are_looked_up() {
         elsewhere.text()
     );
     // There is no fallback for Overpass.
-    let done = home
+    let output = home
         .marvin()
         .args([
             "tool",
@@ -135,30 +139,30 @@ fn without_a_contact_only_towns_are_looked_up() {
         .run()
         .expect(1);
     assert!(
-        done.errors().contains("MARVIN_CONTACT"),
+        output.errors().contains("MARVIN_CONTACT"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
 #[test]
-fn the_geocoding_samples_of_open_meteo_give_what_they_should() {
+fn the_open_meteo_geocoding_samples_give_the_expected_results() {
     let name = "the_geocoding_samples_of_open_meteo_give_what_they_should";
     let home = Home::new();
     let run = |sample: &Sample| {
         let server = sample.server();
         let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
-        let done = marvin
+        let output = marvin
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
             .expect(0);
-        done.text().to_owned()
+        output.text().to_owned()
     };
     for sample in samples(name, "open-meteo").unwrap_or_default() {
         match sample.name.as_str() {
             "geocoding-two-londons.json" => {
-                let said = run(&sample);
-                assert!(said.contains("\n1. London, England, United Kingdom\n   capital · 51.50853, -0.12574\n2. London, Ontario, Canada\n   place · 42.98339, -81.23304\n"), "{said}");
+                let text = run(&sample);
+                assert!(text.contains("\n1. London, England, United Kingdom\n   capital · 51.50853, -0.12574\n2. London, Ontario, Canada\n   place · 42.98339, -81.23304\n"), "{text}");
             }
             "geocoding-none.json" => assert!(run(&sample).contains("\nNo results for \"London\".")),
             _ => {}
@@ -171,26 +175,26 @@ fn the_geocoding_samples_of_open_meteo_give_what_they_should() {
     ] {
         let server = Server::answering(move |_, _| fault.clone().header("Retry-After", "0"));
         let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
-        let done = marvin
+        let output = marvin
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
             .expect(1);
         assert!(
-            done.errors().contains("API request limit exceeded."),
+            output.errors().contains("API request limit exceeded."),
             "{}",
-            done.errors()
+            output.errors()
         );
     }
 }
 
 #[test]
-fn the_samples_of_nominatim_give_what_they_should() {
+fn the_nominatim_samples_give_the_expected_results() {
     let run = |sample: &Sample| {
         let server = sample.server();
-        let done = osm(&server.url(""), "somewhere");
+        let result = osm(&server.url(""), "somewhere");
         (
-            done.code(),
-            done.text().to_owned() + &done.errors(),
+            result.code(),
+            result.text().to_owned() + &result.errors(),
             server.requests().len(),
         )
     };
@@ -199,27 +203,27 @@ fn the_samples_of_nominatim_give_what_they_should() {
         "nominatim",
         &[
             ("search-json-cologne.json", &|sample| {
-                let (code, said, _) = run(sample);
+                let (code, output, _) = run(sample);
                 assert_eq!(code, Some(0));
                 assert!(
-                    said.starts_with("1. Cologne Cathedral, 4, Domkloster, Kunibertsviertel"),
-                    "{said}"
+                    output.starts_with("1. Cologne Cathedral, 4, Domkloster, Kunibertsviertel"),
+                    "{output}"
                 );
                 assert!(
-                    said.contains(
+                    output.contains(
                         "\n   amenity=place_of_worship · 50.941344, 6.958121 · way 4532022\n"
-                    ) && said.contains(CREDIT),
-                    "{said}"
+                    ) && output.contains(CREDIT),
+                    "{output}"
                 );
             }),
             ("search-jsonv2-house.json", &|sample| {
-                let (code, said, _) = run(sample);
+                let (code, output, _) = run(sample);
                 assert_eq!(code, Some(0));
                 assert!(
-                    said.contains("1. 150, Government Street")
-                        && said
+                    output.contains("1. 150, Government Street")
+                        && output
                             .contains("\n   place=house · 30.690117, -88.04119 · way 860818842\n"),
-                    "{said}"
+                    "{output}"
                 );
             }),
             ("empty.json", &|sample| {
@@ -229,35 +233,35 @@ fn the_samples_of_nominatim_give_what_they_should() {
                 );
             }),
             ("error-400.json", &|sample| {
-                let (code, said, tries) = run(sample);
+                let (code, output, tries) = run(sample);
                 assert!(
                     code == Some(1)
                         && tries == 1
-                        && said
+                        && output
                             .contains("cannot use the request (400): Structured query parameters"),
-                    "{said}"
+                    "{output}"
                 );
             }),
             ("blocked-403.html", &|sample| {
-                let (code, said, tries) = run(sample);
+                let (code, output, tries) = run(sample);
                 assert!(
                     code == Some(1)
                         && tries == 1
-                        && said.contains("refused the request (403)")
-                        && said.contains("Waiting does not help"),
-                    "{said}"
+                        && output.contains("refused the request (403)")
+                        && output.contains("Waiting does not help"),
+                    "{output}"
                 );
             }),
             ("blocked-bandwidth.html", &|sample| {
-                let (code, said, tries) = run(sample);
+                let (code, output, tries) = run(sample);
                 assert!(
                     code == Some(1)
                         && tries == 1
-                        && said.contains(
+                        && output.contains(
                             "has blocked this address for a while (509): Bandwidth limit exceeded"
                         )
-                        && said.contains("Wait some minutes"),
-                    "{said}"
+                        && output.contains("Wait some minutes"),
+                    "{output}"
                 );
             }),
         ],
@@ -265,7 +269,7 @@ fn the_samples_of_nominatim_give_what_they_should() {
 }
 
 #[test]
-fn an_overloaded_nominatim_is_asked_once_more() {
+fn an_overloaded_nominatim_is_retried_once() {
     let server = Server::answering(|_, n| match n {
         0 => Answer::status(503).header("Retry-After", "0"),
         _ => Answer::json(&json!([])),
@@ -280,12 +284,12 @@ fn an_overloaded_nominatim_is_asked_once_more() {
 }
 
 #[test]
-fn what_is_no_search_is_refused_before_anybody_is_asked() {
+fn an_invalid_search_is_refused_without_a_request() {
     let nobody = Server::start();
     for query in [String::new(), " \n\t ".to_owned(), "x".repeat(110_000)] {
         for run in [osm, overpass] {
-            let done = run(&nobody.url(""), &query);
-            assert_eq!(done.code(), Some(1), "{}", done.text());
+            let output = run(&nobody.url(""), &query);
+            assert_eq!(output.code(), Some(1), "{}", output.text());
         }
     }
     for query in ["[out:csv(name)];node(1);out;", "node({{bbox}});out;"] {
@@ -315,19 +319,20 @@ fn names_in_every_script_go_there_and_back() {
                 &json!([{"lat": "1", "lon": "2", "display_name": own, "type": "city", "category": "place"}]),
             )
         });
-        let done = osm(&server.url(""), name).expect(0);
+        let output = osm(&server.url(""), name).expect(0);
         let shown = name.replace('\u{202e}', "\\u{202e}");
         assert!(
-            done.text()
+            output
+                .text()
                 .starts_with(&format!("1. {shown}\n   place=city · 1, 2\n")),
             "{}",
-            done.text()
+            output.text()
         );
     }
 }
 
 #[test]
-fn answers_that_are_none_are_never_no_results() {
+fn an_invalid_response_is_not_an_empty_result() {
     type Bad = (&'static str, fn() -> Answer);
     let bad: [Bad; 8] = [
         ("a web page", || {
@@ -347,22 +352,22 @@ fn answers_that_are_none_are_never_no_results() {
             Answer::status(200).claim_length(100).send("[").close()
         }),
     ];
-    for (words, answer) in bad {
-        let (ok, said) = of(osm, answer);
+    for (expected, answer) in bad {
+        let (ok, output) = of(osm, answer);
         assert!(
-            !ok && said.contains(words) && !said.contains("No results"),
-            "{words}: {said}"
+            !ok && output.contains(expected) && !output.contains("No results"),
+            "{expected}: {output}"
         );
     }
-    let (ok, said) = of(osm, || Answer::json(&json!([{"display_name": "x"}, null])));
-    assert!(!ok && said.contains("cannot be read"), "{said}");
-    let (ok, said) = of(osm, || {
+    let (ok, output) = of(osm, || Answer::json(&json!([{"display_name": "x"}, null])));
+    assert!(!ok && output.contains("cannot be read"), "{output}");
+    let (ok, output) = of(osm, || {
         Answer::text(
             "application/json; charset=iso-8859-1",
             br#"[{"lat":1,"lon":2,"display_name":"K"}]"#.to_vec(),
         )
     });
-    assert!(ok && said.starts_with("1. K\n   1, 2\n"), "{said}");
+    assert!(ok && output.starts_with("1. K\n   1, 2\n"), "{output}");
 }
 
 #[test]
@@ -381,8 +386,8 @@ fn a_query_gets_its_settings_and_its_elements_are_shown() {
             "osm3s": {"timestamp_osm_base": "2026-05-04T00:00:00Z"}}),
         )
     });
-    let done = overpass(&server.url(""), "nwr[building](1,2,3,4);out center;").expect(0);
-    let text = done.text();
+    let output = overpass(&server.url(""), "nwr[building](1,2,3,4);out center;").expect(0);
+    let text = output.text();
     let text = unfenced(text);
     assert!(text.starts_with("The first 20 of 32 elements:\n\n1. Mill · way 5 · 1.5, 2\n   building=yes; height=7\n2. relation 6\n3. node 0 · 0, 0\n"), "{text}");
     assert!(text.ends_with(&format!("20. node 17 · 0, 17\n\nThe server remarks: runtime remark: a little slow\n\n{CREDIT} (Overpass, as of 2026-05-04T00:00:00Z).\n")), "{text}");
@@ -402,15 +407,15 @@ fn a_query_gets_its_settings_and_its_elements_are_shown() {
 }
 
 #[test]
-fn the_samples_of_overpass_give_what_they_should() {
+fn the_overpass_samples_give_the_expected_results() {
     // A busy server is tried a second time after some seconds, unless it says sooner.
     let run = |sample: &Sample| {
         let own = sample.clone();
         let server = Server::answering(move |_, _| own.answer().header("Retry-After", "0"));
-        let done = overpass(&server.url(""), "node(1);out;");
+        let result = overpass(&server.url(""), "node(1);out;");
         (
-            done.code(),
-            unfenced(done.text()) + &done.errors(),
+            result.code(),
+            unfenced(result.text()) + &result.errors(),
             server.requests().len(),
         )
     };
@@ -419,9 +424,9 @@ fn the_samples_of_overpass_give_what_they_should() {
         "overpass",
         &[
             ("nodes.json", &|sample| {
-                let (_, said, _) = run(sample);
+                let (_, output, _) = run(sample);
                 assert_eq!(
-                    said,
+                    output,
                     format!(
                         "3 elements:\n\n1. node 50878400 · 50.746179, 7.174226\n2. node 100793192 · 50.746847, 7.170938\n   highway=turning_circle\n\
                     3. node 3233854234 · 50.749424, 7.175766\n\n{CREDIT} (Overpass, as of 2014-12-14T12:58:02Z).\n"
@@ -429,42 +434,42 @@ fn the_samples_of_overpass_give_what_they_should() {
                 );
             }),
             ("way-center.json", &|sample| {
-                let (_, said, _) = run(sample);
-                assert!(said.starts_with("5 elements:\n") && said.contains("\n5. way 225576797 · 41.8955, 12.503227\n   building=kiosk; shop=florist\n"), "{said}");
+                let (_, output, _) = run(sample);
+                assert!(output.starts_with("5 elements:\n") && output.contains("\n5. way 225576797 · 41.8955, 12.503227\n   building=kiosk; shop=florist\n"), "{output}");
             }),
             ("empty.json", &|sample| {
-                let (code, said, _) = run(sample);
+                let (code, output, _) = run(sample);
                 assert!(
-                    code == Some(0) && said.starts_with("No results.\n\nData ©"),
-                    "{said}"
+                    code == Some(0) && output.starts_with("No results.\n\nData ©"),
+                    "{output}"
                 );
             }),
             ("timeout-remark.json", &|sample| {
-                let (code, said, _) = run(sample);
-                assert!(code == Some(1) && said.contains("did not finish the query: Query timed out in \"query\" at line 4 after 2 seconds.") && !said.contains("No results"), "{said}");
+                let (code, output, _) = run(sample);
+                assert!(code == Some(1) && output.contains("did not finish the query: Query timed out in \"query\" at line 4 after 2 seconds.") && !output.contains("No results"), "{output}");
             }),
             ("bad-request.html", &|sample| {
-                let (code, said, tries) = run(sample);
-                assert!(code == Some(1) && tries == 1 && said.contains("Overpass cannot run the query: line 2: parse error: ';' expected - 'out' found."), "{said}");
+                let (code, output, tries) = run(sample);
+                assert!(code == Some(1) && tries == 1 && output.contains("Overpass cannot run the query: line 2: parse error: ';' expected - 'out' found."), "{output}");
             }),
             ("busy-504.html", &|sample| {
-                let (code, said, tries) = run(sample);
+                let (code, output, tries) = run(sample);
                 assert!(
                     code == Some(1)
                         && tries == 2
-                        && said.contains("Overpass is too busy (504)")
-                        && said.contains("smaller area"),
-                    "{said}"
+                        && output.contains("Overpass is too busy (504)")
+                        && output.contains("smaller area"),
+                    "{output}"
                 );
             }),
             ("ratelimited-429.html", &|sample| {
-                let (code, said, tries) = run(sample);
+                let (code, output, tries) = run(sample);
                 assert!(
                     code == Some(1)
                         && tries == 2
-                        && said.contains("Too many requests to")
-                        && said.contains("Wait a minute"),
-                    "{said}"
+                        && output.contains("Too many requests to")
+                        && output.contains("Wait a minute"),
+                    "{output}"
                 );
             }),
         ],
@@ -472,8 +477,8 @@ fn the_samples_of_overpass_give_what_they_should() {
 }
 
 #[test]
-fn failures_of_overpass_are_told_in_its_own_words() {
-    let (ok, said) = of(overpass, || {
+fn overpass_errors_are_quoted() {
+    let (ok, output) = of(overpass, || {
         Answer::text(
             "text/html",
             page("line 1: static error: &quot;x&quot; &lt;y&gt;"),
@@ -481,28 +486,28 @@ fn failures_of_overpass_are_told_in_its_own_words() {
         .with_status(400)
     });
     assert!(
-        !ok && said.contains("Overpass cannot run the query: line 1: static error: \"x\" <y>"),
-        "{said}"
+        !ok && output.contains("Overpass cannot run the query: line 1: static error: \"x\" <y>"),
+        "{output}"
     );
-    let (ok, said) = of(overpass, || {
+    let (ok, output) = of(overpass, || {
         Answer::text("text/html", page("line 1: parse error: z"))
     });
-    assert!(!ok && said.contains("line 1: parse error: z"), "{said}");
-    let (ok, said) = of(overpass, || {
+    assert!(!ok && output.contains("line 1: parse error: z"), "{output}");
+    let (ok, output) = of(overpass, || {
         Answer::text(
             "application/osm3s+xml",
             "<?xml version=\"1.0\"?><osm version=\"0.6\"></osm>",
         )
     });
-    assert!(!ok && said.contains("answered in XML"), "{said}");
-    for (words, answer) in [
+    assert!(!ok && output.contains("answered in XML"), "{output}");
+    for (expected, answer) in [
         ("cannot be read", "[".repeat(10_000)),
         ("with nothing", String::new()),
         ("a web page", "<html><p>Hello</p></html>".to_owned()),
         ("Query ran out of memory", json!({"elements": [{"type": "node", "id": 1}], "remark": "runtime error: Query ran out of memory"}).to_string()),
     ] {
-        let (ok, said) = of(overpass, move || Answer::text("application/json", answer.clone()));
-        assert!(!ok && said.contains(words) && !said.contains("No results"), "{words}: {said}");
+        let (ok, output) = of(overpass, move || Answer::text("application/json", answer.clone()));
+        assert!(!ok && output.contains(expected) && !output.contains("No results"), "{expected}: {output}");
     }
 }
 
@@ -521,7 +526,11 @@ fn a_body_that_stalls_ends_with_the_call() {
     .spawn();
     server.wait_requests(1, Duration::from_secs(5));
     running.signal(rustix::process::Signal::INT);
-    let done = running.wait();
-    assert!(done.took() < Duration::from_secs(5), "{:?}", done.took());
-    assert_ne!(done.code(), Some(0));
+    let output = running.wait();
+    assert!(
+        output.took() < Duration::from_secs(5),
+        "{:?}",
+        output.took()
+    );
+    assert_ne!(output.code(), Some(0));
 }

@@ -33,8 +33,8 @@ fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
     Server::answering(move |_, _| answer())
 }
 
-fn no(words: &'static str, status: u16) -> Server {
-    one(move || Answer::json(&json!({"Response": "False", "Error": words})).with_status(status))
+fn no(text: &'static str, status: u16) -> Server {
+    one(move || Answer::json(&json!({"Response": "False", "Error": text})).with_status(status))
 }
 
 const TITLE: &str = "search_movies";
@@ -193,7 +193,7 @@ fn samples_of_rawg() {
 }
 
 #[test]
-fn films_are_asked_for_as_the_call_says() {
+fn films_are_requested_as_given() {
     let server = one(|| {
         Answer::json(&json!({"Response": "True", "totalResults": "1", "Search": [
             {"Title": "Nosferatu &amp; Söhne", "Year": "N/A", "imdbID": "tt0000001", "Type": "movie", "Poster": "N/A"}
@@ -215,7 +215,7 @@ fn films_are_asked_for_as_the_call_says() {
 }
 
 #[test]
-fn one_title_is_told_by_id_or_title() {
+fn a_title_is_found_by_id_or_name() {
     let long = "A vampire travels by ship. ".repeat(40);
     let server = one(move || {
         Answer::json(&json!({
@@ -249,9 +249,9 @@ fn one_title_is_told_by_id_or_title() {
 }
 
 #[test]
-fn calls_that_cannot_be_made_say_why() {
+fn invalid_calls_have_a_reason() {
     let server = Server::start();
-    for (name, args, wanted) in [
+    for (name, args, expected) in [
         (TITLE, json!({"query": "  "}), "The query is empty."),
         (
             TITLE,
@@ -270,14 +270,14 @@ fn calls_that_cannot_be_made_say_why() {
         (GAME, json!({"game_id": 0}), "game_id cannot be 0."),
         (GAME, json!({"game_id": "doom"}), "game_id"),
     ] {
-        has(&fails(&server, name, &args), &[wanted]);
+        has(&fails(&server, name, &args), &[expected]);
     }
 }
 
 #[test]
-fn failures_of_omdb_are_told_by_their_words_not_by_their_status() {
+fn omdb_failures_are_classified_by_message() {
     let search = json!({"query": "x", "year": "1922", "type": "series"});
-    for (words, status, wanted) in [
+    for (words, status, expected) in [
         ("You spent the limit of today", 401, "daily limit"),
         ("That API key is wrong", 200, "does not accept OMDB_API_KEY"),
         ("", 401, "does not accept OMDB_API_KEY"),
@@ -290,7 +290,7 @@ fn failures_of_omdb_are_told_by_their_words_not_by_their_status() {
         ("Broken", 500, "OMDb is not answering (status 500)"),
     ] {
         let server = no(words, status);
-        has(&fails(&server, TITLE, &search), &[wanted]);
+        has(&fails(&server, TITLE, &search), &[expected]);
         assert_eq!(server.requests().len(), 1, "{words}");
     }
     let none = "No results for \"x\" at OMDb of type series in 1922.\n";
@@ -305,7 +305,7 @@ fn failures_of_omdb_are_told_by_their_words_not_by_their_status() {
 }
 
 #[test]
-fn games_are_asked_for_as_the_call_says() {
+fn games_are_requested_as_given() {
     let server = one(|| {
         Answer::json(
             &json!({"count": 3, "next": format!("https://x.test/?key={SECRET}"), "previous": null, "results": [
@@ -329,7 +329,7 @@ fn games_are_asked_for_as_the_call_says() {
 
 #[test]
 fn failures_of_rawg() {
-    for (answer, wanted) in [
+    for (answer, expected) in [
         (
             Answer::json(&json!({"detail": "spent"})).with_status(401),
             "RAWG_API_KEY is not accepted or its quota is used up (401). RAWG says: spent.",
@@ -350,7 +350,7 @@ fn failures_of_rawg() {
         (Answer::status(429), "Too many requests to RAWG"),
     ] {
         let server = one(move || answer.clone());
-        has(&fails(&server, GAMES, &json!({"query": "x"})), &[wanted]);
+        has(&fails(&server, GAMES, &json!({"query": "x"})), &[expected]);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -370,7 +370,7 @@ fn a_list_that_is_absent_is_empty_only_where_its_count_says_so() {
 }
 
 #[test]
-fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
+fn an_unexpected_response_fails_quickly_with_a_message() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));
     let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
@@ -401,7 +401,7 @@ fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
 fn without_a_key_the_error_says_where_to_get_one() {
     let home = Home::new();
     let server = Server::start();
-    let done = samples::tool(
+    let output = samples::tool(
         &home,
         &["rawg"],
         &server.url(""),
@@ -410,7 +410,7 @@ fn without_a_key_the_error_says_where_to_get_one() {
     )
     .run();
     has(
-        &done.expect(1).errors(),
+        &output.expect(1).errors(),
         &[
             "RAWG_API_KEY is not set, and without it an id cannot be looked up.",
             "https://rawg.io/apidocs",
@@ -464,12 +464,12 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
     ] {
         let server = one(page);
         let web = ["duckduckgo", "duckduckgo-lite", "omdb", "rawg"];
-        let done = samples::tool(&home, &web, &server.url(""), name, &args)
+        let output = samples::tool(&home, &web, &server.url(""), name, &args)
             .run()
             .expect(0);
-        sound(done.text(), ODD);
+        sound(output.text(), ODD);
         has(
-            &unfenced(done.text()),
+            &unfenced(output.text()),
             &[
                 first,
                 "\n\n1. A page on it\n   https://films.test/x\n   Seven of ten.\n",
@@ -482,9 +482,9 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
     // A search engine that refuses does not mean "no results", and the key is the way out.
     let server = one(|| Answer::status(403)).lenient();
     let web = ["duckduckgo", "duckduckgo-lite"];
-    let done = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();
+    let output = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();
     has(
-        &done.expect(1).errors(),
+        &output.expect(1).errors(),
         &[
             "bot check",
             "The web was searched because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
@@ -509,24 +509,24 @@ fn a_key_is_read_from_its_file_too() {
 }
 
 #[test]
-fn a_page_in_front_of_a_service_says_nothing_of_the_key_or_the_id() {
+fn a_proxy_page_does_not_blame_the_key_or_the_id() {
     for status in [401, 403, 404] {
         let server =
             || one(move || Answer::text("text/html", "<html>Blocked</html>").with_status(status));
-        let words = format!("is not answering (status {status})");
+        let expected = format!("is not answering (status {status})");
         for (name, args) in [
             (TITLE, json!({"query": "x"})),
             (DETAILS, json!({"title": "x"})),
             (GAMES, json!({"query": "x"})),
             (GAME, json!({"game_id": 5})),
         ] {
-            has(&fails(&server(), name, &args), &[&words]);
+            has(&fails(&server(), name, &args), &[&expected]);
         }
     }
 }
 
 #[test]
-fn gaps_in_a_list_are_not_hits() {
+fn null_entries_in_a_list_are_not_hits() {
     let films = one(|| {
         Answer::json(
             &json!({"Response": "True", "totalResults": null, "Search": [null, {"Title": "Alpha", "imdbID": "tt0000001"}, 5]}),

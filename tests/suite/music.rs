@@ -149,7 +149,7 @@ fn samples_of_musicbrainz() {
 }
 
 #[test]
-fn musicbrainz_is_asked_as_it_wants() {
+fn musicbrainz_requests_are_valid() {
     let server =
         one(|| Answer::json(&json!({"count": 0, "artists": [], "releases": [], "recordings": []})));
     text(
@@ -216,7 +216,7 @@ fn a_long_discography_is_browsed() {
 }
 
 #[test]
-fn refusals_of_musicbrainz_are_never_no_hits() {
+fn a_musicbrainz_refusal_is_not_an_empty_result() {
     let xml = "<?xml version=\"1.0\"?><error><text>Rate limit, wait.</text></error>";
     for (status, body, parts) in [
         (
@@ -348,7 +348,7 @@ fn samples_of_themealdb() {
 }
 
 #[test]
-fn themealdb_is_asked_as_it_wants() {
+fn themealdb_requests_are_valid() {
     let server = one(|| Answer::json(&json!({"meals": null})));
     text(
         &server,
@@ -371,7 +371,7 @@ fn themealdb_is_asked_as_it_wants() {
 }
 
 #[test]
-fn refusals_of_themealdb_are_never_no_hits() {
+fn a_themealdb_refusal_is_not_an_empty_result() {
     for (status, body, part) in [
         (
             502,
@@ -407,7 +407,7 @@ fn refusals_of_themealdb_are_never_no_hits() {
 }
 
 #[test]
-fn a_page_with_any_status_means_that_themealdb_is_not_answering() {
+fn an_html_page_means_that_themealdb_is_down() {
     for status in [200, 403, 404] {
         let server =
             one(move || Answer::text("text/html", "<html>Blocked</html>").with_status(status));

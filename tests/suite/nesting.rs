@@ -25,10 +25,10 @@ const BRACKETS: [&str; 5] = ["[", "(", "{\"a\":", "<", "- "];
 
 /// Fails where Marvin was ended by a signal, panicked or took long.
 #[track_caller]
-fn sane(done: &Done, begun: Instant, about: &str) {
-    let errors = done.errors();
-    assert_eq!(done.signal(), None, "{about}: {errors}");
-    assert!(begun.elapsed() < SOON, "{about}: {:?}", begun.elapsed());
+fn sane(output: &Done, start: Instant, about: &str) {
+    let errors = output.errors();
+    assert_eq!(output.signal(), None, "{about}: {errors}");
+    assert!(start.elapsed() < SOON, "{about}: {:?}", start.elapsed());
     assert!(
         !errors.contains("crashed") && !errors.contains("panicked"),
         "{about}: {errors}"
@@ -49,10 +49,10 @@ fn replies_and_arguments_of_brackets_end() {
             ),
             _ => Answer::sse([frame(&text), "data: [DONE]\n\n".to_owned()]),
         });
-        let begun = Instant::now();
-        let done = Home::new().ask(&server.url("/v1"), "hi").run();
-        sane(&done, begun, bracket);
-        assert!(done.errors().contains("MARVIN_COST"));
+        let start = Instant::now();
+        let output = Home::new().ask(&server.url("/v1"), "hi").run();
+        sane(&output, start, bracket);
+        assert!(output.errors().contains("MARVIN_COST"));
         for (body, status) in [
             (format!("data: {}\n\n", repeated(bracket)), 200),
             (
@@ -72,9 +72,9 @@ fn replies_and_arguments_of_brackets_end() {
             };
             let server =
                 Server::answering(move |_, _| Answer::text(kind, body.clone()).with_status(status));
-            let begun = Instant::now();
-            let done = Home::new().ask(&server.url("/v1"), "hi").run();
-            sane(&done, begun, bracket);
+            let start = Instant::now();
+            let output = Home::new().ask(&server.url("/v1"), "hi").run();
+            sane(&output, start, bracket);
         }
     }
 }
@@ -103,8 +103,8 @@ fn files_of_brackets_end() {
             format!("---\nid: a-1\ndeps: {many}\n---\n# A\n"),
         );
         home.write("Notes/n.md", format!("---\ntags: {many}\n---\n{many}"));
-        let begun = Instant::now();
-        sane(&home.ask(&server.url("/v1"), "hi").run(), begun, bracket);
+        let start = Instant::now();
+        sane(&home.ask(&server.url("/v1"), "hi").run(), start, bracket);
         for call in [
             &["bookmark_list"][..],
             &["bookmark_save", "url=https://a.test", "title=A"],
@@ -116,13 +116,13 @@ fn files_of_brackets_end() {
             &["update_preferences", "key=a", "value=b"],
             &["get_usage"],
         ] {
-            let begun = Instant::now();
-            let done = home.marvin().arg("tool").args(call.iter().copied()).run();
-            sane(&done, begun, &format!("{call:?} {bracket}"));
+            let start = Instant::now();
+            let output = home.marvin().arg("tool").args(call.iter().copied()).run();
+            sane(&output, start, &format!("{call:?} {bracket}"));
         }
         home.write("config/config.yaml", &many);
-        let begun = Instant::now();
-        sane(&home.ask(&server.url("/v1"), "hi").run(), begun, bracket);
+        let start = Instant::now();
+        sane(&home.ask(&server.url("/v1"), "hi").run(), start, bracket);
     }
 }
 
@@ -138,9 +138,9 @@ fn calendars_of_beginnings_end() {
         let home = Home::new();
         let text = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{}", repeated(unit));
         home.write("config/profiles/default/calendar.ics", text);
-        let begun = Instant::now();
-        let done = home.marvin().args(["tool", "calendar_list_upcoming"]).run();
-        sane(&done, begun, unit);
+        let start = Instant::now();
+        let output = home.marvin().args(["tool", "calendar_list_upcoming"]).run();
+        sane(&output, start, unit);
     }
 }
 
@@ -150,14 +150,14 @@ fn pages_and_answers_of_brackets_end() {
     let fetched = |tool: &str, kind: &'static str, body: String| {
         let about = format!("{tool} {}", &body[..20]);
         let server = Server::answering(move |_, _| Answer::text(kind, body.clone()));
-        let begun = Instant::now();
-        let done = home
+        let start = Instant::now();
+        let output = home
             .marvin()
             .args(["tool", tool])
             .arg(format!("url={}", server.url("/x")))
             .env("MARVIN_ALLOW_PRIVATE", "127.0.0.0/8")
             .run();
-        sane(&done, begun, &about);
+        sane(&output, start, &about);
     };
     for unit in [
         "<",
@@ -192,15 +192,15 @@ fn pages_and_answers_of_brackets_end() {
             ("search_arxiv", "query=a", "ARXIV"),
             ("web_search", "query=a", "DUCKDUCKGO"),
         ] {
-            let begun = Instant::now();
-            let done = home
+            let start = Instant::now();
+            let output = home
                 .marvin()
                 .args(["tool", tool, arg])
                 .env(&format!("MARVIN_URL_{service}"), server.url(""))
                 .env("MARVIN_URL_DUCKDUCKGO_LITE", server.url(""))
                 .env("OMDB_API_KEY", "k")
                 .run();
-            sane(&done, begun, &format!("{tool} {bracket}"));
+            sane(&output, start, &format!("{tool} {bracket}"));
         }
     }
 }
@@ -233,15 +233,15 @@ fn words_of_brackets_end() {
                 many.clone(),
             ],
         ] {
-            let begun = Instant::now();
-            let done = home.marvin().args(call).run();
-            sane(&done, begun, bracket);
+            let start = Instant::now();
+            let output = home.marvin().args(call).run();
+            sane(&output, start, bracket);
         }
         let run = home
             .marvin()
             .args(["--non-interactive", "--provider", "offline"]);
-        let begun = Instant::now();
-        sane(&run.stdin(repeated(bracket)).run(), begun, bracket);
+        let start = Instant::now();
+        sane(&run.stdin(repeated(bracket)).run(), start, bracket);
     }
 }
 
@@ -258,10 +258,14 @@ fn yaml_of_brackets_and_of_aliases_ends() {
         .chain(["a: ", "? ", "!", "&a ", "- - ", "[a: ", "{a: "])
         .map(repeated);
     for text in texts.chain([laughs, chain, "*a".to_owned(), "a: &a [*a]".to_owned()]) {
-        let begun = Instant::now();
+        let started = Instant::now();
         let _ = yaml::parse(&text, "x.yaml");
         let start: String = text.chars().take(10).collect();
-        assert!(begun.elapsed() < SOON, "{start:?}: {:?}", begun.elapsed());
+        assert!(
+            started.elapsed() < SOON,
+            "{start:?}: {:?}",
+            started.elapsed()
+        );
     }
 }
 
@@ -272,10 +276,10 @@ fn markdown_of_brackets_is_laid_out() {
         "![", "`", "~~", "**a", "| a ", "1. ", "# ", "[a](", "<a ", "&", "$", "[^a]: ", "  - a\n",
         "> - ", "\\", "_a", "](",
     ]) {
-        let begun = Instant::now();
+        let start = Instant::now();
         let _ = lay_out_all(&unit.repeat(50_000 / unit.len()), 80, &theme);
         let lines: String = (0..80).map(|n| unit.repeat(n) + "x\n").collect();
         let _ = lay_out_all(&lines, 80, &theme);
-        assert!(begun.elapsed() < SOON, "{unit:?}: {:?}", begun.elapsed());
+        assert!(start.elapsed() < SOON, "{unit:?}: {:?}", start.elapsed());
     }
 }

@@ -33,8 +33,8 @@ fn check(dir: &Path) -> Result<(), String> {
     if home.read(NOTE) != before {
         return Err(format!("{name}: a rehearsal wrote the note"));
     }
-    let done = run(false).run();
-    if rehearsal.code() != done.code() {
+    let output = run(false).run();
+    if rehearsal.code() != output.code() {
         return Err(format!(
             "{name}: the rehearsal ended otherwise: {}",
             rehearsal.errors()
@@ -44,9 +44,9 @@ fn check(dir: &Path) -> Result<(), String> {
         Ok(after) => (after, 0),
         Err(_) => (before, 1),
     };
-    let said = format!("{}{}", done.text(), done.errors());
-    if done.code() != Some(code) {
-        return Err(format!("{name}: {said}"));
+    let text = format!("{}{}", output.text(), output.errors());
+    if output.code() != Some(code) {
+        return Err(format!("{name}: {text}"));
     }
     if home.read(NOTE) != expected {
         return Err(format!(
@@ -58,8 +58,8 @@ fn check(dir: &Path) -> Result<(), String> {
     if code == 1 && lines.is_empty() {
         return Err(format!("{name}: neither after.md nor error.txt"));
     }
-    match lines.iter().find(|line| !said.contains(line.as_str())) {
-        Some(line) => Err(format!("{name}: no {line:?} in\n{said}")),
+    match lines.iter().find(|line| !text.contains(line.as_str())) {
+        Some(line) => Err(format!("{name}: no {line:?} in\n{text}")),
         None => Ok(()),
     }
 }

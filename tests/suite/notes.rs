@@ -82,11 +82,12 @@ fn a_session_follows_its_coding_mode_and_headless_is_always_in_it() {
     let home = Home::new();
     let input = "note: buy milk\n!code\nnote that the build is red\n!code\nnote: and bread\n";
     let talk = home.marvin().args(["--plain", "--provider", "offline"]);
-    let done = talk.stdin(input).run().expect(0);
+    let output = talk.stdin(input).run().expect(0);
     assert!(
-        done.text().contains("~/Notes/inbox.md") && done.text().contains(".marvin/notes/inbox.md"),
+        output.text().contains("~/Notes/inbox.md")
+            && output.text().contains(".marvin/notes/inbox.md"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(home.read("Notes/inbox.md"), "buy milk\nand bread\n");
     assert_eq!(
@@ -104,7 +105,7 @@ fn a_session_follows_its_coding_mode_and_headless_is_always_in_it() {
 }
 
 #[test]
-fn names_that_models_get_wrong_mean_the_note() {
+fn near_miss_names_find_the_note() {
     let home = Home::new();
     let absolute = home.path().join("Notes/a/x.md").display().to_string();
     for (n, path) in [
@@ -124,8 +125,8 @@ fn names_that_models_get_wrong_mean_the_note() {
     .enumerate()
     {
         let note = json!({"path": path, "content": n.to_string(), "append": true});
-        let words = said(&home, "write_note", note);
-        assert!(words.contains("~/Notes/a/x.md"), "{path}: {words}");
+        let text = said(&home, "write_note", note);
+        assert!(text.contains("~/Notes/a/x.md"), "{path}: {text}");
         assert!(
             said(&home, "read_note", json!({"path": path})).ends_with(&format!("{n}\n")),
             "{path}"
@@ -200,12 +201,12 @@ fn nothing_outside_the_folder_is_read_or_written() {
             {
                 continue;
             }
-            let done = run(&home, name, args).expect(1);
-            assert!(!done.errors().contains("secret\n"), "{name} {path:?}");
+            let output = run(&home, name, args).expect(1);
+            assert!(!output.errors().contains("secret\n"), "{name} {path:?}");
             assert!(
-                !done.errors().contains("working directory"),
+                !output.errors().contains("working directory"),
                 "{}",
-                done.errors()
+                output.errors()
             );
         }
     }
@@ -229,7 +230,7 @@ fn nothing_outside_the_folder_is_read_or_written() {
 }
 
 #[test]
-fn odd_names_are_notes_or_are_refused_in_words() {
+fn odd_names_are_notes_or_are_refused_with_a_message() {
     let home = Home::new();
     for path in [
         "🦀 crab",
@@ -250,11 +251,11 @@ fn odd_names_are_notes_or_are_refused_in_words() {
     }
     assert!(home.has("Notes/v1.2.md"));
     let long = "n".repeat(300);
-    let words = refused(&home, "write_note", json!({"path": long, "content": "x"}));
-    assert!(words.contains("too long"), "{words}");
+    let text = refused(&home, "write_note", json!({"path": long, "content": "x"}));
+    assert!(text.contains("too long"), "{text}");
     refused(&home, "read_note", json!({"path": long}));
-    let most = "n".repeat(252);
-    assert!(said(&home, "write_note", json!({"path": most, "content": "x"})).contains(".md"));
+    let max = "n".repeat(252);
+    assert!(said(&home, "write_note", json!({"path": max, "content": "x"})).contains(".md"));
     let listing = said(&home, "notes_ls", json!({}));
     assert!(
         listing.starts_with("📁 a b/\n") && listing.ends_with("~/Notes: 1 folder, 8 notes.\n"),
@@ -274,9 +275,9 @@ fn patches_of_both_forms_change_a_note_or_nothing() {
     let diff =
         "--- a/shop.md\n+++ b/shop.md\n@@ -10,3 +10,3 @@\n - milk\n-- bread\n+- rolls\n - tea\n";
     let args = |patch: &str, dry: bool| json!({"path": "shop", "patch": patch, "dry_run": dry});
-    let words = said(&home, "file_apply_patch", args(diff, true));
+    let text = said(&home, "file_apply_patch", args(diff, true));
     assert_eq!(
-        words,
+        text,
         "Would change ~/Notes/shop.md (nothing was written).\nhunk 1 at line 3: 1 removed, 1 added, found 7 lines further up\n"
     );
     assert_eq!(home.read("Notes/shop.md"), NOTE);
@@ -288,8 +289,8 @@ fn patches_of_both_forms_change_a_note_or_nothing() {
         "{wrong}"
     );
     let commands = "DELETE 1 2\n---\nINSERT 5\n- jam\n---\nREPLACE 3\n- oat milk\n";
-    let words = said(&home, "file_apply_patch", args(commands, false));
-    assert!(words.contains("REPLACE 3: \"- milk\" by 1 line"), "{words}");
+    let text = said(&home, "file_apply_patch", args(commands, false));
+    assert!(text.contains("REPLACE 3: \"- milk\" by 1 line"), "{text}");
     assert_eq!(
         home.read("Notes/shop.md"),
         "- oat milk\n- rolls\n- tea\n- jam\n"
@@ -374,15 +375,15 @@ fn a_restricted_process_writes_no_notes_but_a_read_only_one_does() {
     }
     assert_eq!(fs::read_dir(home.path().join("Notes")).unwrap().count(), 1);
     let readonly = |(name, args): &(&str, Value)| {
-        let done = tool(&home, name, args).env("MARVIN_READONLY", "1").run();
-        done.code()
+        let output = tool(&home, name, args).env("MARVIN_READONLY", "1").run();
+        output.code()
     };
     let codes: Vec<_> = calls.iter().map(readonly).collect();
     assert_eq!(codes, [Some(0), Some(0), Some(1)]);
 }
 
 #[test]
-fn many_writers_at_once_lose_no_line() {
+fn concurrent_writers_lose_no_line() {
     let home = Home::new();
     let running: Vec<_> = (0..12)
         .map(|n| {

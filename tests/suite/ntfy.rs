@@ -70,8 +70,8 @@ impl Topic {
 
     /// The numbers of the messages in a list, and the `since` of its request.
     fn list(&self) -> (Vec<usize>, String) {
-        let said = self.says("ntfy_list", &[]);
-        let texts = said.split("text ").skip(1);
+        let output = self.says("ntfy_list", &[]);
+        let texts = output.split("text ").skip(1);
         let numbers = texts.filter_map(|rest| rest.split_once('.')?.0.parse().ok());
         let last = self.server.requests().len() - 1;
         let path = self.server.request(last).path;
@@ -107,8 +107,11 @@ fn a_list_shows_every_new_message_before_it_counts_as_read() {
         SUBSCRIPTIONS,
         "[{\"topic\":\"t\",\"lastMessageId\":\"id2\",\"lastMessageTime\":5}]",
     );
-    let said = topic.says("ntfy_list", &[]);
-    assert!(said.contains("… 10 more; call ntfy_list again"), "{said}");
+    let output = topic.says("ntfy_list", &[]);
+    assert!(
+        output.contains("… 10 more; call ntfy_list again"),
+        "{output}"
+    );
     assert_eq!(topic.subscriptions()[0]["lastMessageId"], "id32");
     assert_eq!(topic.list(), ((33..=42).collect(), "id32".to_owned()));
     assert_eq!(topic.list(), (vec![], "id42".to_owned()));
@@ -166,14 +169,17 @@ fn what_a_session_showed_within_the_last_hour_is_listed_once_more() {
 fn a_topic_of_reminders_that_is_dropped_is_not_made_again() {
     let topic = Topic::with([]);
     let add = || topic.says("calendar_add_event", &["title=x", "start=2026-12-01"]);
-    let said = add();
-    assert!(said.contains("Reminders go to the ntfy topic"), "{said}");
+    let output = add();
+    assert!(
+        output.contains("Reminders go to the ntfy topic"),
+        "{output}"
+    );
     let name = topic.subscriptions()[0]["topic"]
         .as_str()
         .unwrap()
         .to_owned();
-    let said = topic.says("ntfy_unsubscribe", &[&format!("topic={name}")]);
-    assert!(said.contains("new events make no new topic"), "{said}");
+    let output = topic.says("ntfy_unsubscribe", &[&format!("topic={name}")]);
+    assert!(output.contains("new events make no new topic"), "{output}");
     assert!(!add().contains("ntfy"));
     assert_eq!(topic.subscriptions(), json!([]));
     topic.says("generate_ntfy_topic", &["label=Door"]);
@@ -188,11 +194,11 @@ fn a_topic_of_reminders_that_is_dropped_is_not_made_again() {
 #[test]
 fn a_reminder_tells_a_server_nothing_of_what_it_is_about() {
     let topic = Topic::with([]);
-    let said = topic.says(
+    let output = topic.says(
         "set_alarm",
         &["time=18:00", "message=Oncologist", "label=doctor"],
     );
-    assert!(said.contains("doctor"), "{said}");
+    assert!(output.contains("doctor"), "{output}");
     topic.says(
         "calendar_add_event",
         &[

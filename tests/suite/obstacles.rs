@@ -50,7 +50,7 @@ const STATE_FILES: [&str; 16] = [
 ];
 
 #[test]
-fn a_run_ends_whatever_stands_in_the_place_of_a_state_file() {
+fn a_run_ends_whatever_replaces_a_state_file() {
     let server = Server::answering(|request, _| {
         let messages = request.json()["messages"].clone();
         let answered = messages.as_array().unwrap().last().unwrap()["role"] == "tool";
@@ -67,10 +67,10 @@ fn a_run_ends_whatever_stands_in_the_place_of_a_state_file() {
         for obstacle in OBSTACLES {
             let home = Home::new();
             put(obstacle, &home.path().join(file));
-            let begun = Instant::now();
-            let done = home.ask(&server.url("/v1"), "hi").run();
-            assert!(begun.elapsed() < SOON, "{file} as {obstacle}");
-            let errors = done.errors();
+            let start = Instant::now();
+            let output = home.ask(&server.url("/v1"), "hi").run();
+            assert!(start.elapsed() < SOON, "{file} as {obstacle}");
+            let errors = output.errors();
             let last = errors.lines().last().unwrap_or_default();
             assert!(
                 last.starts_with("MARVIN_COST:"),
@@ -88,15 +88,15 @@ fn files_of_the_environment_do_not_hang_a_run() {
             let home = Home::new();
             let at = home.path().join("odd");
             put(obstacle, &at);
-            let begun = Instant::now();
+            let start = Instant::now();
             home.ask(&server.url("/v1"), "hi").env(variable, &at).run();
-            assert!(begun.elapsed() < SOON, "{variable} as {obstacle}");
+            assert!(start.elapsed() < SOON, "{variable} as {obstacle}");
         }
     }
 }
 
 #[test]
-fn a_key_file_that_is_a_fifo_is_no_key() {
+fn a_key_file_that_is_a_fifo_is_ignored() {
     let home = Home::new();
     put("fifo", &home.path().join(".ssh/GEMINI_API_KEY"));
     let run = home.marvin().args([
@@ -106,10 +106,10 @@ fn a_key_file_that_is_a_fifo_is_no_key() {
         "--prompt",
         "hi",
     ]);
-    let done = run.run().expect(1);
+    let output = run.run().expect(1);
     assert!(
-        done.errors().contains("GEMINI_API_KEY"),
+        output.errors().contains("GEMINI_API_KEY"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }

@@ -20,8 +20,8 @@ const ALL: [&str; 7] = [
 /// A tool's output, and its number of requests, when the server gives these answers in turn, repeating the last one.
 fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
     let server = Server::answering(move |_, n| answers[n.min(answers.len() - 1)].clone());
-    let done = tool(&Home::new(), &ALL, &server.url(""), name, args).run();
-    let text = format!("{}{}", done.text(), done.errors());
+    let output = tool(&Home::new(), &ALL, &server.url(""), name, args).run();
+    let text = format!("{}{}", output.text(), output.errors());
     (text.trim_end().to_owned(), server.requests().len())
 }
 
@@ -44,7 +44,7 @@ fn a_lagging_wikipedia_is_asked_twice_at_most_whatever_the_first_answer_was() {
 }
 
 #[test]
-fn what_wikipedia_did_not_say_is_neither_missing_nor_the_askers_fault() {
+fn a_failed_wikipedia_response_blames_nobody() {
     let found = |body: Value| one("wiki_search", json!({"query": "tide"}), &body);
     for body in [
         json!({"query": {"searchinfo": {"totalhits": 5}, "search": [null, {"title": null}]}}),
@@ -81,7 +81,7 @@ fn what_wikipedia_did_not_say_is_neither_missing_nor_the_askers_fault() {
 }
 
 #[test]
-fn papers_that_did_not_come_are_not_none() {
+fn a_failed_paper_search_is_not_an_empty_result() {
     let papers = |body: Value| one("search_papers", json!({"query": "x"}), &body);
     for body in [
         json!({"total": 5, "offset": 0}),
@@ -184,7 +184,7 @@ fn a_warning_of_few_requests_does_not_ask_for_a_key_that_is_set() {
 }
 
 #[test]
-fn a_mail_address_that_is_set_is_not_asked_for() {
+fn a_configured_mail_address_is_not_requested() {
     let body = json!({"responseData": {"translatedText": "MYMEMORY WARNING: ALL USED"}, "responseStatus": 200});
     let args = json!({"text": "good", "target_language": "it"});
     let text = one("translate_text", args.clone(), &body);
@@ -193,12 +193,15 @@ fn a_mail_address_that_is_set_is_not_asked_for() {
     let server = Server::answering(move |_, _| Answer::json(&body));
     let home = Home::new();
     let run = tool(&home, &ALL, &server.url(""), "translate_text", &args);
-    let done = run.env("MARVIN_CONTACT", "https://x.test/me").run();
-    has(&done.errors(), &["MARVIN_CONTACT set to an e-mail address"]);
+    let output = run.env("MARVIN_CONTACT", "https://x.test/me").run();
+    has(
+        &output.errors(),
+        &["MARVIN_CONTACT set to an e-mail address"],
+    );
 }
 
 #[test]
-fn a_dictionary_that_cannot_be_read_does_not_lack_the_word() {
+fn an_unreadable_dictionary_response_is_not_a_missing_word() {
     let define = |body: Value| one("dictionary_lookup", json!({"word": "tide"}), &body);
     for body in [
         json!([null]),
@@ -220,7 +223,7 @@ fn a_dictionary_that_cannot_be_read_does_not_lack_the_word() {
 }
 
 #[test]
-fn a_rate_of_another_pair_is_no_rate() {
+fn a_rate_of_another_pair_is_rejected() {
     let args = json!({"value": 5, "from_unit": "usd", "to_unit": "eur"});
     let rate = |first: Value, second: Value| {
         let answers = vec![Answer::json(&first), Answer::json(&second)];

@@ -25,8 +25,8 @@ const ALL: [&str; 8] = [
 ];
 
 fn ended(marvin: Marvin, server: &Server) -> (String, usize) {
-    let done = marvin.run();
-    let text = format!("{}{}", done.text(), done.errors());
+    let output = marvin.run();
+    let text = format!("{}{}", output.text(), output.errors());
     (text.trim_end().to_owned(), server.requests().len())
 }
 
@@ -42,10 +42,10 @@ fn one(name: &str, args: &Value, answer: Answer) -> String {
     printed(name, args, vec![answer]).0
 }
 
-fn page(words: &str) -> Answer {
+fn page(expected: &str) -> Answer {
     Answer::text(
         "text/html",
-        format!("<html><body><p><strong>Error</strong>: {words} </p></body></html>"),
+        format!("<html><body><p><strong>Error</strong>: {expected} </p></body></html>"),
     )
 }
 
@@ -75,7 +75,7 @@ fn a_failing_weather_service_is_asked_twice_at_most_and_a_limit_once() {
 }
 
 #[test]
-fn weather_that_did_not_come_is_told_and_refusals_have_a_next_step() {
+fn failed_weather_requests_name_the_next_step() {
     let ask = |answer| one("weather_forecast", &here(), answer);
     for empty in [
         json!({"current": {}, "daily": {"time": []}}),
@@ -127,8 +127,8 @@ fn a_place_without_its_usual_words_is_shown_by_those_it_has() {
 #[test]
 fn refusals_of_nominatim_keep_its_words_and_say_what_to_do() {
     let ask = |answer| one("osm_search", &json!({"query": "hind"}), answer);
-    let fault = |status, words: &str| {
-        Answer::json(&json!({"error": {"code": status, "message": words}})).with_status(status)
+    let fault = |status, text: &str| {
+        Answer::json(&json!({"error": {"code": status, "message": text}})).with_status(status)
     };
     has(
         &ask(fault(403, "who are you")),
@@ -305,9 +305,9 @@ fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
             "echo 'New location:'; echo 'Latitude: {lat}°'; echo 'Longitude: 0.0°'; echo 'Accuracy: {metres} meters'; "
         )
     };
-    let ask = |words: &str| {
+    let ask = |expected: &str| {
         let home = Home::new();
-        crate::location::script(&home, "where-am-i", words);
+        crate::location::script(&home, "where-am-i", expected);
         let marvin = tool(
             &home,
             &["ip-api"],
@@ -315,8 +315,8 @@ fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
             "get_my_location",
             &json!({}),
         );
-        let done = marvin.env("PATH", home.path().join("bin")).run().expect(0);
-        done.text().to_owned()
+        let output = marvin.env("PATH", home.path().join("bin")).run().expect(0);
+        output.text().to_owned()
     };
     let text = ask(&(fix("48.3", "30.0") + &fix("48.9", "50000.0")));
     has(&text, &["Latitude: 48.3\n", "about 30 m"]);

@@ -160,7 +160,7 @@ fn a_real_server_is_understood() {
         ". Take the ramp straight ahead onto an unnamed road (",
         "Continue onto A 9 (",
         ". Take the exit on the right towards Farville (",
-        ". Take the ferry on Lake Ferry (3.0 km, 20 min)\n",
+        ". Take the ferry on Lake Ferry (3 km, 20 min)\n",
         "\n17. Arrive at the destination",
     ] {
         assert!(way.contains(part), "{part} not in\n{way}");
@@ -168,7 +168,7 @@ fn a_real_server_is_understood() {
     assert_eq!(way.matches("Arrive").count(), 1, "{way}");
 
     // An island, a place far from every road, and swapped coordinates.
-    for (args, wanted) in [
+    for (args, expected) in [
         (
             trip(corner, (62.0, 60.0), json!({})),
             "There is no way by car between these points",
@@ -178,23 +178,24 @@ fn a_real_server_is_understood() {
             "from the nearest road that the server knows",
         ),
     ] {
-        let done = ask("estimate_travel_time", &args).expect(1);
-        assert!(done.errors().contains(wanted), "{}", done.errors());
+        let output = ask("estimate_travel_time", &args).expect(1);
+        assert!(output.errors().contains(expected), "{}", output.errors());
     }
-    let done = ask(
+    let output = ask(
         "estimate_travel_time",
         &trip(corner, (12.0, 20.0), json!({})),
     )
     .expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .contains("Note: The destination is 1.7 km from the nearest road"),
         "{}",
-        done.text()
+        output.text()
     );
 
     // A car server that is configured for walking, and an invalid address.
-    let done = home
+    let output = home
         .marvin()
         .args([
             "tool",
@@ -206,11 +207,13 @@ fn a_real_server_is_understood() {
         .run()
         .expect(0);
     assert!(
-        done.text().contains("This is the way by car, not on foot"),
+        output
+            .text()
+            .contains("This is the way by car, not on foot"),
         "{}",
-        done.text()
+        output.text()
     );
-    let done = home
+    let output = home
         .marvin()
         .args([
             "tool",
@@ -222,10 +225,10 @@ fn a_real_server_is_understood() {
         .run()
         .expect(1);
     assert!(
-        done.errors().contains(
+        output.errors().contains(
             "MARVIN_URL_OSRM_CAR must be the address of an OSRM server, without /route/v1."
         ),
         "{}",
-        done.errors()
+        output.errors()
     );
 }

@@ -69,9 +69,9 @@ fn google_is_asked_with_its_key_in_a_header_and_a_mask() {
     ));
     let mut args = text("coffee");
     args["open_now"] = true.into();
-    let done = with_key(&server.url(""), "places_text_search", &args).expect(0);
+    let output = with_key(&server.url(""), "places_text_search", &args).expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "1 place for \"coffee\", from Google Places:\n1. A\n   4 of 5 (12,000 reviews)\n   cafe\n   1 Rue X\n   48.39, -4.4901 · 7 m away\n   \
          https://www.google.com/maps/search/?api=1&query=48.39,-4.4901\n"
     );
@@ -163,20 +163,20 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
             ("places_text_search", text("x"), "1. Rade\n"),
             ("places_nearby_search", around(), "1. Near\n"),
         ] {
-            let done = with_key(&server.url(""), name, &args).expect(0);
-            let said = done.text();
+            let result = with_key(&server.url(""), name, &args).expect(0);
+            let output = result.text();
             assert!(
-                said.contains(reason)
-                    && said.contains(place)
-                    && said.contains("from OpenStreetMap:")
-                    && said.contains(CREDIT),
-                "{said}"
+                output.contains(reason)
+                    && output.contains(place)
+                    && output.contains("from OpenStreetMap:")
+                    && output.contains(CREDIT),
+                "{output}"
             );
-            assert!(!(said.to_owned() + &done.errors()).contains(KEY));
+            assert!(!(output.to_owned() + &result.errors()).contains(KEY));
             assert_eq!(
-                said.lines().next().map(|line| line.contains("Google")),
+                output.lines().next().map(|line| line.contains("Google")),
                 Some(true),
-                "{said}"
+                "{output}"
             );
         }
         assert_eq!(server.requests().len(), 4, "no second try");
@@ -187,7 +187,7 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
 fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
     let server = served(Answer::status(500));
     let home = Home::new();
-    let done = search(
+    let output = search(
         &home,
         &server.url(""),
         "places_text_search",
@@ -196,7 +196,7 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
     .run()
     .expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         format!(
             "1 place for \"coffee\", from OpenStreetMap:\n1. Rade\n   amenity=cafe · coffee shop\n   12, Rue X, Brest\n   +33\n   Hours: Mo-Su 08:00-20:00\n   \
             48.39, -4.48 · 740 m away\n   https://www.openstreetmap.org/node/9\n\n{CREDIT}Nominatim).\n"
@@ -212,11 +212,11 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
         "config/profiles/main/preferences.yaml",
         "distance_unit: mi\n",
     );
-    let done = search(&home, &server.url(""), "places_nearby_search", &around())
+    let output = search(&home, &server.url(""), "places_nearby_search", &around())
         .run()
         .expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         format!(
             "3 places (restaurant, cafe) within 3.1 mi of 0, 10.5, from OpenStreetMap:\n1. Near\n   amenity=cafe\n   0, 10.5001 · 36 ft away\n   \
             https://www.openstreetmap.org/node/3\n2. Far\n   amenity=restaurant · thai, fish and chips\n   Kai 3\n   +1 · https://far.test\n   Hours: 24/7\n   \
@@ -230,14 +230,14 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
     let mut args = around();
     args["rank_by"] = "POPULARITY".into();
     args["max_results"] = 2.into();
-    let done = search(&home, &server.url(""), "places_nearby_search", &args)
+    let output = search(&home, &server.url(""), "places_nearby_search", &args)
         .run()
         .expect(0);
     assert!(
-        done.text()
+        output.text()
             .starts_with("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.\n2 places"),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
@@ -248,10 +248,14 @@ fn a_search_that_finds_nothing_nearby_looks_everywhere() {
         false => Answer::json(&json!([{"lat": "1", "lon": "2", "display_name": "Elsewhere"}])),
     });
     let home = Home::new();
-    let done = search(&home, &server.url(""), "places_text_search", &text("x"))
+    let output = search(&home, &server.url(""), "places_text_search", &text("x"))
         .run()
         .expect(0);
-    assert!(done.text().contains("1. Elsewhere\n"), "{}", done.text());
+    assert!(
+        output.text().contains("1. Elsewhere\n"),
+        "{}",
+        output.text()
+    );
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -276,11 +280,11 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
         None => Answer::json(&json!([])),
     }
     });
-    let done = search(&home, &server.url(""), "places_text_search", &text("x"))
+    let output = search(&home, &server.url(""), "places_text_search", &text("x"))
         .run()
         .expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "1 place for \"x\", from Google Places:\n1. A\n"
     );
     let last = server.request(1);
@@ -293,15 +297,15 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
         &home,
         "\"auth application-default print-access-token\") echo tok-old-1111111111;;\n\"config get-value project\") echo '(unset)' >&2; exit 1;;",
     );
-    let done = search(&home, &server.url(""), "places_text_search", &text("x"))
+    let output = search(&home, &server.url(""), "places_text_search", &text("x"))
         .run()
         .expect(0);
     assert!(
-        done.text().contains("Google Places refused")
-            && done.text().contains("setup_google_auth")
-            && !done.text().contains("tok-old"),
+        output.text().contains("Google Places refused")
+            && output.text().contains("setup_google_auth")
+            && !output.text().contains("tok-old"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(
         home.read("gcloud.log")
@@ -319,14 +323,15 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
     ] {
         let home = Home::new();
         gcloud(&home, cases);
-        let done = search(&home, &server.url(""), "places_text_search", &text("x"))
+        let output = search(&home, &server.url(""), "places_text_search", &text("x"))
             .run()
             .expect(0);
         assert!(
-            done.text()
+            output
+                .text()
                 .starts_with("No results for \"x\" in OpenStreetMap.\n"),
             "{}",
-            done.text()
+            output.text()
         );
     }
 }
@@ -340,13 +345,14 @@ fn when_both_fail_both_are_told() {
         .with_status(403),
         false => Answer::status(500),
     });
-    let done = with_key(&server.url(""), "places_text_search", &text("x")).expect(1);
+    let result = with_key(&server.url(""), "places_text_search", &text("x")).expect(1);
     assert!(
-        done.errors()
+        result
+            .errors()
             .contains("Google Places refused: Off (PERMISSION_DENIED).")
-            && done.errors().contains("failed (500)"),
+            && result.errors().contains("failed (500)"),
         "{}",
-        done.errors()
+        result.errors()
     );
     // Without a contact only towns are looked up when Google is unavailable.
     let home = Home::new();
@@ -362,15 +368,15 @@ fn when_both_fail_both_are_told() {
             .expect(1)
             .errors()
     };
-    let said = run("places_nearby_search", &around());
+    let output = run("places_nearby_search", &around());
     assert!(
-        said.contains("Google Places refused: Off") && said.contains("MARVIN_CONTACT"),
-        "{said}"
+        output.contains("Google Places refused: Off") && output.contains("MARVIN_CONTACT"),
+        "{output}"
     );
 }
 
 #[test]
-fn what_is_no_search_is_refused_before_anybody_is_asked() {
+fn an_invalid_search_is_refused_without_a_request() {
     let nobody = Server::start();
     for (name, args) in [
         ("places_text_search", json!({"text_query": "  "})),
@@ -411,8 +417,8 @@ fn what_is_no_search_is_refused_before_anybody_is_asked() {
             json!({"longitude": 0, "included_types": ["bar"]}),
         ),
     ] {
-        let done = with_key(&nobody.url(""), name, &args);
-        assert_eq!(done.code(), Some(1), "{args}: {}", done.text());
+        let output = with_key(&nobody.url(""), name, &args);
+        assert_eq!(output.code(), Some(1), "{args}: {}", output.text());
     }
     assert!(nobody.requests().is_empty());
 }
@@ -428,19 +434,21 @@ fn the_samples_of_google_give_what_they_should() {
                 Answer::json(&json!([{"lat": "1", "lon": "2", "display_name": "From the map"}]))
             }
         });
-        let done = with_key(
+        let result = with_key(
             &server.url(""),
             "places_text_search",
             &json!({"text_query": "coffee"}),
         )
         .expect(0);
-        (done.text().to_owned(), server.requests().len())
+        (result.text().to_owned(), server.requests().len())
     };
     let falls_back = |sample: &Sample, reason: &str| {
-        let (said, count) = run(sample);
+        let (output, count) = run(sample);
         assert!(
-            said.starts_with(reason) && said.contains("1. From the map\n") && said.contains(CREDIT),
-            "{said}"
+            output.starts_with(reason)
+                && output.contains("1. From the map\n")
+                && output.contains(CREDIT),
+            "{output}"
         );
         assert_eq!(count, 2);
     };
@@ -449,20 +457,20 @@ fn the_samples_of_google_give_what_they_should() {
         "google-places",
         &[
             ("text-search-docs.json", &|sample| {
-                let (said, _) = run(sample);
+                let (output, _) = run(sample);
                 assert_eq!(
-                    said,
+                    output,
                     "3 places for \"coffee\", from Google Places:\n1. Mother Chu's Vegetarian Kitchen\n   367 Pitt St, Sydney NSW 2000, Australia\n\
                     2. Veggo Sizzle - Vegan & Vegetarian Restaurant, Five Dock, Sydney\n   175 First Ave, Five Dock NSW 2046, Australia\n\
                     3. Peace Harmony\n   29 King St, Sydney NSW 2000, Australia\n"
                 );
             }),
             ("text-search-full.json", &|sample| {
-                let (said, _) = run(sample);
-                assert!(said.contains("1. Café de la Rade\n   4.6 of 5 (1,289 reviews)\n   cafe, bakery, food\n   12 Rue de Siam, 29200 Brest, France\n   48.388641, -4.486121\n"), "{said}");
+                let (output, _) = run(sample);
+                assert!(output.contains("1. Café de la Rade\n   4.6 of 5 (1,289 reviews)\n   cafe, bakery, food\n   12 Rue de Siam, 29200 Brest, France\n   48.388641, -4.486121\n"), "{output}");
                 assert!(
-                    said.contains("2. Le Tour du Port\n   cafe\n   3 Quai"),
-                    "{said}"
+                    output.contains("2. Le Tour du Port\n   cafe\n   3 Quai"),
+                    "{output}"
                 );
             }),
             ("empty.json", &|sample| {

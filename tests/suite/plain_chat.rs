@@ -23,8 +23,8 @@ fn chat(home: &Home, server: &Server) -> Marvin {
         .args(["--model", "test-model"])
 }
 
-fn says(words: &str) -> Answer {
-    Answer::sse(openai::text(&[words]))
+fn says(expected: &str) -> Answer {
+    Answer::sse(openai::text(&[expected]))
 }
 
 fn calls(name: &str, args: Value) -> Answer {
@@ -62,7 +62,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
     let server = playing([says("Fine.")]);
     chat(&home, &server).stdin("do it now\n").run().expect(0);
     let system = sent(&server, 0).remove(0).1;
-    let at = |text: &str| {
+    let pos = |text: &str| {
         system
             .find(text)
             .unwrap_or_else(|| panic!("no {text}: {system}"))
@@ -76,7 +76,7 @@ fn a_chat_knows_the_project_and_what_changes_comes_last() {
         "## Recent conversation",
         "earlier words",
     ]
-    .map(at);
+    .map(pos);
     assert!(order.is_sorted(), "{system}");
     assert!(!system.contains("do it now"), "{system}");
     assert!(!system.contains("## Coding"), "{system}");
@@ -185,16 +185,16 @@ fn ntfy_is_told_when_a_conversation_ends() {
 #[test]
 fn errors_in_a_chat_name_its_commands() {
     let home = Home::new();
-    let done = home
+    let output = home
         .marvin()
         .args(["--plain", "--provider", "groq"])
         .stdin("hello\n!model groq\n")
         .run();
-    let said = format!("{}{}", done.text(), done.errors());
-    assert!(said.contains("!model PROVIDER"), "{said}");
+    let text = format!("{}{}", output.text(), output.errors());
+    assert!(text.contains("!model PROVIDER"), "{text}");
     assert!(
-        !said.contains("--provider") && !said.contains("doctor"),
-        "{said}"
+        !text.contains("--provider") && !text.contains("doctor"),
+        "{text}"
     );
 
     let server = playing([Answer::json(&openai::error(
@@ -203,11 +203,11 @@ fn errors_in_a_chat_name_its_commands() {
         Some("model_not_found"),
     ))
     .with_status(404)]);
-    let done = chat(&home, &server).stdin("hello\n").run();
-    let said = format!("{}{}", done.text(), done.errors());
+    let output = chat(&home, &server).stdin("hello\n").run();
+    let text = format!("{}{}", output.text(), output.errors());
     assert!(
-        said.contains("!model NAME") && !said.contains("--model"),
-        "{said}"
+        text.contains("!model NAME") && !text.contains("--model"),
+        "{text}"
     );
 }
 
@@ -451,4 +451,49 @@ fn a_read_only_process_makes_its_first_ticket_at_once() {
     };
     assert!(first(false).contains("sent back once"));
     assert!(!first(true).contains("sent back once"), "{}", first(true));
+}
+
+#[test]
+fn saved_places_are_read_alike_everywhere_and_a_broken_file_is_not_called_empty() {
+    const PLACES: &str = "config/profiles/main/saved_places.json";
+    let home = Home::new();
+    let server = playing([says("Fine.")]);
+    // A byte order mark, as an editor of another system leaves it.
+    home.write(
+        PLACES,
+        "\u{feff}[{\"label\": \"work\", \"name\": \"The office\"}]",
+    );
+    let done = chat(&home, &server).stdin("go\nsaved\n").run().expect(0);
+    assert!(sent(&server, 0)[0].1.contains("work: The office"));
+    let listed = format!("{}{}", done.text(), done.errors());
+    assert!(listed.contains("work             The office"), "{listed}");
+    assert!(!listed.contains("moved"), "{listed}");
+    home.write(PLACES, "[{");
+    let done = chat(&home, &server).stdin("saved\n").run().expect(0);
+    let listed = format!("{}{}", done.text(), done.errors());
+    assert!(
+        listed.contains("cannot be understood") && !listed.contains("No places are saved"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn usage_of_the_lifetime_counts_each_call_of_this_session_once() {
+    let home = Home::new();
+    let server = playing([
+        says("Fine."),
+        calls("get_usage", json!({"include_lifetime": true})),
+        says("Two."),
+    ]);
+    chat(&home, &server)
+        .stdin("go\nwhat did it cost\n")
+        .run()
+        .expect(0);
+    let told = sent(&server, 2)
+        .into_iter()
+        .rfind(|(role, _)| role == "tool")
+        .unwrap()
+        .1;
+    assert!(told.contains("session: $0.0000, 2 model calls"), "{told}");
+    assert!(told.contains("Lifetime: $0.0000, 2 model calls"), "{told}");
 }

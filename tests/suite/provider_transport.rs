@@ -17,8 +17,8 @@ use crate::support::wire::openai;
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn says(words: &'static [&'static str]) -> Server {
-    Server::answering(move |_, _| Answer::sse(openai::text(words)))
+fn says(expected: &'static [&'static str]) -> Server {
+    Server::answering(move |_, _| Answer::sse(openai::text(expected)))
 }
 
 /// A run that trusts the faces' authority.
@@ -31,8 +31,8 @@ fn trusting(home: &Home, base: &str) -> Marvin {
 fn an_authority_of_ones_own_is_trusted_by_its_file_alone() {
     let (home, server) = (Home::new(), says(&["Hello"]));
     let face = TlsFace::before(&server);
-    let done = trusting(&home, &face.url("/v1")).run().expect(0);
-    assert_eq!(done.text(), "Hello\n");
+    let output = trusting(&home, &face.url("/v1")).run().expect(0);
+    assert_eq!(output.text(), "Hello\n");
 
     let strange = home.write("stranger.pem", tls::stranger());
     let no_file = home.ask(&face.url("/v1"), "hi");
@@ -53,13 +53,13 @@ fn an_authority_of_ones_own_is_trusted_by_its_file_alone() {
     );
 
     let empty = home.write("empty.pem", "no certificate");
-    for (file, words) in [
+    for (file, text) in [
         (home.path().join("missing.pem"), "Cannot read SSL_CERT_FILE"),
         (empty, "SSL_CERT_FILE holds no certificate"),
     ] {
         let run = home.ask(&face.url("/v1"), "hi").env("SSL_CERT_FILE", file);
         let errors = run.run().expect(1).errors();
-        assert!(errors.contains(words), "{errors}");
+        assert!(errors.contains(text), "{errors}");
     }
 }
 
@@ -144,11 +144,11 @@ fn each_scheme_goes_through_its_proxy_and_the_name_is_the_proxys_to_look_up() {
                 face.address()
             };
             let proxy = Proxy::to(behind);
-            let done = trusting(&home, &format!("{base}://provider.test/v1"))
+            let output = trusting(&home, &format!("{base}://provider.test/v1"))
                 .env(variable, proxy.url(""))
                 .run()
                 .expect(0);
-            assert_eq!(done.text(), "Hello\n");
+            assert_eq!(output.text(), "Hello\n");
             let seen = proxy.seen();
             assert_eq!(seen.len(), 1, "{variable}");
             assert_eq!(format!("{} {}", seen[0].method, seen[0].path), target);
@@ -177,16 +177,16 @@ fn the_other_schemes_proxy_loopback_and_spared_hosts_are_left_alone() {
         .expect(0);
     for variable in ["NO_PROXY", "no_proxy"] {
         // The name is looked up here instead, where it does not exist.
-        let done = home
+        let output = home
             .ask("http://provider.test/v1", "hi")
             .env("HTTP_PROXY", &all)
             .env(variable, "example.org,.test")
             .run()
             .expect(1);
         assert!(
-            done.errors().contains("cannot be reached"),
+            output.errors().contains("cannot be reached"),
             "{}",
-            done.errors()
+            output.errors()
         );
     }
     assert!(wrong.seen().is_empty());
@@ -216,7 +216,7 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
     let nobody = format!("http://{who}@{}", refused());
     let socks = format!("socks5://{who}@{}", refused());
     let broken = format!("http://{who}@");
-    for (value, status, words) in [
+    for (value, status, expected) in [
         (open.url(&who), 0, ""),
         (shut.url(&who), 1, "(407)"),
         (gone.url(&who), 1, "failed (502)"),
@@ -224,21 +224,28 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
         (socks, 1, "HTTP_PROXY is not an address of a proxy"),
         (broken, 1, "HTTP_PROXY is not an address of a proxy"),
     ] {
-        let done = home
+        let output = home
             .ask("http://provider.test/v1", "hi")
             .arg("--verbose")
             .env("HTTP_PROXY", &value)
             .run()
             .expect(status);
-        assert!(done.errors().contains(words), "{value}: {}", done.errors());
-        let said = format!("{}{}", done.text(), done.errors());
-        assert!(!said.contains(secret) && !said.contains(&basic), "{said}");
+        assert!(
+            output.errors().contains(expected),
+            "{value}: {}",
+            output.errors()
+        );
+        let message = format!("{}{}", output.text(), output.errors());
+        assert!(
+            !message.contains(secret) && !message.contains(&basic),
+            "{message}"
+        );
     }
-    for (proxy, words) in [(&shut, "(407)"), (&gone, "the proxy answered 502")] {
+    for (proxy, expected) in [(&shut, "(407)"), (&gone, "the proxy answered 502")] {
         let run = home.ask("https://provider.test/v1", "hi");
-        let done = run.env("HTTPS_PROXY", proxy.url(&who)).run().expect(1);
-        assert!(done.errors().contains(words), "{}", done.errors());
-        assert!(!done.errors().contains(secret) && !done.errors().contains(&basic));
+        let output = run.env("HTTPS_PROXY", proxy.url(&who)).run().expect(1);
+        assert!(output.errors().contains(expected), "{}", output.errors());
+        assert!(!output.errors().contains(secret) && !output.errors().contains(&basic));
     }
     let sent = open.seen()[0]
         .header("proxy-authorization")
@@ -292,25 +299,25 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
         .arg("--ntfy=my-topic")
         .run()
         .expect(1);
-    let (done, failed) = (ntfy.request(0), ntfy.request(1));
+    let (output, failed) = (ntfy.request(0), ntfy.request(1));
     assert_eq!(
-        (done.method.as_str(), done.path.as_str()),
+        (output.method.as_str(), output.path.as_str()),
         ("POST", "/my-topic")
     );
     assert!(
-        done.text().starts_with("Marvin is done after "),
+        output.text().starts_with("Marvin is done after "),
         "{}",
-        done.text()
+        output.text()
     );
-    assert!(done.text().contains(" s, $0."), "{}", done.text());
+    assert!(output.text().contains(" s, $0."), "{}", output.text());
     assert!(
         failed.text().starts_with("Marvin failed after "),
         "{}",
         failed.text()
     );
-    assert_eq!(done.header("authorization"), Some("Bearer tk_sesame"));
+    assert_eq!(output.header("authorization"), Some("Bearer tk_sesame"));
     assert_eq!(failed.header("authorization"), None);
-    for request in [done, failed] {
+    for request in [output, failed] {
         assert!(!request.text().contains("secret"));
         let types = request
             .headers
@@ -353,13 +360,13 @@ fn a_message_that_cannot_be_sent_changes_nothing() {
         angry.url(""),
         "not an address".to_owned(),
     ] {
-        let done = telling(&home, &server.url("/v1"), &ntfy)
+        let output = telling(&home, &server.url("/v1"), &ntfy)
             .args(["--ntfy", "t"])
             .run()
             .expect(0);
-        assert_eq!(done.text(), "ok\n");
-        assert_eq!(done.errors().lines().count(), 1, "{}", done.errors());
-        done.cost();
+        assert_eq!(output.text(), "ok\n");
+        assert_eq!(output.errors().lines().count(), 1, "{}", output.errors());
+        output.cost();
     }
 }
 
@@ -376,13 +383,13 @@ fn a_signal_waits_for_no_silent_service() {
     server.wait_requests(1, Duration::from_secs(10));
     run.signal(Signal::TERM);
     let sent = Instant::now();
-    let done = run.wait().expect(143);
+    let output = run.wait().expect(143);
     assert!(
         sent.elapsed() < Duration::from_secs(3),
         "{:?}",
         sent.elapsed()
     );
-    done.cost();
+    output.cost();
 }
 
 #[test]

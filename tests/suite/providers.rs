@@ -61,7 +61,7 @@ fn anthropic_is_spoken_with_marks_for_its_cache_and_its_signature_sent_back() {
         }
         Answer::sse(sse(&events))
     });
-    let done = ask(
+    let output = ask(
         &home,
         "anthropic",
         &[
@@ -71,7 +71,7 @@ fn anthropic_is_spoken_with_marks_for_its_cache_and_its_signature_sent_back() {
     )
     .run()
     .expect(0);
-    assert_eq!(done.text(), "  \u{1f527} get_working_dir\nThere.\n");
+    assert_eq!(output.text(), "  \u{1f527} get_working_dir\nThere.\n");
     let first = server.request(0);
     assert!(first.path.ends_with("/v1/messages"));
     assert!(
@@ -98,10 +98,10 @@ fn ollama_gets_its_window_and_a_server_without_its_path_is_asked_in_openais_way(
             "{\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":3,\"eval_count\":2}\n",
         ])
     });
-    let done = ask(&home, "ollama", &[("OLLAMA_URL", &server.url(""))])
+    let output = ask(&home, "ollama", &[("OLLAMA_URL", &server.url(""))])
         .run()
         .expect(0);
-    assert_eq!(done.text(), "Hi\n");
+    assert_eq!(output.text(), "Hi\n");
     let request = server.request(0);
     assert!(request.path.ends_with("/api/chat") && request.json()["options"]["num_ctx"] == 32768);
     let other = Server::answering(|request, _| {
@@ -111,10 +111,10 @@ fn ollama_gets_its_window_and_a_server_without_its_path_is_asked_in_openais_way(
             Answer::sse(openai::text(&["Hello"]))
         }
     });
-    let done = ask(&home, "ollama", &[("OLLAMA_URL", &other.url(""))])
+    let output = ask(&home, "ollama", &[("OLLAMA_URL", &other.url(""))])
         .run()
         .expect(0);
-    assert_eq!(done.text(), "Hello\n");
+    assert_eq!(output.text(), "Hello\n");
     assert!(other.request(1).path.ends_with("/v1/chat/completions"));
 }
 
@@ -161,13 +161,14 @@ fn a_rate_limit_is_announced_and_waited_for() {
         Exchange::any().answer(limited),
         Exchange::any().answer(Answer::sse(openai::text(&["ok"]))),
     ]);
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert_eq!(done.text(), "ok\n");
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(output.text(), "ok\n");
     assert!(
-        done.errors()
+        output
+            .errors()
             .contains("⚠️ Rate limited by openai-compat. Waiting 1s..."),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
@@ -189,11 +190,11 @@ fn silence_has_a_limit_before_and_inside_a_reply() {
             .expect(1)
     };
     assert!(run().errors().contains("sent nothing for 1 s"));
-    let done = run();
+    let output = run();
     assert!(
-        done.text() == "half\n" && done.errors().contains("fell silent in mid-reply for 1 s"),
+        output.text() == "half\n" && output.errors().contains("fell silent in mid-reply for 1 s"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 

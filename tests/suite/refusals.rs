@@ -18,16 +18,16 @@ fn refusal(status: u16) -> Answer {
 /// One run that fails; with the number of requests it made.
 fn fails(make: impl Fn() -> Answer + Send + Sync + 'static) -> (Done, usize) {
     let (home, server) = (Home::new(), Server::answering(move |_, _| make()));
-    let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
-    done.cost();
-    assert_eq!(done.text(), "");
-    assert!(!done.errors().contains("test-key"), "{}", done.errors());
-    (done, server.requests().len())
+    let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    output.cost();
+    assert_eq!(output.text(), "");
+    assert!(!output.errors().contains("test-key"), "{}", output.errors());
+    (output, server.requests().len())
 }
 
 #[test]
 fn each_status_says_what_it_means_and_is_asked_once() {
-    for (status, words) in [
+    for (status, text) in [
         (
             400,
             "Error: openai-compat refused the request (400 some_error): some words.",
@@ -61,8 +61,12 @@ fn each_status_says_what_it_means_and_is_asked_once() {
             "Error: openai-compat failed (529 some_error): some words.",
         ),
     ] {
-        let (done, requests) = fails(move || refusal(status));
-        assert!(done.errors().contains(words), "{status}: {}", done.errors());
+        let (output, requests) = fails(move || refusal(status));
+        assert!(
+            output.errors().contains(text),
+            "{status}: {}",
+            output.errors()
+        );
         assert_eq!(requests, 1, "{status}");
     }
 }
@@ -70,39 +74,39 @@ fn each_status_says_what_it_means_and_is_asked_once() {
 #[test]
 fn a_page_with_a_status_is_quoted_by_its_title() {
     let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
-    let (done, _) = fails(move || Answer::text("text/html", page).with_status(502));
+    let (output, _) = fails(move || Answer::text("text/html", page).with_status(502));
     assert!(
-        done.errors().contains("502 Bad Gateway"),
+        output.errors().contains("502 Bad Gateway"),
         "{}",
-        done.errors()
+        output.errors()
     );
-    assert!(!done.errors().contains('<'), "{}", done.errors());
-    let (done, _) = fails(|| Answer::status(500));
-    assert!(done.errors().contains("(500)"), "{}", done.errors());
+    assert!(!output.errors().contains('<'), "{}", output.errors());
+    let (output, _) = fails(|| Answer::status(500));
+    assert!(output.errors().contains("(500)"), "{}", output.errors());
 }
 
 #[test]
 fn a_rate_limit_is_waited_for_twice_and_no_more() {
-    let (done, requests) = fails(|| refusal(429).header("retry-after", "1"));
-    let waits = done
+    let (output, requests) = fails(|| refusal(429).header("retry-after", "1"));
+    let waits = output
         .errors()
         .matches("Rate limited by openai-compat. Waiting 1s...")
         .count();
-    assert_eq!((requests, waits), (3, 2), "{}", done.errors());
+    assert_eq!((requests, waits), (3, 2), "{}", output.errors());
     assert!(
-        done.errors().contains("limits requests (429 some_error)"),
+        output.errors().contains("limits requests (429 some_error)"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
 #[test]
 fn a_long_wait_is_told_and_not_made() {
-    let (done, requests) = fails(|| refusal(429).header("retry-after", "121"));
+    let (output, requests) = fails(|| refusal(429).header("retry-after", "121"));
     assert_eq!(requests, 1);
     let told = "It asks for a wait of 121 s; wait, or choose another provider";
-    assert!(done.errors().contains(told), "{}", done.errors());
-    assert!(!done.errors().contains("Waiting"), "{}", done.errors());
+    assert!(output.errors().contains(told), "{}", output.errors());
+    assert!(!output.errors().contains("Waiting"), "{}", output.errors());
 }
 
 #[test]
@@ -151,9 +155,9 @@ fn no_redirect_is_followed_by_any_wire() {
             let place = to.clone();
             let server =
                 Server::answering(move |_, _| Answer::status(status).header("location", &place));
-            let done = ask(&home, &server.url("")).run().expect(1);
-            let words = format!("redirects ({status}) to {to}. It was not followed");
-            assert!(done.errors().contains(&words), "{}", done.errors());
+            let output = ask(&home, &server.url("")).run().expect(1);
+            let text = format!("redirects ({status}) to {to}. It was not followed");
+            assert!(output.errors().contains(&text), "{}", output.errors());
             assert_eq!((server.requests().len(), other.connections()), (1, 0));
         }
     }

@@ -68,10 +68,10 @@ fn page(body: &str) -> Answer {
 }
 
 /// Fails for missing words, and for a leaked key.
-fn says(done: &Done, words: &[&str]) {
-    let all = format!("{}{}", unfenced(done.text()), done.errors());
-    for words in words {
-        assert!(all.contains(words), "no {words:?} in {all}");
+fn says(output: &Done, text: &[&str]) {
+    let all = format!("{}{}", unfenced(output.text()), output.errors());
+    for text in text {
+        assert!(all.contains(text), "no {text:?} in {all}");
     }
     assert!(!all.contains("secret"), "{all}");
 }
@@ -82,9 +82,9 @@ const TWO: &str = "<div class=\"result web-result\"><a class=\"result__a\" href=
 
 #[test]
 fn every_sample_of_duckduckgo_gives_what_it_should() {
-    let rust = |done: &Done, first: &[&str]| {
-        let text = unfenced(done.text());
-        says(done, first);
+    let rust = |output: &Done, first: &[&str]| {
+        let text = unfenced(output.text());
+        says(output, first);
         assert!(
             text.contains("\n\n10. ") && !text.contains("\n\n11. "),
             "{text}"
@@ -120,7 +120,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
             }),
             ("lite-rust.html", &|sample| {
                 let down = Server::answering(|_, _| Answer::status(500));
-                let done = tool(
+                let output = tool(
                     &Home::new(),
                     "web_search",
                     &args,
@@ -129,7 +129,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 .run()
                 .expect(0);
                 rust(
-                    &done,
+                    &output,
                     &[
                         "https://www.geeksforgeeks.org/rust/introduction-to-rust-programming-language/\n   Rust is using Rust which",
                         "\"servo\"",
@@ -137,15 +137,15 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 );
             }),
             ("challenge-202.html", &|sample| {
-                let done = html(sample).expect(1);
+                let output = html(sample).expect(1);
                 says(
-                    &done,
+                    &output,
                     &[
                         "DuckDuckGo refused this search (bot check)",
                         "Wait some minutes",
                     ],
                 );
-                assert!(!done.errors().contains("No results"));
+                assert!(!output.errors().contains("No results"));
             }),
             ("html-empty.html", &|sample| {
                 says(
@@ -154,10 +154,10 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 );
             }),
             ("html-ad-and-missing-snippet.html", &|sample| {
-                let done = html(sample).expect(0);
-                rust(&done, &["Rust is a fast, safe"]);
-                assert!(!done.text().contains("Sponsored") && !done.text().contains("7 days"));
-                let text = unfenced(done.text());
+                let output = html(sample).expect(0);
+                rust(&output, &["Rust is a fast, safe"]);
+                assert!(!output.text().contains("Sponsored") && !output.text().contains("7 days"));
+                let text = unfenced(output.text());
                 let blocks: Vec<&str> = text.trim_end().split("\n\n").collect();
                 let bare: Vec<&&str> = blocks
                     .iter()
@@ -173,13 +173,13 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                         false => page("<script>vqd=\"4-1\"</script>"),
                     }
                 });
-                let done = news(&Home::new(), &[(NEWS, &server)])
+                let output = news(&Home::new(), &[(NEWS, &server)])
                     .without("GNEWS_API_KEY")
                     .without("NEWSAPI_KEY")
                     .run()
                     .expect(0);
                 assert_eq!(
-                    unfenced(done.text()),
+                    unfenced(output.text()),
                     "2 articles about \"tidal power\" of the past two days (from DuckDuckGo News):\n\n\
                 1. Council backs tidal barrage & new port\n   Ouest Example · 2026-05-04 07:40 UTC · DuckDuckGo News\n   https://example.org/news/barrage\n   \
                 The tidal barrage project moved to its next phase on Monday after the regional council's vote.\n\n\
@@ -196,12 +196,12 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 let gnews = Server::answering(|_, _| {
                     Answer::json(&json!({"articles": [{"title": "Tides"}]}))
                 });
-                let done = news(&Home::new(), &[(NEWS, &sample.server()), (GNEWS, &gnews)])
+                let output = news(&Home::new(), &[(NEWS, &sample.server()), (GNEWS, &gnews)])
                     .without("NEWSAPI_KEY")
                     .run()
                     .expect(0);
                 says(
-                    &done,
+                    &output,
                     &[
                         "1 article about",
                         "(from GNews)",
@@ -217,14 +217,14 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
 fn every_sample_of_the_keyed_sources_gives_what_it_should() {
     let with = |sample: &Sample, id: &str, other: &str| {
         let server = sample.server();
-        let done = news(&Home::new(), &[(id, &server)]).without(other).run();
+        let output = news(&Home::new(), &[(id, &server)]).without(other).run();
         let request = server.request(0);
         assert_eq!(
             request.header("x-api-key"),
             Some(format!("{id}-secret").as_str())
         );
         assert!(!request.path.contains("secret"));
-        done
+        output
     };
     let gnews = |sample: &Sample| with(sample, GNEWS, "NEWSAPI_KEY");
     let newsapi = |sample: &Sample| with(sample, NEWSAPI, "GNEWS_API_KEY");
@@ -322,10 +322,10 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
 fn a_search_is_the_form_of_a_browser() {
     let server = Server::answering(|_, _| page(TWO));
     let args = json!({"query": " !tides  \"of the sea\" ", "max_results": 1, "time_filter": "w"});
-    let done = tool(&Home::new(), "web_search", &args, &[(HTML, &server)])
+    let output = tool(&Home::new(), "web_search", &args, &[(HTML, &server)])
         .run()
         .expect(0);
-    assert_eq!(unfenced(done.text()), "1. Tides\n   https://a.test/1\n");
+    assert_eq!(unfenced(output.text()), "1. Tides\n   https://a.test/1\n");
     let request = server.request(0);
     assert_eq!(
         (request.method.as_str(), request.path.as_str()),
@@ -351,9 +351,9 @@ fn a_search_is_the_form_of_a_browser() {
         agent.starts_with("Marvin/") && agent.ends_with("(+tests@example.org)"),
         "{agent}"
     );
-    let done = search(&Home::new(), &[(HTML, &server)]).run().expect(0);
+    let output = search(&Home::new(), &[(HTML, &server)]).run().expect(0);
     assert_eq!(
-        unfenced(done.text()),
+        unfenced(output.text()),
         "1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n"
     );
     assert_eq!(server.request(1).text(), "q=tidal%20power&b=&kl=wt-wt");
@@ -380,10 +380,10 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         || page("x").claim_length(100),
     ] {
         let (html, lite) = (Server::answering(move |_, _| answer()), lite());
-        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+        let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
             .run()
             .expect(0);
-        assert_eq!(unfenced(done.text()), "1. Tides\n   https://a.test/\n");
+        assert_eq!(unfenced(output.text()), "1. Tides\n   https://a.test/\n");
         assert_eq!(html.requests().len(), 1);
     }
     for answer in [
@@ -393,10 +393,10 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         || Answer::status(429).header("Retry-After", "1"),
     ] {
         let (html, lite) = (Server::answering(move |_, _| answer()), lite());
-        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+        let output = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
             .run()
             .expect(1);
-        says(&done, &["DuckDuckGo refused this search (bot check)."]);
+        says(&output, &["DuckDuckGo refused this search (bot check)."]);
         assert_eq!((html.requests().len(), lite.requests().len()), (1, 0));
     }
     let (down, odd) = (
@@ -470,7 +470,7 @@ fn after_a_bot_check_nobody_is_asked_again() {
 fn queries_that_cannot_be_searched_for_are_refused_at_once() {
     let home = Home::new();
     for name in ["web_search", "search_news"] {
-        for (query, wanted) in [
+        for (query, expected) in [
             (" \n".to_owned(), "The query is empty."),
             (
                 "ö".repeat(500),
@@ -481,10 +481,10 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
                 &tool(&home, name, &json!({"query": query}), &[])
                     .run()
                     .expect(1),
-                &[wanted],
+                &[expected],
             );
         }
-        let done = tool(
+        let output = tool(
             &home,
             name,
             &json!({"query": "x", "time_filter": "decade"}),
@@ -492,12 +492,12 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         )
         .run()
         .expect(1);
-        says(&done, &["time_filter: wanted one of \"\", d, w, m"]);
+        says(&output, &["time_filter: wanted one of \"\", d, w, m"]);
     }
     let server = Server::answering(|_, _| page("<p class=no-results>"));
     for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
     {
-        let done = tool(
+        let output = tool(
             &home,
             "web_search",
             &json!({"query": query, "time_filter": "d"}),
@@ -506,7 +506,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         .run()
         .expect(0);
         says(
-            &done,
+            &output,
             &[
                 &format!("No results for \"{query}\" of the past day."),
                 " Try other words, or no time_filter.",
@@ -535,13 +535,13 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
     .lenient();
     let all = [HTML, LITE, NEWS, GNEWS, NEWSAPI].map(|id| (id, &server));
     let started = Instant::now();
-    let done = search(&Home::new(), &[(HTML, &server), (LITE, &server)])
+    let output = search(&Home::new(), &[(HTML, &server), (LITE, &server)])
         .run()
         .expect(1);
-    says(&done, &["DuckDuckGo sent more than 2 MB"]);
-    let done = news(&Home::new(), &all[2..]).run().expect(1);
+    says(&output, &["DuckDuckGo sent more than 2 MB"]);
+    let output = news(&Home::new(), &all[2..]).run().expect(1);
     says(
-        &done,
+        &output,
         &[
             "No source of news could be used",
             "GNews answered with something that cannot be read",
@@ -550,7 +550,7 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
             "Web search: DuckDuckGo cannot be reached",
         ],
     );
-    assert!(!done.errors().contains("No results") && !done.errors().contains("No articles"));
+    assert!(!output.errors().contains("No results") && !output.errors().contains("No articles"));
     assert!(
         started.elapsed() < Duration::from_secs(8),
         "{:?}",
@@ -563,8 +563,8 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
             b"<a class=result__a href=https://a.test>Caf\xe9</a>".to_vec(),
         )
     });
-    let done = search(&Home::new(), &[(HTML, &latin)]).run().expect(0);
-    assert_eq!(unfenced(done.text()), "1. Café\n   https://a.test\n");
+    let output = search(&Home::new(), &[(HTML, &latin)]).run().expect(0);
+    assert_eq!(unfenced(output.text()), "1. Café\n   https://a.test\n");
 }
 
 fn article(title: &str, url: &str, time: &str) -> Value {
@@ -590,12 +590,12 @@ fn news_of_all_sources_are_one_list() {
         article("Older, much older", "https://b.test/2", "2026-11-19T11:00:00Z"),
         article("Barrage built at last: live", "https://b.test/3", "2026-11-19T12:00:00Z")]}))
     });
-    let done = news(&Home::new(), &[(GNEWS, &gnews), (NEWSAPI, &newsapi)])
+    let output = news(&Home::new(), &[(GNEWS, &gnews), (NEWSAPI, &newsapi)])
         .env("MARVIN_NOW", "2026-11-21T01:30:00+02:00[Europe/Athens]")
         .run()
         .expect(0);
     assert_eq!(
-        unfenced(done.text()),
+        unfenced(output.text()),
         "3 articles about \"tidal power\" of the past two days (from GNews, NewsAPI):\n\n\
         1. Older, much older\n   Coast · 2026-11-19 11:00 UTC · NewsAPI\n   https://b.test/2\n   Words.\n\n\
         2. Barrage is built at last\n   Coast · 2026-11-19 10:00 UTC · GNews\n   https://a.test/1?utm_source=g\n   Words.\n\n\
@@ -623,12 +623,12 @@ fn news_of_all_sources_are_one_list() {
         ("m", "2026-10-21T23"),
     ] {
         let args = json!({"query": "tidal power", "time_filter": filter, "max_results": 1});
-        let done = tool(&Home::new(), "search_news", &args, &[(GNEWS, &gnews)])
+        let output = tool(&Home::new(), "search_news", &args, &[(GNEWS, &gnews)])
             .env("GNEWS_API_KEY", "gnews-secret")
             .env("MARVIN_NOW", "2026-11-20T23:30:00+00:00[UTC]")
             .run()
             .expect(0);
-        says(&done, &["1 article about"]);
+        says(&output, &["1 article about"]);
         let last = gnews.requests().pop().unwrap();
         assert!(
             last.query("from").unwrap().starts_with(from) && last.query("max") == Some("1"),
@@ -652,21 +652,21 @@ fn sources_are_asked_at_once_and_fail_alone() {
         );
         page(TWO)
     });
-    let done = news(
+    let output = news(
         &Home::new(),
         &[(GNEWS, &gnews), (NEWSAPI, &newsapi), (HTML, &web)],
     )
     .run()
     .expect(0);
     assert_eq!(
-        unfenced(done.text()),
+        unfenced(output.text()),
         "No source of news could be used; this is what a web search for \"tidal power news latest\" finds:\n\n\
         1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n\n\
         GNews failed (500). Try again later.\nNewsAPI does not accept the key (401): [hidden] is wrong. Check NEWSAPI_KEY.\n\
         DuckDuckGo News cannot be reached: connection refused. Check the address and the network connection, or try again later.\n"
     );
     let none = Server::answering(|_, _| page("<p class=no-results>"));
-    let done = tool(
+    let output = tool(
         &Home::new(),
         "search_news",
         &json!({"query": "tides"}),
@@ -675,7 +675,7 @@ fn sources_are_asked_at_once_and_fail_alone() {
     .run()
     .expect(0);
     says(
-        &done,
+        &output,
         &[
             "No source of news could be used, and the web has no results for \"tides news latest\".",
             "DuckDuckGo News cannot be reached",
@@ -693,7 +693,7 @@ fn news_that_are_refused_leave_the_web_search_alone() {
             .with_status(403),
     });
     let args = json!({"query": "tides", "time_filter": "m"});
-    let done = tool(
+    let output = tool(
         &Home::new(),
         "search_news",
         &args,
@@ -702,7 +702,7 @@ fn news_that_are_refused_leave_the_web_search_alone() {
     .run()
     .expect(0);
     says(
-        &done,
+        &output,
         &[
             "\"tides news latest\" finds:\n\n1. Tides",
             "DuckDuckGo News: It refuses programs other than browsers (403).",
@@ -717,7 +717,7 @@ fn a_bot_check_of_the_news_is_one_of_the_search_too() {
     let check = Server::answering(|_, _| page("<form id='challenge-form'>").with_status(202));
     let web = Server::start();
     let args = json!({"query": "tides"});
-    let done = tool(
+    let output = tool(
         &Home::new(),
         "search_news",
         &args,
@@ -726,7 +726,7 @@ fn a_bot_check_of_the_news_is_one_of_the_search_too() {
     .run()
     .expect(1);
     says(
-        &done,
+        &output,
         &[
             "No source of news could be used, and the web search failed too.",
             "DuckDuckGo News: DuckDuckGo refused this search (bot check).",

@@ -63,7 +63,7 @@ fn matches_on_method_path_and_a_part_of_the_body() {
             .by(|_, n| Answer::text("text/plain", n.to_string())),
     ]);
     let mut client = Client::connect(server.address());
-    for (method, path, body, wanted) in [
+    for (method, path, body, expected) in [
         ("GET", "/files/b", "", "0"),
         (
             "POST",
@@ -74,7 +74,7 @@ fn matches_on_method_path_and_a_part_of_the_body() {
         ("GET", "/files/a?x", "", "1"),
     ] {
         client.request(method, path, body);
-        assert_eq!(client.response().unwrap().body, wanted.as_bytes());
+        assert_eq!(client.response().unwrap().body, expected.as_bytes());
     }
 }
 
@@ -201,7 +201,7 @@ fn fails_loudly_when_the_script_is_not_followed() {
 }
 
 #[test]
-fn ends_while_answers_stall_and_wait() {
+fn the_server_ends_while_responses_stall() {
     let never = Latch::new();
     let server = Server::with([
         Exchange::get("/stall").answer(Answer::silence()),

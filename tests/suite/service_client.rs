@@ -90,7 +90,7 @@ fn parallel_requests_to_one_host_keep_their_distance() {
 }
 
 #[test]
-fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
+fn a_retry_happens_once_and_only_after_a_short_known_wait() {
     for (wait, tries) in [(Some("0"), 2), (Some("600"), 1), (None, 1)] {
         let server = Server::answering(move |_, _| {
             let answer = Answer::status(503);
@@ -117,7 +117,7 @@ fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
 }
 
 #[test]
-fn good_answers_are_kept_and_refusals_are_not() {
+fn successful_responses_are_cached_and_refusals_are_not() {
     let server = Server::answering(|request, _| {
         Answer::status(if request.path == "/bad" { 500 } else { 200 }).send("{}")
     });
@@ -142,7 +142,7 @@ fn good_answers_are_kept_and_refusals_are_not() {
 }
 
 #[test]
-fn bodies_are_unpacked_and_bounded() {
+fn bodies_are_decompressed_and_bounded() {
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
     zlib.write_all(b"{\"a\": 1}").unwrap();
     let zlib = zlib.finish().unwrap();
@@ -164,7 +164,7 @@ fn bodies_are_unpacked_and_bounded() {
     for path in ["/gzip", "/lost", "/deflate"] {
         assert_eq!(get(&out, path).value(), Some(json!({"a": 1})), "{path}");
     }
-    for (path, wanted) in [
+    for (path, expected) in [
         ("/bomb", "more than 8 MB"),
         ("/hidden-bomb", "more than 8 MB"),
         ("/large", "more than 8 MB"),
@@ -176,7 +176,7 @@ fn bodies_are_unpacked_and_bounded() {
             .path(path)
             .get()
             .unwrap_err();
-        assert!(problem.what.contains(wanted), "{path}: {}", problem.what);
+        assert!(problem.what.contains(expected), "{path}: {}", problem.what);
     }
 }
 
@@ -224,8 +224,8 @@ fn a_key_that_a_service_repeats_is_hidden() {
         .secret_query("apikey", "hunter2hunter2")
         .get()
         .unwrap();
-    let said = |value: &serde_json::Value| value["error"].as_str().map(str::to_owned);
-    let problem = answer.json(said).unwrap_err();
+    let output = |value: &serde_json::Value| value["error"].as_str().map(str::to_owned);
+    let problem = answer.json(output).unwrap_err();
     assert_eq!(
         problem.what,
         "OMDb does not accept the key (401): key [hidden] is not known."
@@ -265,7 +265,7 @@ fn a_cancelled_request_ends_alone() {
 }
 
 #[test]
-fn a_refusal_under_success_is_not_kept() {
+fn a_refusal_with_status_200_is_not_cached() {
     let server = Server::answering(|request, n| match (request.path.as_str(), n) {
         ("/page", 0) => Answer::text("text/html", "<html>Blocked</html>"),
         ("/error", _) => Answer::json(&json!({"error": "overloaded"})),
@@ -288,7 +288,7 @@ fn a_refusal_under_success_is_not_kept() {
 }
 
 #[test]
-fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
+fn an_invalid_redirect_is_a_service_error() {
     for to in [
         "ftp://x.test/?apikey=hunter2hunter2",
         "http://[::bad/?apikey=hunter2hunter2",
@@ -326,8 +326,8 @@ fn json_in_another_charset_is_read() {
 }
 
 #[test]
-fn waits_are_said_as_a_person_says_them() {
-    for (header, wanted) in [
+fn waits_are_written_in_plain_words() {
+    for (header, expected) in [
         ("30", "Try again in 30 s."),
         ("67194", "Try again in 19 hours."),
         ("999999999999999", "Try again another day."),
@@ -336,6 +336,6 @@ fn waits_are_said_as_a_person_says_them() {
             Server::answering(move |_, _| Answer::status(429).header("Retry-After", header));
         let out = out(&server);
         let problem = get(&out, "/").refused(None);
-        assert_eq!(problem.next, [wanted], "{header}");
+        assert_eq!(problem.next, [expected], "{header}");
     }
 }

@@ -62,14 +62,14 @@ fn each_at_once(ids: &[&'static str], work: impl Fn(&str) -> Vec<String> + Sync)
 
 /// `MARVIN_TEST_SERVICE=ID` tries that one alone.
 #[test]
-fn each_answer_of_a_service_gives_what_its_case_expects() {
+fn each_service_response_gives_the_expected_result() {
     let only = std::env::var("MARVIN_TEST_SERVICE").ok();
     let mut ids = ids();
     ids.retain(|id| only.as_deref().is_none_or(|only| only == *id));
     let faults = each_at_once(&ids, |id| {
         let cases = match cases(id) {
             Ok(cases) => cases,
-            Err(why) => return vec![why],
+            Err(reason) => return vec![reason],
         };
         let faulty = |(n, case): (usize, &Case)| {
             let faults = case.faults(id);
@@ -82,13 +82,13 @@ fn each_answer_of_a_service_gives_what_its_case_expects() {
 }
 
 #[test]
-fn each_service_has_a_good_an_empty_and_a_broken_answer() {
+fn each_service_has_a_good_an_empty_and_a_broken_response() {
     let mut faults = Vec::new();
     for id in ids() {
         let kinds: BTreeSet<CaseKind> = match cases(id) {
             Ok(cases) => cases.iter().map(|case| case.kind).collect(),
-            Err(why) => {
-                faults.push(why);
+            Err(reason) => {
+                faults.push(reason);
                 continue;
             }
         };
@@ -122,19 +122,19 @@ fn no_folder_of_fixtures_is_without_its_service_or_program() {
 
 #[test]
 fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
-    let done = Home::new()
+    let output = Home::new()
         .marvin()
         .args(["services", "--json"])
         .run()
         .expect(0);
-    let services: Vec<Value> = serde_json::from_str(done.text()).unwrap();
-    let wanted: BTreeSet<&str> = services
+    let services: Vec<Value> = serde_json::from_str(output.text()).unwrap();
+    let expected: BTreeSet<&str> = services
         .iter()
         .flat_map(|service| service["tools"].as_array().unwrap())
         .filter_map(Value::as_str)
         .collect();
     for (uncalled, _) in UNCALLED_TOOLS {
-        assert!(wanted.contains(uncalled), "{uncalled} asks no service");
+        assert!(expected.contains(uncalled), "{uncalled} asks no service");
     }
     let mut called = BTreeSet::new();
     for id in ids() {
@@ -145,7 +145,7 @@ fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
                 .map(|case| case.tool),
         );
     }
-    let missing: Vec<&str> = wanted
+    let missing: Vec<&str> = expected
         .into_iter()
         .filter(|tool| !called.contains(*tool))
         .filter(|tool| UNCALLED_TOOLS.iter().all(|(uncalled, _)| uncalled != tool))

@@ -87,11 +87,11 @@ fn processes_that_write_at_once_lose_nothing() {
     let path = dir.path().join("chat_log.json");
     let children: Vec<Child> = ["a", "b", "c"].map(|name| child(&path, name, 30)).into();
     for child in children {
-        let done = child.wait_with_output().unwrap();
+        let output = child.wait_with_output().unwrap();
         assert!(
-            done.status.success(),
+            output.status.success(),
             "{}",
-            String::from_utf8_lossy(&done.stderr)
+            String::from_utf8_lossy(&output.stderr)
         );
     }
     let words = words(&path);
@@ -153,12 +153,12 @@ fn saving_and_opening_cost_the_same_with_a_hundred_thousand_entries() {
         let log = log_at(&path);
         let mut times: Vec<Duration> = (0..9)
             .map(|n| {
-                let begun = Instant::now();
+                let start = Instant::now();
                 add(&log, &format!("entry {n}"));
                 assert_eq!(log.seed(20, &mut |_| {}).len().min(n + 1), n + 1);
                 log.undo_last_exchange(None, &mut |_| {}).unwrap();
                 add(&log, "again");
-                begun.elapsed()
+                start.elapsed()
             })
             .collect();
         times.sort();
@@ -239,13 +239,13 @@ fn a_full_or_read_only_disk_is_a_problem_and_the_log_stays_whole() {
 
 /// Runs a tool in this home and gives what it says.
 fn tool(home: &Home, args: &[&str], code: i32) -> String {
-    let done = home
+    let output = home
         .marvin()
         .arg("tool")
         .args(args.to_vec())
         .run()
         .expect(code);
-    format!("{}{}", done.text(), done.errors())
+    format!("{}{}", output.text(), output.errors())
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn preferences_are_changed_one_by_one_and_comments_stay() {
     let home = Home::new();
     let file = "config/profiles/main/preferences.yaml";
     let update = |args: &[&str], code| tool(&home, &[&["update_preferences"], args].concat(), code);
-    let said = update(&["key=dietary", "action=add", "value=vegan, no nuts"], 0);
-    assert_eq!(said, "dietary: vegan, no nuts (was not set).\n");
+    let output = update(&["key=dietary", "action=add", "value=vegan, no nuts"], 0);
+    assert_eq!(output, "dietary: vegan, no nuts (was not set).\n");
     let text = home.read(file);
     assert!(
         text.starts_with("# What Marvin should know") && text.contains("#dietary: []\ndietary:\n"),
@@ -277,7 +277,7 @@ fn preferences_are_changed_one_by_one_and_comments_stay() {
         home.read(file),
         "# mine\ntransport: bus # always\ndietary:\n- vegan\n- nuts\nhas_car: false\n"
     );
-    for (args, said) in [
+    for (args, output) in [
         (
             ["key=__proto__", "value=x"],
             "There is no preference \"__proto__\"",
@@ -289,7 +289,7 @@ fn preferences_are_changed_one_by_one_and_comments_stay() {
         ),
     ] {
         let got = update(&args, 1);
-        assert!(got.contains(said), "{got}");
+        assert!(got.contains(output), "{got}");
     }
     let kept = home.read(file);
     home.write(file, format!("{kept}oops: [\n"));
@@ -300,10 +300,10 @@ fn preferences_are_changed_one_by_one_and_comments_stay() {
 #[test]
 fn a_profile_is_made_switched_to_and_remembered() {
     let home = Home::new();
-    let said = tool(&home, &["switch_profile", "profile_name=Ann Lee"], 0);
+    let output = tool(&home, &["switch_profile", "profile_name=Ann Lee"], 0);
     assert!(
-        said.contains("\"ann_lee\" was created") && said.contains("Profiles: ann_lee\n"),
-        "{said}"
+        output.contains("\"ann_lee\" was created") && output.contains("Profiles: ann_lee\n"),
+        "{output}"
     );
     assert_eq!(home.read("config/last_profile"), "ann_lee\n");
     tool(&home, &["update_preferences", "key=notes", "value=tea"], 0);
@@ -311,24 +311,27 @@ fn a_profile_is_made_switched_to_and_remembered() {
         home.read("config/profiles/ann_lee/preferences.yaml")
             .contains("notes: tea\n")
     );
-    let said = tool(
+    let output = tool(
         &home,
         &["switch_profile", "--json", r#"{"name": "main"}"#],
         0,
     );
-    assert!(said.contains("Profiles: ann_lee, main\n"), "{said}");
-    let said = tool(&home, &["switch_profile", "profile_name=ann_lee"], 0);
+    assert!(output.contains("Profiles: ann_lee, main\n"), "{output}");
+    let output = tool(&home, &["switch_profile", "profile_name=ann_lee"], 0);
     assert!(
-        said.starts_with("Switched from profile \"main\" to \"ann_lee\"."),
-        "{said}"
+        output.starts_with("Switched from profile \"main\" to \"ann_lee\"."),
+        "{output}"
     );
     for bad in ["../x", "", "a/b", "..", "-x"] {
-        let said = tool(
+        let output = tool(
             &home,
             &["switch_profile", &format!("profile_name={bad}")],
             1,
         );
-        assert!(said.contains("cannot be used as profile name"), "{said}");
+        assert!(
+            output.contains("cannot be used as profile name"),
+            "{output}"
+        );
     }
     assert_eq!(home.read("config/last_profile"), "ann_lee\n");
 }
@@ -393,7 +396,7 @@ fn lines(messages: &[Value]) -> Answer {
 }
 
 #[test]
-fn news_comes_once_and_what_was_seen_is_in_the_file() {
+fn new_messages_are_delivered_once_and_the_position_is_saved() {
     let first = lines(&[message("m1", 100, "one"), message("m2", 200, "two")]);
     let server = Server::with([
         Exchange::get("/alpha/json").answer(first),
@@ -450,7 +453,7 @@ fn without_subscriptions_nothing_is_started() {
 }
 
 #[test]
-fn a_silent_server_holds_nobody_up_and_others_are_still_heard() {
+fn a_silent_server_does_not_delay_the_others() {
     let gate = Latch::new();
     let held = gate.clone();
     let server = Server::with([Exchange::any().times(2).by(move |request, _| {
@@ -462,10 +465,10 @@ fn a_silent_server_holds_nobody_up_and_others_are_still_heard() {
     })]);
     let room = Newsroom::new(&server, r#"[{"topic": "slow"}, {"topic": "fast"}]"#);
     let (tell, told) = channel();
-    let begun = Instant::now();
+    let start = Instant::now();
     assert!(room.started(move |notices| tell.send(notices).unwrap()));
     assert!(
-        begun.elapsed() < Duration::from_millis(200),
+        start.elapsed() < Duration::from_millis(200),
         "the caller waited"
     );
     server.wait_requests(2, LIMIT);
@@ -473,26 +476,26 @@ fn a_silent_server_holds_nobody_up_and_others_are_still_heard() {
     let notices = told.recv_timeout(LIMIT).unwrap();
     assert_eq!(notices, ["🔔 fast: quick"]);
     assert!(
-        begun.elapsed() < Duration::from_secs(4),
+        start.elapsed() < Duration::from_secs(4),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
     gate.open();
 }
 
 #[test]
-fn an_answer_without_end_is_cut_off() {
+fn an_endless_response_is_cut_off() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
-        let begun = Instant::now();
-        let mut said = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
-        while said.is_ok() && begun.elapsed() < LIMIT {
+        let start = Instant::now();
+        let mut output = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
+        while output.is_ok() && start.elapsed() < LIMIT {
             std::thread::sleep(Duration::from_millis(50));
-            said = socket.write_all(b"\n");
+            output = socket.write_all(b"\n");
         }
-        begun.elapsed()
+        start.elapsed()
     });
     let room = Newsroom::at(&url, r#"[{"topic": "slow"}]"#);
     assert_eq!(room.poll(), [] as [&str; 0]);

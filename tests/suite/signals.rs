@@ -25,15 +25,16 @@ fn worker_is_up(running: &Running) {
 
 fn stopped(running: Running, signal: Signal, code: i32) {
     running.signal(signal);
-    let done = running.wait().expect(code);
+    let output = running.wait().expect(code);
     assert!(
-        done.errors()
+        output
+            .errors()
             .lines()
             .last()
             .unwrap()
             .starts_with("MARVIN_COST:"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
@@ -128,10 +129,10 @@ fn while_reading_standard_input() {
         .spawn();
     worker_is_up(&running);
     running.signal(Signal::TERM);
-    let done = running.wait_open().expect(143);
+    let output = running.wait_open().expect(143);
     assert!(
-        done.errors().starts_with("MARVIN_COST:"),
+        output.errors().starts_with("MARVIN_COST:"),
         "{}",
-        done.errors()
+        output.errors()
     );
 }

@@ -114,7 +114,7 @@ fn browse(redirect: &str, query: &str) -> String {
 }
 
 #[test]
-fn a_person_signs_in_with_the_browser() {
+fn the_user_signs_in_with_the_browser() {
     let own = Setting::new();
     let bin = own.home.path().join("bin");
     let script = crate::support::home::write(
@@ -143,9 +143,9 @@ fn a_person_signs_in_with_the_browser() {
         &browse(&redirect, &format!("code=C0DE&state={state}")),
         &["HTTP/1.1 200", "Spotify is connected"],
     );
-    let done = run.wait().expect(0);
-    sound(done.text(), ODD);
-    has(done.text(), &["Spotify is connected."]);
+    let output = run.wait().expect(0);
+    sound(output.text(), ODD);
+    has(output.text(), &["Spotify is connected."]);
     assert_eq!(own.home.read("opened"), url);
     let form = server.request(0).text();
     has(
@@ -220,7 +220,7 @@ fn an_interrupt_ends_the_wait() {
 }
 
 #[test]
-fn a_taken_port_is_told_and_the_address_can_be_pasted() {
+fn a_port_in_use_is_reported_and_the_address_can_be_pasted() {
     let own = Setting::new();
     let server = Server::answering(|request, _| {
         if request.text().contains("code=GOOD") {
@@ -296,7 +296,7 @@ fn a_taken_port_is_told_and_the_address_can_be_pasted() {
 }
 
 #[test]
-fn without_an_application_or_a_sign_in_the_way_is_told() {
+fn without_an_application_or_a_sign_in_the_steps_are_explained() {
     let server = Server::answering(|_, _| Answer::status(500)).lenient();
     let own = Setting::new();
     let args = json!({"query": "x"});
@@ -304,17 +304,17 @@ fn without_an_application_or_a_sign_in_the_way_is_told() {
         &own.fails(&server, "spotify_search", &args),
         &["not connected", "spotify_auth"],
     );
-    let done = own
+    let output = own
         .tool(&server, "spotify_auth", &json!({}))
         .without("SPOTIFY_CLIENT_ID")
         .run()
         .expect(1);
-    has(&done.errors(), &["SPOTIFY_CLIENT_ID", "redirect address"]);
+    has(&output.errors(), &["SPOTIFY_CLIENT_ID", "redirect address"]);
     assert_eq!(server.requests().len(), 0);
 }
 
 #[test]
-fn an_old_token_is_renewed_and_what_the_answer_leaves_out_is_kept() {
+fn an_expired_token_is_refreshed_and_omitted_fields_are_kept() {
     for (left, refused) in [(30, false), (3_000, true)] {
         let own = Setting::signed_in(left);
         let server = Server::answering(move |request, _| match request.path.as_str() {
@@ -353,7 +353,7 @@ fn an_old_token_is_renewed_and_what_the_answer_leaves_out_is_kept() {
 }
 
 #[test]
-fn twenty_hits_are_paged_and_nulls_are_passed_over() {
+fn twenty_hits_are_paged_and_nulls_are_skipped() {
     let own = Setting::signed_in(3_000);
     let server = Server::answering(|request, _| {
         let offset: usize = request.query("offset").unwrap_or("0").parse().unwrap();
@@ -449,7 +449,7 @@ fn tracks_are_found_by_words_codes_and_links() {
 }
 
 #[test]
-fn many_tracks_go_a_hundred_at_once_and_half_a_success_is_told() {
+fn many_tracks_go_in_batches_and_partial_success_is_reported() {
     let own = Setting::signed_in(3_000);
     let server = Server::answering(|_, n| match n {
         0 => Answer::json(&json!({"snapshot_id": "s"})).with_status(201),
@@ -475,7 +475,7 @@ fn many_tracks_go_a_hundred_at_once_and_half_a_success_is_told() {
 }
 
 #[test]
-fn a_playlist_is_made_as_the_api_wants_it_now() {
+fn a_playlist_is_created_with_the_current_api() {
     let own = Setting::signed_in(3_000);
     let server = Server::answering(|_, _| {
         Answer::json(&json!({"id": "abc", "name": "Trip", "public": false})).with_status(201)
@@ -498,7 +498,7 @@ fn a_playlist_is_made_as_the_api_wants_it_now() {
 }
 
 #[test]
-fn refusals_are_told_and_never_no_hits() {
+fn refusals_are_reported_and_not_empty_results() {
     for (status, body, parts) in [
         (
             403,
@@ -649,7 +649,7 @@ fn samples_of_spotify() {
                 let (done, own, server) = renewed(sample);
                 has(
                     &done.expect(1).errors(),
-                    &["sign-in to Spotify has ended", "spotify_auth"],
+                    &["sign-in to Spotify has expired", "spotify_auth"],
                 );
                 assert_eq!(own.tokens()["spotify"]["refresh_token"], "");
                 assert_eq!(server.requests().len(), 1);
@@ -670,16 +670,16 @@ fn samples_of_spotify() {
 }
 
 #[test]
-fn a_refusal_of_all_searches_is_no_miss_and_is_not_repeated() {
-    for (status, words) in [(403, "not registered"), (429, "rate limit")] {
+fn a_general_refusal_is_not_repeated_for_each_search() {
+    for (status, expected) in [(403, "not registered"), (429, "rate limit")] {
         let own = Setting::signed_in(3_000);
         let server = Server::answering(move |_, _| {
-            Answer::json(&json!({"error": {"status": status, "message": words}}))
+            Answer::json(&json!({"error": {"status": status, "message": expected}}))
                 .with_status(status)
         });
         let args = json!({"playlist_id": "37i9dQZF1DX0XUsuxWHRQd", "track_queries": ["one", "two", "three"]});
         let text = own.fails(&server, "spotify_add_tracks", &args);
-        has(&text, &[words]);
+        has(&text, &[expected]);
         assert!(!text.contains("Try other words"), "{text}");
         assert_eq!(server.requests().len(), 1);
     }
@@ -698,7 +698,7 @@ fn a_change_is_never_sent_twice() {
 }
 
 #[test]
-fn a_page_of_hits_that_fails_is_told() {
+fn a_failed_page_of_hits_is_reported() {
     let own = Setting::signed_in(3_000);
     let server = Server::answering(|request, _| {
         if request.query("offset").is_some() {

@@ -14,12 +14,12 @@ use crate::support::server::{Answer, Server};
 use crate::support::words::{has, unfenced};
 
 fn said(url: &str, name: &str, args: Value) -> String {
-    let done = tool(&Home::new(), &["stackexchange"], url, name, &args)
+    let output = tool(&Home::new(), &["stackexchange"], url, name, &args)
         .run()
         .expect(0);
     match name {
-        "stack_search" => unfenced(done.text()),
-        _ => done.text().to_owned(),
+        "stack_search" => unfenced(output.text()),
+        _ => output.text().to_owned(),
     }
 }
 
@@ -47,7 +47,7 @@ fn server(sample: &Sample) -> Server {
 }
 
 #[test]
-fn samples_of_stack_exchange_give_what_they_should() {
+fn stack_exchange_samples_give_the_expected_results() {
     each(
         "samples_of_stack_exchange_give_what_they_should",
         "stackexchange",
@@ -192,7 +192,7 @@ fn requests_and_answers_of_every_compression() {
             }
         });
         let args = json!({"query": "a b", "tagged": "c++; linux", "sort": "votes", "site": "math", "max_results": 1});
-        let done = tool(
+        let output = tool(
             &Home::new(),
             &["stackexchange"],
             &server.url(""),
@@ -203,7 +203,7 @@ fn requests_and_answers_of_every_compression() {
         .run()
         .expect(0);
         assert_eq!(
-            unfenced(done.text()),
+            unfenced(output.text()),
             "Mathematics: 1 question for \"a b\" with the tags c++;linux, there are more:\n\n1. a &lt; b\n   score -2 · id 1\n   https://math.stackexchange.com/q/1\n\nTitles: CC BY-SA, by their authors.\nOnly 9 requests are left today.\n"
         );
         assert_eq!(
@@ -223,7 +223,7 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
         &said(&server.url(""), "stack_search", json!({"query": "x"})),
         &["no questions"],
     );
-    for (status, body, wanted) in [
+    for (status, body, expected) in [
         (
             404,
             json!({"error_id": 404, "error_name": "no_method", "error_message": "this method cannot be found"}),
@@ -245,7 +245,7 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
         let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
         has(
             &refused(&server.url(""), "stack_search", json!({"query": "x"})),
-            &[wanted],
+            &[expected],
         );
     }
     let server = Server::start();
@@ -264,7 +264,7 @@ fn a_failed_server_is_asked_once_more_and_never_no_results() {
 }
 
 #[test]
-fn a_body_without_end_or_a_silent_server_is_given_up() {
+fn an_endless_body_or_a_silent_server_is_abandoned() {
     let bomb = packed(&vec![b' '; 50 << 20]);
     let server = Server::answering(move |_, _| {
         Answer::text("application/json", bomb.clone()).header("Content-Encoding", "gzip")

@@ -63,21 +63,21 @@ fn a_full_disk_costs_no_answer_and_no_old_count() {
     let text = format!(
         "{{ {FULL}\n}} >&2; {ASK}; status=$?; cat \"$MARVIN_CONFIG_DIR/usage.json\"; ls -A \"$MARVIN_CONFIG_DIR\"; exit $status"
     );
-    let done = script(&home, true, &text)
+    let output = script(&home, true, &text)
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .run()
         .expect(0);
-    let mut lines = done.text().lines();
+    let mut lines = output.text().lines();
     assert_eq!(lines.next(), Some("ok"));
     assert_eq!(lines.next(), Some("{\"total_llm_turns\": 41}"));
     let left: Vec<_> = lines.collect();
     assert!(left.iter().all(|name| !name.contains(".tmp")), "{left:?}");
-    let errors = done.errors();
+    let errors = output.errors();
     for file in ["usage.json", "cost"] {
         let told = |line: &str| line.contains(file) && line.contains("no space left");
         assert!(errors.lines().any(told), "nothing of {file} in {errors}");
     }
-    done.cost();
+    output.cost();
 }
 
 #[test]
@@ -90,9 +90,13 @@ fn a_tool_on_a_full_disk_leaves_the_old_file() {
     let text = format!(
         "{{ {FULL}\n}} >&2; cd \"$MARVIN_CONFIG_DIR\"; MARVIN_CONFIG_DIR=\"$HOME/other\" \"$MARVIN\" tool append_file --json '{json}'; status=$?; cat usage.json; exit $status"
     );
-    let done = script(&home, true, &text).run().expect(1);
-    assert_eq!(done.text(), "{\"total_llm_turns\": 41}\n");
-    assert!(done.errors().contains("no space left"), "{}", done.errors());
+    let output = script(&home, true, &text).run().expect(1);
+    assert_eq!(output.text(), "{\"total_llm_turns\": 41}\n");
+    assert!(
+        output.errors().contains("no space left"),
+        "{}",
+        output.errors()
+    );
 }
 
 #[test]
@@ -103,15 +107,15 @@ fn standard_output_on_a_full_disk_is_a_failure_and_standard_error_is_not() {
             .env("OPENAI_COMPAT_URL", server.url("/v1"))
             .run()
     };
-    let done = run("> /dev/full").expect(1);
+    let output = run("> /dev/full").expect(1);
     let told = "Error: Cannot write the answer to standard output: no space left on device.";
-    assert!(done.errors().contains(told), "{}", done.errors());
-    done.cost();
+    assert!(output.errors().contains(told), "{}", output.errors());
+    output.cost();
     assert_eq!(run("2> /dev/full").expect(0).text(), "ok\n");
 }
 
 #[test]
-fn eight_marvins_ending_at_once_lose_no_usage() {
+fn eight_processes_ending_at_once_lose_no_usage() {
     let gate = crate::support::latch::Latch::new();
     let held = gate.clone();
     let server = Server::answering(move |_, _| {
@@ -148,10 +152,10 @@ fn eight_marvins_ending_at_once_lose_no_usage() {
         usage["total_provider_tokens"],
         json!({"openai-compat": {"input": 8_000, "output": 800}})
     );
-    let said = home
+    let output = home
         .marvin()
         .args(["tool", "get_usage", "period=today"])
         .run()
         .expect(0);
-    assert!(said.text().contains("8 model calls"), "{}", said.text());
+    assert!(output.text().contains("8 model calls"), "{}", output.text());
 }

@@ -284,7 +284,7 @@ fn the_store_is_asked_in_english_for_prices_in_the_us() {
 }
 
 #[test]
-fn the_window_and_the_specials_are_two_questions() {
+fn featured_and_specials_are_two_requests() {
     let item = |id: u64| json!({"id": id, "type": 0, "name": format!("G{id}"), "final_price": 100, "currency": "USD", "discounted": false});
     let many = |from: u64, to: u64| Value::from((from..to).map(item).collect::<Vec<_>>());
     let window = json!({"large_capsules": many(1, 4), "featured_win": many(1, 7), "featured_mac": many(1, 20), "status": 1});
@@ -325,7 +325,7 @@ fn the_window_and_the_specials_are_two_questions() {
 }
 
 #[test]
-fn players_and_achievements_stand_for_themselves() {
+fn players_and_achievements_are_independent() {
     let many: Vec<Value> = (0..13)
         .map(|i| json!({"name": format!("A{i}"), "percent": i.to_string()}))
         .collect();
@@ -363,7 +363,7 @@ fn players_and_achievements_stand_for_themselves() {
 }
 
 #[test]
-fn a_random_refusal_is_tried_once_more() {
+fn a_random_refusal_is_retried_once() {
     let server = Server::answering(|_, n| match n {
         0 => Answer::text("text/html", "<html>").with_status(429),
         _ => Answer::json(
@@ -412,7 +412,7 @@ fn games_are_ranked_and_counted() {
 }
 
 #[test]
-fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
+fn both_rate_limit_responses_pause_the_store() {
     for status in [200, 429] {
         let server = one(move || Answer::text("application/json", "null").with_status(status));
         let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
@@ -433,9 +433,9 @@ fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
 }
 
 #[test]
-fn calls_that_cannot_be_made_say_why() {
+fn invalid_calls_have_a_reason() {
     let server = Server::start();
-    for (name, args, wanted) in [
+    for (name, args, expected) in [
         (SEARCH, json!({"query": "\t"}), "The query is empty."),
         (SEARCH, json!({"query": "é".repeat(3_000)}), "bytes long"),
         (APP, json!({"app_id": -5}), "app_id cannot be -5."),
@@ -456,7 +456,7 @@ fn calls_that_cannot_be_made_say_why() {
             "17 digits",
         ),
     ] {
-        has(&fails(&server, name, &args), &[wanted]);
+        has(&fails(&server, name, &args), &[expected]);
     }
     // As a number it is exact all the same.
     let server = one(|| Answer::json(&json!({"response": {"players": []}})));
@@ -479,7 +479,7 @@ fn calls_that_cannot_be_made_say_why() {
 
 #[test]
 fn malformed_ids_and_servers_that_are_down() {
-    for (answer, wanted) in [
+    for (answer, expected) in [
         (
             Answer::text("text/html", "<html>Bad Request").with_status(400),
             "Steam cannot use the id (400).",
@@ -495,7 +495,7 @@ fn malformed_ids_and_servers_that_are_down() {
         ),
     ] {
         let server = one(move || answer.clone());
-        has(&fails(&server, OWNED, &user()), &[wanted]);
+        has(&fails(&server, OWNED, &user()), &[expected]);
     }
     let odd = one(|| Answer::json(&json!({"6": {"success": true, "data": {}}})));
     has(
@@ -518,7 +518,7 @@ fn malformed_ids_and_servers_that_are_down() {
 }
 
 #[test]
-fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
+fn an_unexpected_response_fails_quickly_with_a_message() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));
     let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
@@ -554,9 +554,9 @@ fn a_call_that_is_interrupted_ends_at_once() {
     let running = run(&home, &server, SEARCH, &json!({"query": "x"})).spawn();
     server.wait_requests(1, Duration::from_secs(5));
     running.signal(Signal::INT);
-    let done = running.wait();
-    assert_eq!(done.code(), Some(130));
-    assert!(done.took() < Duration::from_secs(5));
+    let output = running.wait();
+    assert_eq!(output.code(), Some(130));
+    assert!(output.took() < Duration::from_secs(5));
 }
 
 #[test]
@@ -578,7 +578,7 @@ fn a_page_with_404_is_not_an_app_without_players() {
 }
 
 #[test]
-fn gaps_in_a_list_are_not_items() {
+fn null_entries_in_a_list_are_not_items() {
     let store =
         one(|| Answer::json(&json!({"total": 1, "items": [null, {"name": "Alpha", "id": 4}]})));
     has(

@@ -77,19 +77,19 @@ fn bookmarks_are_saved_listed_and_found() {
         ("bookmark_search", json!({"query": "title"}), false),
         ("bookmark_search", json!({"query": "two\nlines"}), true),
     ] {
-        let words = said(&home, name, args.clone());
+        let text = said(&home, name, args.clone());
         assert_eq!(
-            words.contains("https://example.org/a"),
+            text.contains("https://example.org/a"),
             found,
-            "{args}: {words}"
+            "{args}: {text}"
         );
     }
     assert!(said(&home, "bookmark_search", json!({"query": "É"})).contains("example.net"));
     for url in ["https://EXAMPLE.org/a/", "example.org/a"] {
-        let words = refused(&home, "bookmark_save", json!({"url": url}));
+        let text = refused(&home, "bookmark_save", json!({"url": url}));
         assert!(
-            words.contains("bookmarked already") && words.contains("A page"),
-            "{words}"
+            text.contains("bookmarked already") && text.contains("A page"),
+            "{text}"
         );
     }
     for url in [
@@ -105,7 +105,7 @@ fn bookmarks_are_saved_listed_and_found() {
 }
 
 #[test]
-fn old_bookmarks_are_taken_over_once_and_nothing_in_them_is_lost() {
+fn old_bookmarks_are_imported_once_without_loss() {
     let home = Home::new();
     let shared = r#"[{"url": "https://old.org", "title": "Old \u0065ntry", "tags": [], "notes": "", "created": "2024-01-02T03:04:05", "stars": 1.50, "big": 123456789012345678901}]"#;
     home.write("config/bookmarks.json", shared);
@@ -114,8 +114,8 @@ fn old_bookmarks_are_taken_over_once_and_nothing_in_them_is_lost() {
         said(&home, "bookmark_search", json!({"query": "old entry"})).contains("https://old.org")
     );
     assert!(!home.has(BOOKMARKS), "reading writes nothing");
-    let words = refused(&home, "bookmark_save", json!({"url": "https://old.org"}));
-    assert!(words.contains("since 2024-01-02"), "{words}");
+    let expected = refused(&home, "bookmark_save", json!({"url": "https://old.org"}));
+    assert!(expected.contains("since 2024-01-02"), "{expected}");
     said(&home, "bookmark_save", json!({"url": "https://new.org"}));
     home.write("config/bookmarks.json", r#"[{"url": "https://later.org"}]"#);
     said(&home, "bookmark_save", json!({"url": "https://newer.org"}));
@@ -136,7 +136,7 @@ fn old_bookmarks_are_taken_over_once_and_nothing_in_them_is_lost() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_moved_aside_and_told() {
+fn a_corrupt_file_is_moved_aside_and_reported() {
     for (file, name, args, reader) in [
         (
             BOOKMARKS,
@@ -153,14 +153,14 @@ fn a_file_that_cannot_be_read_is_moved_aside_and_told() {
     ] {
         let home = Home::new();
         home.write(file, "[{\"label\": \"x\",}]");
-        let words = refused(&home, reader, json!({}));
+        let text = refused(&home, reader, json!({}));
         assert!(
-            words.contains("cannot be understood") && words.contains("line 1"),
-            "{words}"
+            text.contains("cannot be understood") && text.contains("line 1"),
+            "{text}"
         );
         assert_eq!(home.read(file), "[{\"label\": \"x\",}]");
-        let words = said(&home, name, args);
-        assert!(words.contains("It was moved to"), "{words}");
+        let text = said(&home, name, args);
+        assert!(text.contains("It was moved to"), "{text}");
         assert_eq!(list(&home, file).len(), 1);
         let dir = home.config().join("profiles/main");
         let aside = fs::read_dir(dir)
@@ -212,7 +212,7 @@ fn a_bookmark_without_a_date_is_as_old_as_the_one_before_it_also_in_a_search() {
 }
 
 #[test]
-fn what_is_no_bookmark_or_place_is_kept_and_not_shown() {
+fn unknown_records_are_kept_but_not_shown() {
     let home = Home::new();
     let marks = r#"[7, "s", {}, {"url": "https://a.org"}, {"title": "No address"}]"#;
     home.write(BOOKMARKS, marks);
@@ -241,21 +241,21 @@ fn places_are_updated_field_by_field() {
         let run = tool(&home, "save_place", &args).env("MARVIN_NOW", moment);
         run.run().expect(0).text().to_owned()
     };
-    let words = at(
+    let text = at(
         "2026-01-01T10:00:00+00:00[UTC]",
         json!({"label": " Home ", "name": "Flat", "address": "5 Main St", "lat": 41.15, "lng": -8.61}),
     );
-    assert_eq!(words, "Saved home (1 place).\n");
+    assert_eq!(text, "Saved home (1 place).\n");
     home.write(
         PLACES,
         home.read(PLACES)
             .replace("\"Flat\"", "\"Flat\", \"floor\": 3"),
     );
-    let words = at(
+    let text = at(
         "2026-01-02T10:00:00+00:00[UTC]",
         json!({"label": "HOME", "phone": "123", "lat": 0, "lng": 0}),
     );
-    assert_eq!(words, "Updated home (1 place).\n");
+    assert_eq!(text, "Updated home (1 place).\n");
     assert_eq!(
         list(&home, PLACES)[0],
         json!({"label": "home", "name": "Flat", "floor": 3, "address": "5 Main St", "lat": 41.15, "lng": -8.61,
@@ -284,8 +284,8 @@ fn places_are_updated_field_by_field() {
     ] {
         refused(&home, "save_place", args);
     }
-    let words = refused(&home, "remove_place", json!({"label": "hme"}));
-    assert!(words.contains("Did you mean \"home\"?"), "{words}");
+    let text = refused(&home, "remove_place", json!({"label": "hme"}));
+    assert!(text.contains("Did you mean \"home\"?"), "{text}");
     assert_eq!(
         said(&home, "remove_place", json!({"label": "Home "})),
         "Removed home (1 place left).\n"
@@ -299,7 +299,7 @@ fn places_are_updated_field_by_field() {
 }
 
 #[test]
-fn many_marvins_at_once_lose_nothing() {
+fn concurrent_processes_lose_nothing() {
     let home = Home::new();
     let mut running = Vec::new();
     for n in 0..8 {
@@ -366,11 +366,11 @@ fn units_are_converted_by_hand_and_by_phrase() {
             .args(args.iter().copied())
             .run()
     };
-    let done = convert(&["value=5", "from_unit=mi", "to_unit=km"]).expect(0);
-    assert_eq!(done.text(), "5 mi = 8.04672 km\n");
-    let done = convert(&["value=5", "from_unit=mils", "to_unit=km"]).expect(1);
+    let output = convert(&["value=5", "from_unit=mi", "to_unit=km"]).expect(0);
+    assert_eq!(output.text(), "5 mi = 8.04672 km\n");
+    let output = convert(&["value=5", "from_unit=mils", "to_unit=km"]).expect(1);
     assert_eq!(
-        done.errors(),
+        output.errors(),
         "Error: unknown unit \"mils\". Nearest: mi (mile), mil (thousandth of an inch), min (minute).\n"
     );
     assert_eq!(
@@ -393,7 +393,11 @@ fn units_are_converted_by_hand_and_by_phrase() {
             "--prompt",
             prompt,
         ]);
-        let done = run.run().expect(0);
-        assert!(done.text().ends_with(answer), "{prompt}: {}", done.text());
+        let output = run.run().expect(0);
+        assert!(
+            output.text().ends_with(answer),
+            "{prompt}: {}",
+            output.text()
+        );
     }
 }

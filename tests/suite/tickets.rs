@@ -62,8 +62,8 @@ impl Project {
     }
 
     fn command(&self, line: &str) -> Marvin {
-        let words = shlex::split(line).unwrap();
-        self.home.marvin().arg("tk").args(words)
+        let text = shlex::split(line).unwrap();
+        self.home.marvin().arg("tk").args(text)
     }
 
     /// What a command that works prints.
@@ -73,8 +73,8 @@ impl Project {
 
     /// Everything that a failing command prints.
     fn fails(&self, line: &str) -> String {
-        let done = self.run(line).expect(1);
-        format!("{}{}", done.text(), done.errors())
+        let output = self.run(line).expect(1);
+        format!("{}{}", output.text(), output.errors())
     }
 
     fn tool(&self, name: &str, args: &[&str]) -> Done {
@@ -143,7 +143,7 @@ fn statuses_move_and_ids_may_be_parts() {
         "abc-1234 open Long",
         "abc-5678 open Other",
     ]);
-    for (line, said) in [
+    for (line, text) in [
         (
             "status test-0001 in_progress",
             "Updated test-0001 -> in_progress",
@@ -152,8 +152,8 @@ fn statuses_move_and_ids_may_be_parts() {
         ("reopen ' st-00 '", "Updated test-0001 -> open"),
         ("start test", "Updated test-0001 -> in_progress"),
     ] {
-        assert_eq!(p.says(line), said);
-        let status = said.rsplit(' ').next().unwrap();
+        assert_eq!(p.says(line), text);
+        let status = text.rsplit(' ').next().unwrap();
         assert!(
             p.text("test-0001")
                 .contains(&format!("\nstatus: {status}\n"))
@@ -168,14 +168,16 @@ fn statuses_move_and_ids_may_be_parts() {
         p.fails("show nonexistent")
             .contains("Error: ticket 'nonexistent' not found")
     );
-    let said = p.fails("status nonexistent invalid");
+    let text = p.fails("status nonexistent invalid");
     assert!(
-        said.contains("Error: invalid status 'invalid'. Must be one of: open in_progress closed"),
-        "{said}"
+        text.contains("Error: invalid status 'invalid'. Must be one of: open in_progress closed"),
+        "{text}"
     );
     assert!(p.fails("status test-0001").starts_with("Usage: "));
-    let done = p.run("frobnicate").expect(1);
-    assert!(done.errors().starts_with("Unknown command: frobnicate\n") && done.text().is_empty());
+    let output = p.run("frobnicate").expect(1);
+    assert!(
+        output.errors().starts_with("Unknown command: frobnicate\n") && output.text().is_empty()
+    );
     assert!(p.says("help").contains("minimal ticket system"));
     assert!(p.says("super ls").contains("test-0001"));
 }
@@ -281,7 +283,7 @@ fn lists_show_what_the_script_shows() {
 }
 
 #[test]
-fn showing_adds_the_parents_title_and_what_hangs_on_the_ticket() {
+fn show_adds_the_parents_title_and_dependent_tickets() {
     let p = Project::with(&[
         "a-1 open Main | b-2 c-3",
         "b-2 closed Done",
@@ -299,15 +301,15 @@ fn showing_adds_the_parents_title_and_what_hangs_on_the_ticket() {
             p.text("a-1")
         )
     );
-    let wanted = p
+    let expected = p
         .text("e-5")
         .replacen("parent: a-1\n", "parent: a-1  # Main\n", 1)
         + "\n## Linked\n\n- d-4 [open] Waits\n";
-    assert_eq!(p.run("show 5").expect(0).text(), wanted);
+    assert_eq!(p.run("show 5").expect(0).text(), expected);
 }
 
 #[test]
-fn a_ticket_whose_file_is_gone_is_still_told_where_it_blocks() {
+fn a_deleted_ticket_is_still_listed_where_it_blocks() {
     let p = Project::with(&["a-1 open Main | gone-2 b-3", "b-3 open Other"]);
     p.put(
         "c-4",
@@ -352,17 +354,18 @@ fn titles_and_tags_are_written_as_given_and_found_in_both_spellings() {
 fn a_note_without_end_is_refused_and_nothing_of_it_is_kept() {
     let p = Project::with(&["n-1 open Noted"]);
     let before = p.text("n-1");
-    let done = p
+    let output = p
         .command("add-note n-1")
         .stdin(vec![b'x'; (16 << 20) + 1])
         .limit(Duration::from_secs(30))
         .run()
         .expect(1);
     assert!(
-        done.errors()
+        output
+            .errors()
             .contains("larger than 16 MiB, so nothing was added"),
         "{}",
-        done.errors()
+        output.errors()
     );
     assert_eq!(p.text("n-1"), before);
 }
@@ -440,20 +443,21 @@ fn the_folder_is_found_upwards_or_named() {
             .env("TICKETS_DIR", other.home.work().join(".tickets")),
     );
     assert!(named.contains("o-1") && !named.contains("t-1"));
-    let done = p
+    let output = p
         .command("ls")
         .env("TICKETS_DIR", "nowhere")
         .run()
         .expect(1);
     assert!(
-        done.errors()
+        output
+            .errors()
             .contains("Error: tickets directory 'nowhere' does not exist")
     );
     let bare = Home::new();
-    let tk = |words: &[&str]| bare.marvin().arg("tk").args(words.iter().copied()).run();
-    let said = tk(&["ready"]).expect(1).errors();
+    let tk = |expected: &[&str]| bare.marvin().arg("tk").args(expected.iter().copied()).run();
+    let text = tk(&["ready"]).expect(1).errors();
     assert_eq!(
-        said,
+        text,
         "Error: no .tickets directory found (searched parent directories)\nRun 'tk create' to initialize, or set TICKETS_DIR env var\n"
     );
     tk(&["help"]).expect(0);
@@ -464,30 +468,30 @@ fn the_folder_is_found_upwards_or_named() {
 #[test]
 fn tools_use_the_project_or_the_persons_own_folder() {
     let p = Project::with(&["t-1 open One", "t-2 open Two | t-1"]);
-    let said = |done: Done| done.expect(0).text().to_owned();
-    assert!(said(p.tool("ticket_list", &["status=open"])).contains("t-1      [open] - One\n"));
+    let output = |done: Done| done.expect(0).text().to_owned();
+    assert!(output(p.tool("ticket_list", &["status=open"])).contains("t-1      [open] - One\n"));
     assert_eq!(
-        said(p.tool("ticket_start", &["ticket_id=2"])),
+        output(p.tool("ticket_start", &["ticket_id=2"])),
         "Updated t-2 -> in_progress\n"
     );
     assert_eq!(
-        said(p.tool("ticket_close", &["ticket_id=t-1"])),
+        output(p.tool("ticket_close", &["ticket_id=t-1"])),
         "Updated t-1 -> closed\n"
     );
     assert_eq!(
-        said(p.tool("ticket_add_note", &["ticket_id=t-1", "note=done so"])),
+        output(p.tool("ticket_add_note", &["ticket_id=t-1", "note=done so"])),
         "Note added to t-1\n"
     );
-    assert!(said(p.tool("ticket_show", &["ticket_id=t-1"])).contains("done so"));
+    assert!(output(p.tool("ticket_show", &["ticket_id=t-1"])).contains("done so"));
     assert_eq!(
-        said(p.tool("ticket_dep_tree", &["ticket_id=t-2"])),
+        output(p.tool("ticket_dep_tree", &["ticket_id=t-2"])),
         "t-2 [in_progress] Two\n└── t-1 [closed] One\n"
     );
     let refused = |args: &[&str]| p.tool("ticket_add_dep", args).expect(1).errors();
     assert!(refused(&["ticket_id=t-1", "depends_on=t-1"]).contains("itself"));
     assert!(refused(&["ticket_id=t-1", "depends_on=t-2"]).contains("circle"));
     assert!(p.text("t-1").contains("\ndeps: []\n"));
-    let made = said(p.tool(
+    let made = output(p.tool(
         "create_ticket",
         &[
             "title=New",
@@ -504,7 +508,7 @@ fn tools_use_the_project_or_the_persons_own_folder() {
         "{made}"
     );
     // Split like a shell, and not refused: each direct call is a process of its own.
-    let id = said(p.tool("tk", &["args=create \"two words\" -t epic -d \"a; b\""]));
+    let id = output(p.tool("tk", &["args=create \"two words\" -t epic -d \"a; b\""]));
     assert!(p.text(id.trim()).contains("# two words\n\na; b\n"));
     assert!(
         p.tool("tk", &["args=create \"open"])
@@ -519,31 +523,25 @@ fn tools_use_the_project_or_the_persons_own_folder() {
             .contains("Error: ticket 'nobody' not found")
     );
     // Without a working directory they are the user's own.
-    let own = |words: &[&str]| {
-        p.home
-            .marvin()
-            .arg("tool")
-            .args(words.iter().copied())
-            .run()
-    };
-    assert_eq!(said(own(&["ticket_list"])), "No tickets.\n");
+    let own = |text: &[&str]| p.home.marvin().arg("tool").args(text.iter().copied()).run();
+    assert_eq!(output(own(&["ticket_list"])), "No tickets.\n");
     assert!(
         own(&["ticket_show", "ticket_id=t-1"])
             .expect(1)
             .errors()
             .contains("no .tickets directory")
     );
-    said(own(&["create_ticket", "title=mine"]));
-    assert!(said(own(&["ticket_list"])).contains("- mine"));
+    output(own(&["create_ticket", "title=mine"]));
+    assert!(output(own(&["ticket_list"])).contains("- mine"));
     assert!(p.home.has("config/profiles/main/.tickets"));
 }
 
 #[test]
-fn a_childs_tickets_hang_below_its_parents_and_its_first_is_sent_back() {
+fn a_childs_tickets_get_a_parent_and_the_first_is_rejected() {
     let p = Project::with(&["top-1 open Top", "other-2 open Other"]);
     let child = |m: Marvin| m.env("MARVIN_TICKET", "top-1").run();
-    let said = child(p.command("create x")).expect(1).errors();
-    assert!(said.contains("acceptance criteria"), "{said}");
+    let output = child(p.command("create x")).expect(1).errors();
+    assert!(output.contains("acceptance criteria"), "{output}");
     let dir = p.home.work();
     let create = |args: &[&str]| {
         child(
@@ -627,10 +625,10 @@ fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
             "\u{1f600}-11"
         ]
     );
-    let said = p.fails("close bare-2");
+    let output = p.fails("close bare-2");
     assert!(
-        said.contains("bare-2.md has no front matter, so nothing was changed"),
-        "{said}"
+        output.contains("bare-2.md has no front matter, so nothing was changed"),
+        "{output}"
     );
     assert_eq!(p.text("bare-2"), "# No front matter\n");
     let before = p.text("dos-4");
@@ -666,13 +664,13 @@ fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
             "{bad}"
         );
     }
-    let done = p
+    let result = p
         .tool(
             "ticket_show",
             &["--json", "{\"ticket_id\":\"good-1\\u0000\"}"],
         )
         .expect(1);
-    assert!(done.errors().contains("not found"));
+    assert!(result.errors().contains("not found"));
     assert_eq!(p.left_over(), [] as [&str; 0]);
 }
 
@@ -722,8 +720,8 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
         let running = p.command(&format!("add-note k-1 note-{n}.")).spawn();
         std::thread::sleep(Duration::from_micros(400 * n));
         running.signal(Signal::KILL);
-        let done = running.wait();
-        killed += usize::from(done.signal().is_some());
+        let output = running.wait();
+        killed += usize::from(output.signal().is_some());
         let after = p.text("k-1");
         let added = after.strip_prefix(&before).expect("nothing is taken away");
         assert!(
@@ -761,13 +759,13 @@ fn a_filter_that_never_ends_does_not_outlive_its_caller() {
         let project = Project::with(&["a-1 open A"]);
         let running = project.command("query 'last(repeat(1))'").spawn();
         let marvin = running.pid().as_raw_nonzero().get();
-        let begun = Instant::now();
+        let start = Instant::now();
         let jq = loop {
             if let Some(jq) = child_of(marvin, "jq") {
                 break jq;
             }
             assert!(
-                begun.elapsed() < Duration::from_secs(20),
+                start.elapsed() < Duration::from_secs(20),
                 "jq does not start"
             );
             std::thread::yield_now();
@@ -778,7 +776,7 @@ fn a_filter_that_never_ends_does_not_outlive_its_caller() {
             .lines()
             .any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
         {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{}", limits());
+            assert!(start.elapsed() < Duration::from_secs(20), "{}", limits());
             std::thread::yield_now();
         }
         running.signal(signal);
@@ -786,7 +784,7 @@ fn a_filter_that_never_ends_does_not_outlive_its_caller() {
         let gone = || !std::path::Path::new(&format!("/proc/{jq}")).exists();
         while !gone() {
             assert!(
-                begun.elapsed() < Duration::from_secs(20),
+                start.elapsed() < Duration::from_secs(20),
                 "jq runs on after {signal:?}"
             );
             std::thread::yield_now();
@@ -823,7 +821,9 @@ fn a_result_of_any_size_reaches_the_model_cut_and_explained() {
         .expect(0);
     let sent = server.request(1).json();
     let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
-    let words = last["content"].as_str().unwrap();
-    assert!(words.len() < 300_000, "{}", words.len());
-    assert!(words.contains("bytes are left out") && words.contains("call ticket_dep_tree again"));
+    let expected = last["content"].as_str().unwrap();
+    assert!(expected.len() < 300_000, "{}", expected.len());
+    assert!(
+        expected.contains("bytes are left out") && expected.contains("call ticket_dep_tree again")
+    );
 }

@@ -64,14 +64,14 @@ fn way() -> Value {
 }
 
 #[test]
-fn the_samples_give_what_a_right_tool_gives() {
+fn the_samples_give_the_expected_results() {
     let check = |name: &'static str, args: Value, code: i32, parts: &'static [&'static str]| {
         move |sample: &Sample| {
             let server = sample.server();
-            let done = ask(&server, name, &args).expect(code);
-            let said = format!("{}{}", done.text(), done.errors());
+            let result = ask(&server, name, &args).expect(code);
+            let output = format!("{}{}", result.text(), result.errors());
             for part in parts {
-                assert!(said.contains(part), "{part} not in\n{said}");
+                assert!(output.contains(part), "{part} not in\n{output}");
             }
         }
     };
@@ -151,9 +151,9 @@ fn the_samples_give_what_a_right_tool_gives() {
                     0,
                     &[
                         "Mode      foot",
-                        "234 m",
+                        "230 m",
                         "3 min,",
-                        "1. Head north on Sentier du Port (234 m, 3 min)\n2. Arrive",
+                        "1. Head north on Sentier du Port (230 m, 3 min)\n2. Arrive",
                     ],
                 ),
             ),
@@ -164,22 +164,22 @@ fn the_samples_give_what_a_right_tool_gives() {
 #[test]
 fn directions_are_numbered_and_end_once() {
     let server = Server::answering(|_, _| Answer::json(&way()));
-    let done = ask(
+    let output = ask(
         &server,
         "get_directions",
         &trip(&json!({"waypoints": " 0.2,0.5 ;"})),
     )
     .expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "\
 Mode      driving
-Distance  80.5 km (50.0 mi)
+Distance  80.5 km (50 mi)
 Duration  1 h 0 min, without traffic
 From      0, 0 (Palm Road)
 To        0.5, 1 (Reef Lane)
 Via 1     0.2, 0.5
-Note: Waypoint 1 is 1.0 km from the nearest road; the way to it is not counted.
+Note: Waypoint 1 is 1 km from the nearest road; the way to it is not counted.
 
 1. Head northeast on Palm Road (1.2 km, 1 min)
 2. Turn left onto N 1 (1.2 km, 1 min)
@@ -215,18 +215,18 @@ fn each_mode_has_a_server_of_its_own() {
             let name = format!("MARVIN_URL_{}", id.to_uppercase().replace('-', "_"));
             marvin = marvin.env(&name, server.url("/routed-x/"));
         }
-        let done = marvin.run().expect(0);
+        let output = marvin.run().expect(0);
         let shown = if mode == "walking" { "foot" } else { mode };
         assert!(
-            done.text().starts_with(&format!("Mode      {shown}\n")),
+            output.text().starts_with(&format!("Mode      {shown}\n")),
             "{}",
-            done.text()
+            output.text()
         );
-        for (at, server) in servers.iter().enumerate() {
+        for (index, server) in servers.iter().enumerate() {
             assert_eq!(
                 server.requests().len(),
-                usize::from(at == own),
-                "{mode} {at}"
+                usize::from(index == own),
+                "{mode} {index}"
             );
         }
         assert!(
@@ -239,52 +239,52 @@ fn each_mode_has_a_server_of_its_own() {
 }
 
 #[test]
-fn times_of_another_mode_are_never_called_by_the_one_that_was_asked_for() {
+fn times_are_labelled_with_their_actual_mode() {
     let server = Server::answering(|_, _| Answer::json(&way()));
     for name in [
         "estimate_travel_time",
         "get_directions",
         "estimate_traffic_adjusted_time",
     ] {
-        let done = ask(&server, name, &trip(&json!({"mode": "foot"}))).expect(0);
+        let output = ask(&server, name, &trip(&json!({"mode": "foot"}))).expect(0);
         assert!(
-            done.text().starts_with("Mode      driving\n"),
+            output.text().starts_with("Mode      driving\n"),
             "{}",
-            done.text()
+            output.text()
         );
         assert!(
-            done.text().contains("Note: This is the way by car, not on foot: that is what the server has data for. MARVIN_URL_OSRM_FOOT can name another."),
+            output.text().contains("Note: This is the way by car, not on foot: that is what the server has data for. MARVIN_URL_OSRM_FOOT can name another."),
             "{}",
-            done.text()
+            output.text()
         );
     }
-    let done = ask(
+    let output = ask(
         &server,
         "estimate_travel_time",
         &trip(&json!({"mode": "balloon"})),
     )
     .expect(0);
     assert!(
-        done.text().contains("Note: There is no mode \"balloon\""),
+        output.text().contains("Note: There is no mode \"balloon\""),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
 #[test]
 fn a_mode_without_a_base_is_refused() {
-    let done = ask_at(
+    let output = ask_at(
         "none",
         "estimate_travel_time",
         &trip(&json!({"mode": "cycling"})),
     )
     .expect(1);
     assert!(
-        done.errors().contains(
+        output.errors().contains(
             "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is not a valid address.\nSet MARVIN_URL_OSRM_BIKE to"
         ),
         "{}",
-        done.errors()
+        output.errors()
     );
 }
 
@@ -296,7 +296,7 @@ fn miles_come_first_for_who_prefers_them() {
         "config/profiles/main/preferences.yaml",
         "distance_unit: mi\n",
     );
-    let done = samples::tool(
+    let output = samples::tool(
         &home,
         &ROADS,
         &server.url(""),
@@ -306,11 +306,11 @@ fn miles_come_first_for_who_prefers_them() {
     .run()
     .expect(0);
     assert!(
-        done.text().contains("Distance  50.0 mi (80.5 km)"),
+        output.text().contains("Distance  50 mi (80.5 km)"),
         "{}",
-        done.text()
+        output.text()
     );
-    assert!(done.text().contains("(297 ft, 8 s)"), "{}", done.text());
+    assert!(output.text().contains("(300 ft, 8 s)"), "{}", output.text());
 }
 
 /// A car's way of ten minutes, and weather that depends on the place.
@@ -345,12 +345,12 @@ fn the_rule_of_thumb_shows_all_it_is_made_of() {
         Answer::json(&sky("2027-05-06T03:00")),
         Answer::json(&sky("2027-05-06T08:45")),
     );
-    let done = ask(&server, "estimate_traffic_adjusted_time", &trip(&json!({}))).expect(0);
+    let output = ask(&server, "estimate_traffic_adjusted_time", &trip(&json!({}))).expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "\
 Mode      driving
-Distance  10.0 km (6.2 mi)
+Distance  10 km (6.2 mi)
 Free      10 min, without traffic
 From      0, 0
 To        0.5, 1
@@ -375,7 +375,7 @@ fn without_weather_or_clock_the_estimate_says_so() {
         Answer::json(&limit).with_status(429),
     );
     let services = [ROADS.as_slice(), &["open-meteo"]].concat();
-    let done = samples::tool(
+    let output = samples::tool(
         &home,
         &services,
         &server.url(""),
@@ -390,15 +390,23 @@ fn without_weather_or_clock_the_estimate_says_so() {
         "Weather   not available (Open-Meteo's daily limit of requests is spent)\n          × 1 for the weather: weather unknown\n",
         "Estimate  16 min (1.6 × 1 = × 1.6)",
     ] {
-        assert!(done.text().contains(part), "{part} not in\n{}", done.text());
+        assert!(
+            output.text().contains(part),
+            "{part} not in\n{}",
+            output.text()
+        );
     }
-    assert!(!done.text().contains("weather data by"), "{}", done.text());
+    assert!(
+        !output.text().contains("weather data by"),
+        "{}",
+        output.text()
+    );
 
     // The clock may still be known by the offset from UTC.
     let mut offset = sky("never");
     offset["timezone"] = Value::Null;
     let server = town(Answer::json(&limit), Answer::json(&offset));
-    let done = samples::tool(
+    let output = samples::tool(
         &home,
         &services,
         &server.url(""),
@@ -409,33 +417,35 @@ fn without_weather_or_clock_the_estimate_says_so() {
     .run()
     .expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .contains("Clock     Thu 17:30 at the destination\n"),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
 #[test]
-fn weather_that_never_comes_is_not_waited_for() {
+fn a_stalled_weather_service_is_not_awaited() {
     let server = town(Answer::silence(), Answer::json(&sky("2027-05-06T14:00")));
     let started = Instant::now();
-    let done = ask(&server, "estimate_traffic_adjusted_time", &trip(&json!({}))).expect(0);
+    let output = ask(&server, "estimate_traffic_adjusted_time", &trip(&json!({}))).expect(0);
     assert!(
         started.elapsed() < Duration::from_secs(9),
         "{:?}",
         started.elapsed()
     );
     assert!(
-        done.text()
+        output
+            .text()
             .contains("Weather   not available (Open-Meteo did not answer in time)"),
         "{}",
-        done.text()
+        output.text()
     );
     assert!(
-        done.text().contains("Estimate  10 min (1 × 1 = × 1)"),
+        output.text().contains("Estimate  10 min (1 × 1 = × 1)"),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
@@ -450,18 +460,18 @@ fn feet_and_bicycles_know_no_traffic() {
     }
     walk["routes"][0]["legs"][1] = json!({});
     let server = Server::answering(move |_, _| Answer::json(&walk));
-    let done = ask(
+    let output = ask(
         &server,
         "estimate_traffic_adjusted_time",
         &trip(&json!({"mode": "walking"})),
     )
     .expect(0);
     assert!(
-        done.text().contains(
+        output.text().contains(
             "Estimate  1 h 0 min: the factors for traffic and weather are for driving only."
         ),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(server.requests().len(), 1);
 }
@@ -469,15 +479,16 @@ fn feet_and_bicycles_know_no_traffic() {
 #[test]
 fn refusals_and_wrong_input_say_what_to_do() {
     let busy = Server::answering(|_, _| Answer::text("text/html", "<html>").with_status(503));
-    let done = ask(&busy, "estimate_travel_time", &trip(&json!({}))).expect(1);
+    let output = ask(&busy, "estimate_travel_time", &trip(&json!({}))).expect(1);
     assert!(
-        done.errors()
+        output
+            .errors()
             .contains("OSRM, the routing server, is busy (503).\nTry again in a minute"),
         "{}",
-        done.errors()
+        output.errors()
     );
     let none = Server::start();
-    for (more, wanted) in [
+    for (more, expected) in [
         (json!({"origin_lat": 139.7, "origin_lng": 35.7}), "swapped"),
         (
             json!({"waypoints": "Köln; Bonn"}),
@@ -493,18 +504,18 @@ fn refusals_and_wrong_input_say_what_to_do() {
             "origin_lat: wanted a number",
         ),
     ] {
-        let done = ask(&none, "get_directions", &trip(&more)).expect(1);
+        let output = ask(&none, "get_directions", &trip(&more)).expect(1);
         assert!(
-            done.errors().contains(wanted),
-            "{wanted}: {}",
-            done.errors()
+            output.errors().contains(expected),
+            "{expected}: {}",
+            output.errors()
         );
     }
 }
 
 #[test]
-fn what_is_no_route_is_told_for_what_it_is() {
-    for (body, wanted) in [
+fn a_missing_route_is_explained() {
+    for (body, expected) in [
         (
             "<!doctype html><p>".to_owned(),
             "a web page where data was promised",
@@ -519,11 +530,11 @@ fn what_is_no_route_is_told_for_what_it_is() {
     ] {
         let server =
             Server::answering(move |_, _| Answer::text("application/json", body.clone())).lenient();
-        let done = ask(&server, "estimate_travel_time", &trip(&json!({}))).expect(1);
+        let output = ask(&server, "estimate_travel_time", &trip(&json!({}))).expect(1);
         assert!(
-            done.errors().contains(wanted),
-            "{wanted}: {}",
-            done.errors()
+            output.errors().contains(expected),
+            "{expected}: {}",
+            output.errors()
         );
     }
 }
@@ -535,11 +546,11 @@ fn a_way_across_a_continent_is_shown_at_both_ends() {
         .collect();
     let long = json!({"code": "Ok", "routes": [{"distance": 1e6, "duration": 1e5, "legs": [{"steps": steps}]}]});
     let server = Server::answering(move |_, _| Answer::json(&long));
-    let done = ask(&server, "get_directions", &trip(&json!({}))).expect(0);
-    assert!(done.text().contains("150. Turn left onto Road 149 (1.2 km, 1 min)\n     … 300 steps are left out; ask for a part of the way to see them.\n451. "), "{}", done.text());
+    let output = ask(&server, "get_directions", &trip(&json!({}))).expect(0);
+    assert!(output.text().contains("150. Turn left onto Road 149 (1.2 km, 1 min)\n     … 300 steps are left out; ask for a part of the way to see them.\n451. "), "{}", output.text());
     assert!(
-        done.text().contains("Duration  27 h 47 min"),
+        output.text().contains("Duration  27 h 47 min"),
         "{}",
-        done.text()
+        output.text()
     );
 }

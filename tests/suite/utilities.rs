@@ -27,8 +27,9 @@ fn says(run: Marvin) -> String {
 
 /// A tool's error on one line, after the seconds that it may take.
 fn fails(run: Marvin) -> String {
-    let done = run.limit(Duration::from_secs(10)).run().expect(1);
-    done.errors()
+    let output = run.limit(Duration::from_secs(10)).run().expect(1);
+    output
+        .errors()
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
@@ -129,7 +130,7 @@ fn a_word_goes_encoded_and_odd_answers_are_told() {
         server.request(0).path,
         "/api/v2/entries/en/na%C3%AFve%2Fx%3F"
     );
-    for (answer, wanted) in [
+    for (answer, expected) in [
         (
             at(|| Answer::json(&json!([]))),
             "No definition found for 'x'.",
@@ -164,7 +165,7 @@ fn a_word_goes_encoded_and_odd_answers_are_told() {
         ),
     ] {
         let server = Server::answering(move |_, _| answer());
-        has(&fails(define(&home, &server, "x")), &[wanted]);
+        has(&fails(define(&home, &server, "x")), &[expected]);
     }
     let server = Server::start();
     for word in [String::new(), " ".to_owned(), "x".repeat(100_000)] {
@@ -179,12 +180,12 @@ fn every_sample_of_the_translations() {
     let args = json!({"text": "hello world", "target_language": "pt-BR", "source_language": "en"});
     let auto = json!({"text": "hello world", "target_language": "chinese"});
     let bad = |sample: &Sample| {
-        let said = fails(translate(&home, &sample.server(), &args));
+        let output = fails(translate(&home, &sample.server(), &args));
         assert!(
-            !said.contains("PLEASE SELECT") && !said.contains("MYMEMORY WARNING"),
-            "{said}"
+            !output.contains("PLEASE SELECT") && !output.contains("MYMEMORY WARNING"),
+            "{output}"
         );
-        said
+        output
     };
     samples::each(
         "translations",
@@ -245,7 +246,7 @@ fn every_sample_of_the_translations() {
 }
 
 #[test]
-fn long_text_goes_in_pieces_and_comes_back_in_order() {
+fn long_text_is_translated_in_chunks_and_joined_in_order() {
     let home = Home::new();
     let echo = |request: &crate::support::server::Request| {
         let query = request
@@ -287,13 +288,13 @@ fn long_text_goes_in_pieces_and_comes_back_in_order() {
             &json!({"responseData": {"translatedText": "x"}, "responseStatus": 200, "quotaFinished": true}),
         ),
     });
-    let said = fails(translate(
+    let output = fails(translate(
         &home,
         &failing,
         &json!({"text": text, "target_language": "en", "source_language": "de"}),
     ));
     has(
-        &said,
+        &output,
         &["used up", "The first 1 of 3 parts were translated", "FIRST"],
     );
     let nobody = Server::start();
@@ -346,9 +347,9 @@ fn every_sample_of_the_rates() {
             }),
             ("not-found.json", &|sample| {
                 let server = sample.server();
-                let said = fails(money(&home, &server, "5", "XYZ", "EUR"));
+                let output = fails(money(&home, &server, "5", "XYZ", "EUR"));
                 has(
-                    &said,
+                    &output,
                     &[
                         "unknown conversion: there is no rate for XYZ",
                         "km, mi",
@@ -397,7 +398,7 @@ fn every_sample_of_the_rates() {
 #[test]
 fn rates_that_cannot_be_had_say_why() {
     let home = Home::new();
-    for (answer, wanted) in [
+    for (answer, expected) in [
         (
             at(|| Answer::json(&json!({"message": "x"})).with_status(503)),
             "failed (503): x.",
@@ -421,7 +422,10 @@ fn rates_that_cannot_be_had_say_why() {
         (at(|| Answer::json(&json!([]))), "cannot be read"),
     ] {
         let server = Server::answering(move |_, _| answer());
-        has(&fails(money(&home, &server, "5", "USD", "EUR")), &[wanted]);
+        has(
+            &fails(money(&home, &server, "5", "USD", "EUR")),
+            &[expected],
+        );
     }
     let yen = Server::answering(|_, _| Answer::json(&json!({"rates": {"JPY": 156.789}})));
     assert_eq!(
@@ -489,9 +493,9 @@ fn every_sample_of_feeds() {
             }),
             ("not-a-feed.html", &|sample| {
                 let server = sample.server();
-                let said = fails(rss(&home, &server, "/blog"));
+                let output = fails(rss(&home, &server, "/blog"));
                 has(
-                    &said,
+                    &output,
                     &[
                         "is a web page, not a feed.",
                         &format!("{} (Blog)", server.url("/index.xml")),
@@ -509,7 +513,7 @@ fn every_sample_of_feeds() {
 }
 
 #[test]
-fn a_feed_is_asked_for_politely_and_its_refusals_told() {
+fn a_feed_request_is_polite_and_refusals_are_reported() {
     let home = Home::new();
     let body =
         "<rss><channel><title>F</title><item><title>T</title><link>x</link></item></channel></rss>";
@@ -567,9 +571,9 @@ fn a_feed_is_asked_for_politely_and_its_refusals_told() {
     has(&says(rss(&home, &server, "/hop/5")), &["1. T"]);
     has(
         &says(rss(&home, &server, "/cut")),
-        &["1 entry\nThe feed is cut off: ", "1. T"],
+        &["1 entry\nThe feed is cut off; ", "1. T"],
     );
-    for (path, wanted) in [
+    for (path, expected) in [
         ("/cut-soon", "broke off"),
         ("/empty", "answered with nothing (200)."),
         ("/429-now", "(429). Try again later."),
@@ -579,12 +583,12 @@ fn a_feed_is_asked_for_politely_and_its_refusals_told() {
         ("/429", "(429). Try again in 30 s."),
         ("/403", "refused the request (403)"),
         ("/406", "(406)"),
-        ("/410", "gone for good"),
+        ("/410", "has been removed"),
         ("/404", "has no feed at this address"),
         ("/500", "failed (500)"),
         ("/private", "The address redirects:"),
     ] {
-        has(&fails(rss(&home, &server, path)), &[wanted]);
+        has(&fails(rss(&home, &server, path)), &[expected]);
     }
     let private = tool(
         &home,
@@ -607,7 +611,7 @@ fn phrases_call_the_tools_without_a_model() {
             &json!([{"word": "tide", "meanings": [{"definitions": [{"definition": "d"}]}]}]),
         ),
     });
-    for (prompt, wanted) in [
+    for (prompt, expected) in [
         ("define tide", "1. d"),
         ("translate hello to Italian", "ciao"),
     ] {
@@ -622,7 +626,7 @@ fn phrases_call_the_tools_without_a_model() {
             ])
             .env("MARVIN_URL_DICTIONARYAPI", server.url(""))
             .env("MARVIN_URL_MYMEMORY", server.url(""));
-        has(run.run().expect(0).text(), &[wanted]);
+        has(run.run().expect(0).text(), &[expected]);
     }
 }
 
@@ -705,7 +709,7 @@ fn feedparser_reads_the_same() {
     let known = Command::new(&python)
         .args(["-c", "import feedparser"])
         .output();
-    if known.is_ok_and(|done| !done.status.success()) {
+    if known.is_ok_and(|output| !output.status.success()) {
         return skip(
             NAME,
             "python3 has no feedparser (scripts/world-tools.sh installs it)",
@@ -721,17 +725,17 @@ fn feedparser_reads_the_same() {
             files.push(home.write(&format!("feeds/{}", sample.name), &sample.bytes));
         }
     }
-    let done = Command::new(&python)
+    let output = Command::new(&python)
         .args(["-c", ORACLE])
         .args(&files)
         .output()
         .unwrap();
     assert!(
-        done.status.success(),
+        output.status.success(),
         "{}",
-        String::from_utf8_lossy(&done.stderr)
+        String::from_utf8_lossy(&output.stderr)
     );
-    let theirs: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let theirs: Value = serde_json::from_slice(&output.stdout).unwrap();
     let address = Address::parse("https://site.test/a/feed.xml").unwrap();
     let words = |pair: &Value| {
         let text = pair[0].as_str().unwrap();

@@ -68,17 +68,17 @@ fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
     names.retain(|name| !SYSTEM.contains(&name.as_str()) && !INTERNAL.contains(&name.as_str()));
     let home = Home::new();
     for page in ["--help", "man"] {
-        let done = home.marvin().arg(page).run().expect(0);
-        let words: BTreeSet<&str> = done
+        let output = home.marvin().arg(page).run().expect(0);
+        let text: BTreeSet<&str> = output
             .text()
             .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .collect();
         let missing: Vec<&String> = names
             .iter()
-            .filter(|name| !words.contains(name.as_str()))
+            .filter(|name| !text.contains(name.as_str()))
             .collect();
         assert!(missing.is_empty(), "{page}: {missing:?}");
-        assert!(done.text().contains("disables it"), "{page}");
+        assert!(output.text().contains("disables it"), "{page}");
     }
 }
 

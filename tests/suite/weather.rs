@@ -40,13 +40,17 @@ fn own() -> Value {
 }
 
 #[test]
-fn the_samples_give_what_a_right_tool_gives() {
+fn the_samples_give_the_expected_results() {
     let good = |args: Value, parts: &'static [&'static str]| {
         move |sample: &Sample| {
             let server = sample.server();
-            let done = forecast(&server, &args).expect(0);
+            let output = forecast(&server, &args).expect(0);
             for part in parts {
-                assert!(done.text().contains(part), "{part} not in\n{}", done.text());
+                assert!(
+                    output.text().contains(part),
+                    "{part} not in\n{}",
+                    output.text()
+                );
             }
         }
     };
@@ -73,8 +77,8 @@ fn the_samples_give_what_a_right_tool_gives() {
     let bad = |part: &'static str| {
         move |sample: &Sample| {
             let server = sample.server();
-            let done = at_home(&server).expect(1);
-            assert!(done.errors().contains(part), "{}", done.errors());
+            let output = at_home(&server).expect(1);
+            assert!(output.errors().contains(part), "{}", output.errors());
             assert_eq!(server.requests().len(), 1);
         }
     };
@@ -130,9 +134,9 @@ fn the_request_names_its_variables_and_the_persons_units() {
 #[test]
 fn the_answer_is_a_page_of_eighty_columns() {
     let server = Server::answering(|_, _| Answer::json(&own()));
-    let done = at_home(&server).expect(0);
+    let output = at_home(&server).expect(0);
     assert_eq!(
-        done.text(),
+        output.text(),
         "\
 Weather at 0, 0 (Etc/GMT, Thu 6 May 2027, 07:00)
 Now  Light rain showers, 26.5 °C
@@ -157,11 +161,11 @@ fn refusals_are_told_under_any_status() {
     let refusal = |status: u16, reason: &str| {
         let body = json!({"reason": reason, "error": true});
         let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
-        let done = at_home(&server).expect(1);
+        let result = at_home(&server).expect(1);
         assert_eq!(server.requests().len(), 1, "{reason}");
-        done.errors()
+        result.errors()
     };
-    for (status, reason, wanted) in [
+    for (status, reason, expected) in [
         (
             429,
             "Minutely API request limit exceeded. Wait.",
@@ -190,13 +194,13 @@ fn refusals_are_told_under_any_status() {
         ),
         (429, "other", "(429): other."),
     ] {
-        let said = refusal(status, reason);
-        assert!(said.contains(wanted), "{reason}: {said}");
+        let output = refusal(status, reason);
+        assert!(output.contains(expected), "{reason}: {output}");
     }
 }
 
 #[test]
-fn a_failing_service_is_asked_once_more_after_two_seconds() {
+fn a_failing_service_is_retried_once_after_two_seconds() {
     let server = Server::answering(|_, n| match n {
         0 => Answer::text("text/html", "<html>Bad Gateway</html>").with_status(502),
         _ => Answer::json(&own()),
@@ -206,17 +210,17 @@ fn a_failing_service_is_asked_once_more_after_two_seconds() {
     assert!(gap >= Duration::from_millis(1_900), "{gap:?}");
 
     let server = Server::answering(|_, _| Answer::text("text/html", "<html>").with_status(503));
-    let done = at_home(&server).expect(1);
+    let output = at_home(&server).expect(1);
     assert!(
-        done.errors().contains("Open-Meteo failed (503)"),
+        output.errors().contains("Open-Meteo failed (503)"),
         "{}",
-        done.errors()
+        output.errors()
     );
     assert_eq!(server.requests().len(), 2);
 }
 
 #[test]
-fn what_is_no_weather_is_told_for_what_it_is() {
+fn an_invalid_weather_response_is_explained() {
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(&vec![b' '; 50 << 20]).unwrap();
     let bomb = bomb.finish().unwrap();
@@ -244,23 +248,23 @@ fn what_is_no_weather_is_told_for_what_it_is() {
             "more than 8 MB",
         ),
     ];
-    for (answer, wanted) in cases {
+    for (answer, expected) in cases {
         let answer = std::sync::Mutex::new(Some(answer));
         let server =
             Server::answering(move |_, _| answer.lock().unwrap().take().unwrap()).lenient();
-        let done = at_home(&server).expect(1);
+        let output = at_home(&server).expect(1);
         assert!(
-            done.errors().contains(wanted),
-            "{wanted}: {}",
-            done.errors()
+            output.errors().contains(expected),
+            "{expected}: {}",
+            output.errors()
         );
     }
 }
 
 #[test]
-fn places_that_are_none_are_refused_before_anything_is_asked() {
+fn invalid_places_are_refused_without_a_request() {
     let server = Server::start();
-    for (args, wanted) in [
+    for (args, expected) in [
         (
             json!({"latitude": 91, "longitude": 0}),
             "latitude ranges from -90 to 90",
@@ -276,17 +280,17 @@ fn places_that_are_none_are_refused_before_anything_is_asked() {
         ),
         (json!({}), "longitude: required"),
     ] {
-        let done = forecast(&server, &args).expect(1);
-        assert!(done.errors().contains(wanted), "{}", done.errors());
+        let output = forecast(&server, &args).expect(1);
+        assert!(output.errors().contains(expected), "{}", output.errors());
     }
 }
 
 #[test]
 fn a_sentence_asks_without_a_model() {
-    for said in ["weather at 0 0", "Weather at 0, 0"] {
+    for text in ["weather at 0 0", "Weather at 0, 0"] {
         let server = Server::answering(|_, _| Answer::json(&own()));
         let home = Home::new();
-        let done = home
+        let output = home
             .marvin()
             .env("MARVIN_URL_OPEN_METEO", server.url(""))
             .args([
@@ -294,14 +298,14 @@ fn a_sentence_asks_without_a_model() {
                 "--provider",
                 "offline",
                 "--prompt",
-                said,
+                text,
             ])
             .run()
             .expect(0);
         assert!(
-            done.text().contains("Light rain showers, 26.5 °C"),
+            output.text().contains("Light rain showers, 26.5 °C"),
             "{}",
-            done.text()
+            output.text()
         );
     }
 }

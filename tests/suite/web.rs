@@ -52,15 +52,16 @@ fn a_page_is_read_as_text_with_and_without_lynx() {
     let home = Home::new();
     let server = Server::answering(|_, _| Answer::text("text/html; charset=utf-8", PAGE));
     let url = json!({"url": server.url("/a/")});
-    let done = browse(&home, &url).run().expect(0);
+    let output = browse(&home, &url).run().expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .starts_with("Title: Boats & tides\nText of http://127.0.0.1:"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!(
-        fenced(done.text()),
+        fenced(output.text()),
         "Home\n\n# Boats\n\nThe ferry leaves at 09:15 — daily.\n\n- one\n- two\n\nCrêpe 4,50 €\nCider\nMore"
     );
     let asked = server.request(0);
@@ -72,8 +73,8 @@ fn a_page_is_read_as_text_with_and_without_lynx() {
     if program("lynx").is_none() {
         return skip("web: a page by lynx", "the program is not installed");
     }
-    let done = run(&home, "browse_web", &url).run().expect(0);
-    let text = fenced(done.text());
+    let output = run(&home, "browse_web", &url).run().expect(0);
+    let text = fenced(output.text());
     assert!(
         text.contains("The ferry leaves at 09:15 — daily."),
         "{text}"
@@ -84,9 +85,9 @@ fn a_page_is_read_as_text_with_and_without_lynx() {
 #[test]
 fn a_page_is_read_on_without_fetching_it_again() {
     let home = Home::new();
-    let words: String = (0..3_000).map(|n| format!("{n}é-")).collect();
-    let body = format!("<p>{words}</p>");
-    let total = words.chars().count();
+    let expected: String = (0..3_000).map(|n| format!("{n}é-")).collect();
+    let body = format!("<p>{expected}</p>");
+    let total = expected.chars().count();
     let pages = Server::with([Exchange::get("/long").answer(Answer::text("text/html", body))]);
     let url = pages.url("/long");
     let call = |id: &str, start: usize| {
@@ -124,7 +125,7 @@ fn a_page_is_read_on_without_fetching_it_again() {
 }
 
 #[test]
-fn what_is_no_page_is_told_for_what_it_is() {
+fn content_that_is_not_a_page_is_described() {
     let home = Home::new();
     let server = Server::answering(|request, _| match request.path.as_str() {
         "/gone" => Answer::status(404)
@@ -159,15 +160,15 @@ fn what_is_no_page_is_told_for_what_it_is() {
         _ => Answer::text("text/html", ""),
     });
     let get = |path: &str| browse(&home, &json!({"url": server.url(path)}));
-    let done = get("/gone").run().expect(0);
+    let output = get("/gone").run().expect(0);
     assert!(
-        done.text().starts_with(
+        output.text().starts_with(
             "The server answered 404 (not found): this is the text of its error page."
         ),
         "{}",
-        done.text()
+        output.text()
     );
-    assert_eq!(fenced(done.text()), "# Nothing\n\nTry elsewhere.");
+    assert_eq!(fenced(output.text()), "# Nothing\n\nTry elsewhere.");
     fails(
         get("/bare"),
         &[
@@ -227,7 +228,7 @@ fn what_is_no_page_is_told_for_what_it_is() {
             .text()
             .contains("The page is empty.")
     );
-    for (url, words) in [
+    for (url, expected) in [
         ("file:///etc/passwd", "Only http and https"),
         ("-dump", "is not a web address"),
         ("http://10.0.0.1/", "not opened"),
@@ -237,14 +238,14 @@ fn what_is_no_page_is_told_for_what_it_is() {
         for tool in ["browse_web", "scrape_page"] {
             fails(
                 run(&home, tool, &json!({"url": url})).env("PATH", bare(&home)),
-                &[words],
+                &[expected],
             );
         }
     }
 }
 
 #[test]
-fn too_much_and_too_slow_end_soon() {
+fn too_large_and_too_slow_pages_end_soon() {
     use std::io::Write as _;
     let home = Home::new();
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -274,13 +275,13 @@ fn too_much_and_too_slow_end_soon() {
     server.wait_requests(6, Duration::from_secs(20));
     let fired = Instant::now();
     running.signal(Signal::INT);
-    let done = running.wait();
-    assert!(done.errors().contains("Cancelled"), "{}", done.errors());
-    assert!(done.ended - fired < Duration::from_millis(700));
+    let output = running.wait();
+    assert!(output.errors().contains("Cancelled"), "{}", output.errors());
+    assert!(output.ended - fired < Duration::from_millis(700));
 }
 
 #[test]
-fn without_a_browser_a_page_is_taken_as_it_came() {
+fn without_a_browser_the_served_page_is_used() {
     let home = Home::new();
     let server = Server::answering(|_, _| Answer::text("text/html; charset=utf-8", PAGE)).lenient();
     let get = |more: Value| {
@@ -290,15 +291,16 @@ fn without_a_browser_a_page_is_taken_as_it_came() {
             .extend(more.as_object().unwrap().clone());
         run(&home, "scrape_page", &args).env("PATH", bare(&home))
     };
-    let done = get(json!({})).run().expect(0);
+    let output = get(json!({})).run().expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .starts_with("Title: Boats & tides\nNo browser with a driver was found"),
         "{}",
-        done.text()
+        output.text()
     );
-    assert!(done.text().contains("its scripts were not run"));
-    let text = fenced(done.text());
+    assert!(output.text().contains("its scripts were not run"));
+    let text = fenced(output.text());
     assert!(
         text.starts_with("# Boats") && text.ends_with("More") && !text.contains("Home"),
         "{text}"
@@ -452,13 +454,13 @@ fn a_session_is_opened_used_and_deleted() {
     for family in ["chromedriver", "geckodriver"] {
         let home = Home::new();
         let server = Played::new().server();
-        let done = by_driver(&home, &server, family).run().expect(0);
+        let output = by_driver(&home, &server, family).run().expect(0);
         assert!(
-            done.text().starts_with("Title: After\nText of"),
+            output.text().starts_with("Title: After\nText of"),
             "{}",
-            done.text()
+            output.text()
         );
-        assert_eq!(fenced(done.text()), "Run: 42\n\nend");
+        assert_eq!(fenced(output.text()), "Run: 42\n\nend");
         assert_eq!(
             asked(&server),
             [
@@ -472,9 +474,9 @@ fn a_session_is_opened_used_and_deleted() {
             ]
         );
         let body: Value = serde_json::from_slice(&server.request(2).body).unwrap();
-        let wanted = &body["capabilities"]["alwaysMatch"];
-        assert_eq!(wanted["timeouts"]["pageLoad"], 30_000);
-        let options = wanted.to_string();
+        let expected = &body["capabilities"]["alwaysMatch"];
+        assert_eq!(expected["timeouts"]["pageLoad"], 30_000);
+        let options = expected.to_string();
         let proxied = match family {
             "chromedriver" => "--proxy-server=http://127.0.0.1:",
             _ => "\"sslProxy\":\"127.0.0.1:",
@@ -484,54 +486,54 @@ fn a_session_is_opened_used_and_deleted() {
 }
 
 #[test]
-fn what_a_driver_cannot_do_is_told() {
+fn driver_failures_are_reported() {
     let home = Home::new();
     let get = |played: Played| {
         let server = played.server();
-        let done = by_driver(&home, &server, "chromedriver").run();
+        let output = by_driver(&home, &server, "chromedriver").run();
         let asked = asked(&server);
         let opened = asked.iter().filter(|line| *line == "POST /session").count();
         let deleted = asked
             .iter()
             .filter(|line| line.starts_with("DELETE"))
             .count();
-        (done, opened, deleted)
+        (output, opened, deleted)
     };
-    let said = |error: &str, message: &str| {
+    let text = |error: &str, message: &str| {
         let body = json!({"value": {"error": error, "message": message, "stacktrace": "secret"}});
         Reply(500, body.to_string().into_bytes())
     };
     // A page whose scripts spoil everything.
-    let (done, ..) = get(Played {
+    let (output, ..) = get(Played {
         script: None,
         ..Played::new()
     });
-    let done = done.expect(0);
+    let output = output.expect(0);
     assert!(
-        done.text().starts_with("Title: Source\nText of"),
+        output.text().starts_with("Title: Source\nText of"),
         "{}",
-        done.text()
+        output.text()
     );
-    assert_eq!(fenced(done.text()), "From the source.");
+    assert_eq!(fenced(output.text()), "From the source.");
     // Late, failed, dead, not opened, and no driver at all.
-    let (done, opened, deleted) = get(Played {
-        navigation: said("timeout", "timeout: x"),
+    let (output, opened, deleted) = get(Played {
+        navigation: text("timeout", "timeout: x"),
         ..Played::new()
     });
     assert!(
-        done.text().contains("did not finish loading within 30 s"),
+        output.text().contains("did not finish loading within 30 s"),
         "{}",
-        done.text()
+        output.text()
     );
     assert_eq!((opened, deleted), (1, 1));
-    for (navigation, words, sessions) in [
+    for (navigation, expected, sessions) in [
         (
-            said("unknown error", "unknown error: net::ERR_X\n  (Session)"),
+            text("unknown error", "unknown error: net::ERR_X\n  (Session)"),
             "The browser says: unknown error: net::ERR_X. So its scripts were not run.",
             1,
         ),
         (
-            said("invalid session id", "invalid session id"),
+            text("invalid session id", "invalid session id"),
             "The browser says: invalid session id.",
             2,
         ),
@@ -541,46 +543,47 @@ fn what_a_driver_cannot_do_is_told() {
             1,
         ),
     ] {
-        let (done, opened, deleted) = get(Played {
+        let (output, opened, deleted) = get(Played {
             navigation,
             ..Played::new()
         });
-        let done = done.expect(0);
+        let output = output.expect(0);
         assert!(
-            done.text().contains(words) && !done.text().contains("secret"),
+            output.text().contains(expected) && !output.text().contains("secret"),
             "{}",
-            done.text()
+            output.text()
         );
-        assert_eq!(fenced(done.text()), "As it came.");
+        assert_eq!(fenced(output.text()), "As it came.");
         assert_eq!((opened, deleted), (sessions, sessions));
     }
     for session in [
-        said("session not created", "no browser"),
+        text("session not created", "no browser"),
         value(json!({"sessionId": "../../x"})),
         value(Value::Null),
     ] {
-        let (done, opened, deleted) = get(Played {
+        let (output, opened, deleted) = get(Played {
             session,
             ..Played::new()
         });
-        assert_eq!(fenced(done.expect(0).text()), "As it came.");
+        assert_eq!(fenced(output.expect(0).text()), "As it came.");
         assert_eq!((opened, deleted), (1, 0));
     }
     // Led to the browser's internal pages, and to forbidden addresses.
-    let (done, ..) = get(Played {
+    let (output, ..) = get(Played {
         place: "chrome-error://chromewebdata/",
         ..Played::new()
     });
     assert!(
-        done.expect(0)
+        output
+            .expect(0)
             .text()
             .contains("it shows chrome-error://chromewebdata/. So its")
     );
-    let (done, _, deleted) = get(Played {
+    let (output, _, deleted) = get(Played {
         place: "http://10.0.0.1/",
         ..Played::new()
     });
-    let errors = done.expect(1).errors();
+    let errors = output.expect(1).errors();
     assert!(
         errors.contains("The page leads elsewhere: 10.0.0.1"),
         "{errors}"
@@ -594,20 +597,21 @@ fn what_a_driver_cannot_do_is_told() {
     )
     .unwrap();
     let server = Played::new().server();
-    let done = run(&home, "scrape_page", &json!({"url": server.url("/page")}))
+    let output = run(&home, "scrape_page", &json!({"url": server.url("/page")}))
         .env("PATH", path)
         .run()
         .expect(0);
     assert!(
-        done.text()
+        output
+            .text()
             .contains("does not start: exit code: 7 no library"),
         "{}",
-        done.text()
+        output.text()
     );
 }
 
 #[test]
-fn recorded_drivers_are_understood() {
+fn recorded_driver_sessions_are_parsed() {
     let played = |sample: &samples::Sample| {
         let home = Home::new();
         let mut played = Played::new();
@@ -625,9 +629,13 @@ fn recorded_drivers_are_understood() {
             }
         }
         let server = played.server();
-        let done = by_driver(&home, &server, family).run().expect(0);
-        assert!(!done.text().contains("chrome://remote"), "{}", done.text());
-        (done.text().to_owned(), asked(&server))
+        let output = by_driver(&home, &server, family).run().expect(0);
+        assert!(
+            !output.text().contains("chrome://remote"),
+            "{}",
+            output.text()
+        );
+        (output.text().to_owned(), asked(&server))
     };
     let begun = |sample: &samples::Sample| {
         let (text, asked) = played(sample);
@@ -640,10 +648,10 @@ fn recorded_drivers_are_understood() {
         let text = fenced(&played(sample).0);
         sample.assert_shown_in(&text, &["Rendered by script: 42", "Brest | 05:01"]);
     };
-    let says = |words: &'static str| {
+    let says = |expected: &'static str| {
         move |sample: &samples::Sample| {
             let (text, asked) = played(sample);
-            sample.assert_shown_in(&text, &[words]);
+            sample.assert_shown_in(&text, &[expected]);
             assert!(asked.last().unwrap().starts_with("DELETE"));
         }
     };
@@ -722,11 +730,11 @@ fn pages_of_lynx(found: &[samples::Sample]) {
         fs::write(dir.join("lynx"), script).unwrap();
         fs::set_permissions(dir.join("lynx"), fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:/usr/bin:/bin", dir.display());
-        let done = run(&home, "browse_web", &url)
+        let output = run(&home, "browse_web", &url)
             .env("PATH", path)
             .run()
             .expect(0);
-        let shown = fenced(done.text());
+        let shown = fenced(output.text());
         match stream {
             1 => assert_eq!(
                 words(&shown),
@@ -738,9 +746,9 @@ fn pages_of_lynx(found: &[samples::Sample]) {
     if program("lynx").is_none() {
         return skip("web: pages by lynx", "the program is not installed");
     }
-    let done = run(&home, "browse_web", &url).run().expect(0);
+    let output = run(&home, "browse_web", &url).run().expect(0);
     let recorded = String::from_utf8_lossy(&named("dump-page.txt").bytes).into_owned();
-    assert_eq!(words(&fenced(done.text())), words(&recorded));
+    assert_eq!(words(&fenced(output.text())), words(&recorded));
 }
 
 fn with_browser(test: &str) -> bool {
@@ -790,18 +798,19 @@ fn a_real_browser_runs_scripts_and_gets_nowhere_private() {
             .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
             .env("TMPDIR", &temporary)
     };
-    let done = get("/late").run().expect(0);
-    assert_eq!(fenced(done.text()), "Written by script: 42");
+    let output = get("/late").run().expect(0);
+    assert_eq!(fenced(output.text()), "Written by script: 42");
     assert!(
-        done.text()
+        output
+            .text()
             .contains("1 request of the page could not be made: 127.0.0.2"),
         "{}",
-        done.text()
+        output.text()
     );
     fails(get("/away"), &["leads elsewhere: 127.0.0.2", "not opened"]);
     assert_eq!(secret.requests().len(), 0);
-    let begun = Instant::now();
-    while left_in(&temporary) > 0 && begun.elapsed() < Duration::from_secs(3) {
+    let start = Instant::now();
+    while left_in(&temporary) > 0 && start.elapsed() < Duration::from_secs(3) {
         std::thread::yield_now();
     }
     assert_eq!(left_in(&temporary), 0);
@@ -817,11 +826,11 @@ fn a_real_browser_starts_whatever_the_folder_for_temporary_files_is_called() {
     fs::create_dir(&long).unwrap();
     let page = "<p id=x>Before.</p><script>x.textContent = 'Written by script: 42'</script>";
     let server = Server::answering(move |_, _| Answer::text("text/html", page)).lenient();
-    let done = run(&home, "scrape_page", &json!({"url": server.url("/")}))
+    let output = run(&home, "scrape_page", &json!({"url": server.url("/")}))
         .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
         .env("TMPDIR", &long)
         .run()
         .expect(0);
-    assert_eq!(fenced(done.text()), "Written by script: 42");
+    assert_eq!(fenced(output.text()), "Written by script: 42");
     assert_eq!(left_in(&long), 0);
 }

@@ -16,10 +16,10 @@ fn run(home: &Home, url: &str, name: &str, args: Value) -> Done {
 }
 
 fn said(home: &Home, url: &str, name: &str, args: Value) -> String {
-    let done = run(home, url, name, args).expect(0);
+    let output = run(home, url, name, args).expect(0);
     match name {
-        "wiki_search" => unfenced(done.text()),
-        _ => done.text().to_owned(),
+        "wiki_search" => unfenced(output.text()),
+        _ => output.text().to_owned(),
     }
 }
 
@@ -36,7 +36,7 @@ fn bad(sample: &Sample, name: &str, args: Value) -> String {
 }
 
 #[test]
-fn samples_of_wikipedia_give_what_they_should() {
+fn wikipedia_samples_give_the_expected_results() {
     each(
         "samples_of_wikipedia_give_what_they_should",
         "wikipedia",
@@ -200,7 +200,7 @@ fn samples_of_wikipedia_give_what_they_should() {
 }
 
 #[test]
-fn requests_are_what_the_service_asks_for() {
+fn requests_follow_the_services_rules() {
     let home = Home::new();
     let server = Server::answering(|_, _| {
         Answer::json(
@@ -238,7 +238,7 @@ fn requests_are_what_the_service_asks_for() {
 }
 
 #[test]
-fn titles_that_cannot_be_are_refused_before_anybody_is_asked() {
+fn invalid_titles_are_refused_without_a_request() {
     let (home, server) = (Home::new(), Server::start());
     for title in ["", "a|b", "[[x]]", "a/../b", "#only"] {
         for name in ["wiki_summary", "wiki_full"] {
@@ -288,7 +288,7 @@ fn a_title_of_several_articles_lists_them() {
 }
 
 #[test]
-fn a_lagging_server_is_asked_once_more() {
+fn a_lagging_server_is_retried_once() {
     let server = Server::answering(|_, n| match n {
         0 => Answer::json(&json!({"error": {"code": "maxlag", "info": "busy"}}))
             .header("Retry-After", "0"),
@@ -316,9 +316,9 @@ fn a_lagging_server_is_asked_once_more() {
 }
 
 #[test]
-fn what_is_no_answer_is_never_no_results() {
+fn an_invalid_wiki_response_is_not_an_empty_result() {
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
-    for (body, kind, wanted) in [
+    for (body, kind, expected) in [
         ("<!DOCTYPE html><p>hi", "text/html", "web page"),
         ("", "application/json", "with nothing"),
         (&deep, "application/json", "cannot be read"),
@@ -342,12 +342,12 @@ fn what_is_no_answer_is_never_no_results() {
             "wiki_search",
             json!({"query": "x"}),
         );
-        has(&text, &[wanted]);
+        has(&text, &[expected]);
     }
 }
 
 #[test]
-fn patterns_that_are_no_expressions_are_plain_text() {
+fn invalid_expressions_are_plain_text() {
     let home = Home::new();
     let server = Server::answering(|_, _| {
         Answer::json(
@@ -381,7 +381,7 @@ fn patterns_that_are_no_expressions_are_plain_text() {
         "wiki_grep",
         json!({"title": "AC/DC", "pattern": "four"}),
     );
-    assert_eq!(text, "No line of \"AC/DC\" holds \"four\".\n");
+    assert_eq!(text, "No line of \"AC/DC\" contains \"four\".\n");
 }
 
 #[test]

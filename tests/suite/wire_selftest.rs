@@ -26,7 +26,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn openai_pieces_join_to_the_arguments() {
+fn openai_chunks_join_to_the_arguments() {
     let frames = openai::Stream::new()
         .text(&["One ", "moment."])
         .call_in_pieces(0, "call_a", "read_file", r#"{"path":"ä.txt"}"#, 3)
@@ -153,7 +153,7 @@ fn same_keys(chunks: &str, lines: &str) {
 }
 
 #[test]
-fn pieces_never_cut_a_character() {
+fn chunks_never_split_a_character() {
     assert_eq!(pieces("aäb€c", 2), ["aä", "b€", "c"]);
     assert!(pieces("", 2).is_empty());
 }

@@ -62,7 +62,7 @@ impl Case {
             _ => server.url(""),
         };
         let id = self.provider().to_uppercase().replace('-', "_");
-        let done = home
+        let output = home
             .marvin()
             .env(&format!("MARVIN_URL_{id}"), base)
             .env(&format!("{id}_API_KEY"), "test-key")
@@ -70,7 +70,7 @@ impl Case {
             .args(["--non-interactive", "--provider", self.provider()])
             .args(["--model", "test-model", "--prompt", "hi"])
             .run();
-        (done, server)
+        (output, server)
     }
 
     fn words_for_wire(&self) -> &str {
@@ -125,12 +125,12 @@ fn all(wire: &str) {
         let is_whole =
             case.text("outcome") == "complete" && ["done", "unsaid"].contains(&case.text("finish"));
         if is_whole && !case.calls().is_empty() {
-            let (done, server) = case.play();
-            let done = done.expect(0);
-            let said = done.text();
+            let (result, server) = case.play();
+            let result = result.expect(0);
+            let output = result.text();
             assert!(
-                said.contains(case.text("text")) && said.ends_with("Finished.\n"),
-                "{name}: {said}"
+                output.contains(case.text("text")) && output.ends_with("Finished.\n"),
+                "{name}: {output}"
             );
             let second = server.request(1).json();
             let second = format!("{}{}", second["messages"], second["input"]);
@@ -142,20 +142,24 @@ fn all(wire: &str) {
             }
             rounds += 1;
         } else if is_whole && !case.text("text").is_empty() {
-            let done = case.play().0.expect(0);
+            let result = case.play().0.expect(0);
             assert_eq!(
-                done.text().trim_end(),
+                result.text().trim_end(),
                 case.text("text").trim_end(),
                 "{name}"
             );
             texts += 1;
         } else if ["auth", "quota", "too-large", "refused", "protocol"].contains(&case.text("why"))
         {
-            let done = case.play().0.expect(1);
+            let result = case.play().0.expect(1);
             let message = case.expected["error"]["message"].as_str();
-            for words in [message.unwrap_or_default(), case.text("says")] {
-                let words = words.trim_end_matches('.');
-                assert!(done.errors().contains(words), "{name}: {}", done.errors());
+            for text in [message.unwrap_or_default(), case.text("says")] {
+                let text = text.trim_end_matches('.');
+                assert!(
+                    result.errors().contains(text),
+                    "{name}: {}",
+                    result.errors()
+                );
             }
             failures += 1;
         }

@@ -182,16 +182,16 @@ impl Running {
     pub fn wait_measured(self) -> (Done, u64) {
         let status = format!("/proc/{}/status", self.pid.as_raw_nonzero());
         let watcher = thread::spawn(move || {
-            let mut most = 0;
+            let mut max = 0;
             // The line is gone as soon as the process has ended, reaped or not.
             while let Some(kilobytes) = std::fs::read_to_string(&status).ok().and_then(peak) {
-                most = most.max(kilobytes * 1024);
+                max = max.max(kilobytes * 1024);
                 thread::sleep(Duration::from_millis(1));
             }
-            most
+            max
         });
-        let done = self.wait();
-        (done, watcher.join().expect("a watcher that ends"))
+        let output = self.wait();
+        (output, watcher.join().expect("a watcher that ends"))
     }
 
     /// Sends a signal to it alone.

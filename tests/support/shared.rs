@@ -14,6 +14,6 @@ pub fn shared(test: &str) -> Option<PathBuf> {
 }
 
 /// Says that `test` does not run here and why. The print macros would be swallowed for a test that passes.
-pub fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
+pub fn skip(test: &str, reason: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
 }

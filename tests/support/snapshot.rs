@@ -19,8 +19,9 @@ pub fn same_file(path: &Path, text: &str) {
         fs::write(path, text).expect("a snapshot written");
         return;
     }
-    let kept = fs::read_to_string(path)
-        .unwrap_or_else(|why| panic!("{name}: no snapshot ({why}); MARVIN_BLESS=1 writes it"));
+    let kept = fs::read_to_string(path).unwrap_or_else(|reason| {
+        panic!("{name}: no snapshot ({reason}); MARVIN_BLESS=1 writes it")
+    });
     assert!(
         kept == text,
         "{name} is not as its snapshot. It was:\n{kept}\nIt is:\n{text}\nMARVIN_BLESS=1 keeps the new one."

@@ -120,8 +120,8 @@ fn relay(client: &TcpStream, behind: SocketAddr) -> io::Result<()> {
             match tls.reader().read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 Ok(count) => plain.write_all(&buffer[..count])?,
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
-                Err(why) => return Err(why),
+                Err(reason) if reason.kind() == io::ErrorKind::WouldBlock => break,
+                Err(reason) => return Err(reason),
             }
         }
         let mut both = [

@@ -38,9 +38,9 @@ pub fn error_text(done: Done, also: &[&str]) -> String {
 /// Runs what must fail, with an error that holds all of `parts`.
 #[track_caller]
 pub fn fails(run: Marvin, parts: &[&str]) -> Done {
-    let done = run.run().expect(1);
-    has(&done.errors(), parts);
-    done
+    let output = run.run().expect(1);
+    has(&output.errors(), parts);
+    output
 }
 
 /// `text` without the marks around what came from outside, an empty line in place of those that begin it. Fails where a mark has no

@@ -1,4 +1,4 @@
-//! Parses a server's messages on a topic, and makes notices of them (<https://docs.ntfy.sh/subscribe/api/>).
+//! Parses a server's messages on a topic, and turns them into notices (<https://docs.ntfy.sh/subscribe/api/>).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,9 +8,9 @@ use crate::base::text::clip;
 use crate::store::subscriptions::LastSeen;
 
 /// The prefix of every notice.
-const BELL: &str = "🔔 ";
-/// Characters of a title and of a message at most.
-const TITLE: usize = 200;
+const NOTICE_PREFIX: &str = "🔔 ";
+/// Maximum characters of a title and of a message.
+const MAX_TITLE_CHARS: usize = 200;
 const MESSAGE: usize = 2_000;
 
 /// New messages of one topic, oldest first.
@@ -21,11 +21,11 @@ pub(crate) struct TopicMessages(Vec<NtfyMessage>);
 struct NtfyMessage {
     /// Title and message in one.
     text: String,
-    /// The mark to remember once it was shown; `None` for an id that cannot be sent back.
+    /// The position to remember once it was shown; `None` for an id that cannot be sent back.
     mark: Option<LastSeen>,
 }
 
-/// The messages that are shown, and what is remembered of them: never one that was not.
+/// The messages that are shown, and the position to remember: never past one that was not shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShownMessages {
     /// One line or more for each.
@@ -36,7 +36,7 @@ pub(crate) struct ShownMessages {
     pub(crate) left: usize,
 }
 
-/// Reads an answer line by line. `seen` and everything before it is dropped: a server that no longer knows the last id sends all that it has.
+/// Parses a response line by line. `seen` and everything before it is dropped: a server that no longer knows the last id sends all that it has.
 pub(crate) fn read(body: &[u8], seen: &LastSeen) -> TopicMessages {
     let messages: Vec<Map<String, Value>> = body
         .split(|b| *b == b'\n')
@@ -67,18 +67,18 @@ pub(crate) fn read(body: &[u8], seen: &LastSeen) -> TopicMessages {
 impl TopicMessages {
     /// The first messages, at most `most` and about `chars` characters, but at least one. Messages whose ids cannot be sent back are shown with the
     /// next one that has an id; otherwise they would be repeated forever.
-    pub(crate) fn shown(&self, label: &str, most: usize, characters: usize) -> ShownMessages {
+    pub(crate) fn shown(&self, label: &str, max: usize, characters: usize) -> ShownMessages {
         let mut shown = ShownMessages::default();
         let mut length = 0;
         for (number, message) in self.0.iter().enumerate() {
             length += message.text.chars().count();
-            let full = number >= most || length > characters;
+            let full = number >= max || length > characters;
             if number > 0 && full && shown.last.is_some() {
                 break;
             }
             shown
                 .notices
-                .push(format!("{BELL}{label}: {}", message.text));
+                .push(format!("{NOTICE_PREFIX}{label}: {}", message.text));
             shown.last = message.mark.clone().or(shown.last.take());
         }
         shown.left = self.0.len() - shown.notices.len();
@@ -88,11 +88,11 @@ impl TopicMessages {
 
 /// True for the notice of a message; others are about the list of subscriptions.
 pub(crate) fn is_message(notice: &str) -> bool {
-    notice.starts_with(BELL)
+    notice.starts_with(NOTICE_PREFIX)
 }
 
 fn said(line: &Map<String, Value>) -> String {
-    let title = clip(word(line, "title").trim(), TITLE);
+    let title = clip(word(line, "title").trim(), MAX_TITLE_CHARS);
     let message = message(line);
     if title.is_empty() {
         message
@@ -116,7 +116,7 @@ fn message(line: &Map<String, Value>) -> String {
         .and_then(Value::as_object)
         .map(|file| word(file, "name"));
     match (decoded.is_empty(), attached) {
-        (true, Some(name)) => format!("(attachment {})", clip(name, TITLE)),
+        (true, Some(name)) => format!("(attachment {})", clip(name, MAX_TITLE_CHARS)),
         (true, None) => "(no text)".to_owned(),
         (false, _) => clip(&decoded, MESSAGE),
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_with_an_odd_id_hides_none_before_it() {
+    fn a_message_with_an_invalid_id_hides_no_earlier_one() {
         let body = [
             r#"{"id":"a1","time":5,"event":"message","message":"first"}"#,
             r#"{"id":"../x","time":"soon","event":"message","message":"odd"}"#,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_not_remembered_as_seen() {
+    fn an_unshown_message_is_not_marked_as_seen() {
         let line = |id: &str, n: i64| {
             format!(r#"{{"id":"{id}","time":{n},"event":"message","message":"m{n}"}}"#) + "\n"
         };

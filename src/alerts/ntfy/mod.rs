@@ -1,4 +1,4 @@
-//! Push messages of ntfy: asking servers for them, and sending one.
+//! ntfy push messages: polling servers, and sending.
 
 use std::time::Duration;
 
@@ -8,5 +8,5 @@ pub(crate) mod reminder_topic;
 pub(crate) mod send;
 pub(crate) mod topic;
 
-/// Longest wait for a server.
+/// Maximum wait for a server.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);

@@ -1,4 +1,4 @@
-//! Asking a server for the news of several topics at once, within a limit.
+//! Polls a server for several topics at once, within a time limit.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -13,16 +13,17 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
 use crate::base::variables::NTFY_TOKEN;
+use crate::net::error::Peer;
 use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::services;
 use crate::net::user_agent::agent;
 use crate::store::subscriptions::Subscription;
 
-/// Requests at once.
-const AT_ONCE: usize = 8;
-/// Bytes of an answer that are read.
-const ANSWER_CAP: usize = 1 << 20;
+/// Maximum simultaneous requests.
+const MAX_SIMULTANEOUS: usize = 8;
+/// Maximum bytes of a response.
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// The new messages of a topic, or why there are none.
 pub(crate) type TopicPoll = Result<TopicMessages, String>;
@@ -62,7 +63,7 @@ pub(crate) fn headers(env: &Env) -> Vec<(&'static str, String)> {
     NTFY_TOKEN.read(env).map(line).into_iter().collect()
 }
 
-/// Asks for all topics, some at once; what has not come when the time is over is left out.
+/// Polls all topics, several at once; responses that miss the time limit are left out.
 pub(crate) fn ask(
     env: &Env,
     asked: &[Subscription],
@@ -80,10 +81,10 @@ pub(crate) fn ask(
     let end = Instant::now() + limit;
     thread::scope(|scope| {
         let (tell, told) = unbounded();
-        let share = asked.len().div_ceil(AT_ONCE);
+        let share = asked.len().div_ceil(MAX_SIMULTANEOUS);
         for part in asked.chunks(share.max(1)) {
             let (tell, stop, client, base) = (tell.clone(), stop.clone(), &client, &base);
-            scope.spawn(move || ask_in_turn(env, client, base, part, &stop, &tell));
+            scope.spawn(move || poll_in_turn(env, client, base, part, &stop, &tell));
         }
         drop(tell);
         while let Ok((topic, answer)) = told.recv_deadline(end) {
@@ -94,7 +95,7 @@ pub(crate) fn ask(
     answers
 }
 
-fn ask_in_turn(
+fn poll_in_turn(
     env: &Env,
     client: &Client,
     base: &str,
@@ -111,14 +112,14 @@ fn ask_in_turn(
         let answer = match client.get(&url, &headers(env), stop) {
             Ok(response) if response.status == 200 => {
                 let mut response = response;
-                let body = response.read_some(ANSWER_CAP);
+                let body = response.read_some(MAX_RESPONSE_BYTES);
                 if stop.is_fired() {
                     return;
                 }
                 Ok(answer::read(&body, &subscription.seen))
             }
             Ok(mut response) => Err(refusal(&mut response)),
-            Err(error) => Err(error.problem(base).what),
+            Err(error) => Err(error.what(Peer::from(base).through(client.proxy()))),
         };
         let _ = tell.send((subscription.topic.clone(), answer));
     }

@@ -1,4 +1,4 @@
-//! The topic on which alarms and reminders reach the user's telephone.
+//! The topic on which alarms and reminders reach the user's phone.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use crate::store::subscriptions::{self, Subscription};
 /// The topic's label among the subscriptions.
 const LABEL: &str = "Reminders";
 
-/// Makes sure that there is such a topic, with a name that cannot be guessed; a message for the user when it is new.
+/// Makes sure that there is such a topic, with a name that cannot be guessed; returns a message for the user when it is new.
 ///
 /// # Errors
 /// The subscriptions cannot be written.
@@ -32,7 +32,7 @@ pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
     )))
 }
 
-/// Records that the user wants no such topic, if `one` is the one being removed; a message for the user.
+/// Records that the user wants no such topic, if `one` is the one being removed; returns a message for the user.
 ///
 /// # Errors
 /// The record cannot be written.
@@ -46,7 +46,7 @@ pub(crate) fn end(alerts: &Alerts, one: &Subscription) -> Outcome<Option<String>
     )))
 }
 
-/// Takes that note back when a topic of this label is made.
+/// Deletes that record when a topic with this label is created.
 ///
 /// # Errors
 /// It cannot be removed.
@@ -56,16 +56,16 @@ pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
     }
     let note = profile(alerts)?.no_ntfy_reminders();
     match fs::remove_file(&note) {
-        Err(why) if why.kind() != ErrorKind::NotFound => Err(Problem::system(
+        Err(reason) if reason.kind() != ErrorKind::NotFound => Err(Problem::system(
             format!("Cannot remove {}", note.display()),
-            why,
+            reason,
         )),
         _ => Ok(()),
     }
 }
 
-/// Publishes on the topic of a profile that a reminder, an alarm or a timer is due, but not what it is about: the server, and anyone who knows a
-/// topic's name, can read it. False when there is no such topic.
+/// Publishes on the topic of a profile that a reminder, an alarm or a timer is due, but not what it is about: the server, and anyone who knows a topic's name,
+/// can read it. False when there is no such topic.
 ///
 /// # Errors
 /// The service cannot be reached, or refuses it.

@@ -1,4 +1,4 @@
-//! Sending a message to a topic.
+//! Sends a message to a topic.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,11 +7,12 @@ use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::net::error::Peer;
 
-/// Sends `message` under `title`, which may be empty.
+/// Sends `message` with `title`, which may be empty.
 ///
 /// # Errors
-/// The service cannot be reached, or does not take it.
+/// The service cannot be reached, or refuses it.
 pub(crate) fn send(
     env: &Env,
     topic: &str,
@@ -28,7 +29,7 @@ pub(crate) fn send(
     let address = format!("{base}/{topic}");
     let mut response = client
         .post(&address, &headers, message.as_bytes(), stop)
-        .map_err(|error| error.problem(&base))?;
+        .map_err(|error| error.problem(Peer::from(&base).through(client.proxy())))?;
     if (200..300).contains(&response.status) {
         return Ok(());
     }
@@ -37,10 +38,10 @@ pub(crate) fn send(
         413 | 429 => ProblemKind::Limit,
         _ => ProblemKind::Network,
     };
-    let why = poll::refusal(&mut response);
+    let reason = poll::refusal(&mut response);
     Err(Problem::new(
         kind,
-        format!("The message was not sent: {why}."),
+        format!("The message was not sent: {reason}."),
     ))
 }
 
@@ -68,7 +69,7 @@ mod tests {
     use super::header_text;
 
     #[test]
-    fn titles_fit_a_header() {
+    fn titles_are_valid_header_values() {
         assert_eq!(header_text("Dinner"), "Dinner");
         assert_eq!(header_text("a\r\nX: b"), "a  X: b");
         assert_eq!(header_text("h\u{f6}"), "=?UTF-8?B?aMO2?=");

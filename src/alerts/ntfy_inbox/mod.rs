@@ -1,4 +1,4 @@
-//! New messages of the profile's ntfy subscriptions, polled with every message the user sends.
+//! New messages of the profile's ntfy subscriptions, polled with every message that the user sends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,15 +16,15 @@ use crate::disk::paths::ProfilePaths;
 use crate::alerts::ntfy::poll;
 use crate::store::subscriptions::{self, LastSeen, MessageReader, Subscription};
 
-/// Longest time of a poll, all topics together.
+/// Time limit of a poll, all topics together.
 const POLL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Messages of one topic that are shown at once, and their characters.
-const MESSAGES: usize = 5;
+/// Maximum messages of one topic that are shown at once, and their characters.
+const MAX_MESSAGES: usize = 5;
 const CHARACTERS: usize = 4_000;
-/// Topics in one poll, at most.
-const TOPICS: usize = 64;
-/// A shorter file holds no subscription: `[]`, `{}` and white space.
-const SHORTEST: u64 = 8;
+/// Maximum topics in one poll.
+const MAX_TOPICS: usize = 64;
+/// A shorter file contains no subscription: `[]`, `{}` and white space.
+const MIN_FILE_BYTES: u64 = 8;
 
 /// Polls for new messages, one poll at a time, and remembers the last ones even if the file cannot be written.
 #[derive(Debug, Default)]
@@ -36,8 +36,8 @@ pub struct NtfyInbox {
 type Memory = BTreeMap<(PathBuf, String), LastSeen>;
 
 impl NtfyInbox {
-    /// Starts a poll on its own thread that ends within about two seconds and hands its notices, if any, to `deliver`. False when nothing was
-    /// started: there are no subscriptions, or a poll is under way. Failures are silent.
+    /// Starts a poll on its own thread that ends within about two seconds and passes its notices, if any, to `deliver`. False when nothing was started: there
+    /// are no subscriptions, or a poll is running. Failures are silent.
     pub fn poll(
         &self,
         env: &Env,
@@ -47,7 +47,8 @@ impl NtfyInbox {
         deliver: impl FnOnce(Vec<String>) + Send + 'static,
     ) -> bool {
         let path = profile.ntfy_subscriptions();
-        let worth = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() >= SHORTEST);
+        let worth =
+            fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() >= MIN_FILE_BYTES);
         if !worth || self.busy.swap(true, Ordering::SeqCst) {
             return false;
         }
@@ -97,7 +98,7 @@ impl PollJob {
         let subscriptions = subscriptions::read(&self.path, &self.clock, &mut |w| notices.push(w));
         let asked: Vec<Subscription> = subscriptions
             .into_iter()
-            .take(TOPICS)
+            .take(MAX_TOPICS)
             .map(|subscription| self.remembered(subscription))
             .collect();
         let answers = poll::ask(&self.env, &asked, POLL_TIMEOUT, &self.stop);
@@ -106,7 +107,7 @@ impl PollJob {
             let Some(Ok(answer)) = answers.get(&subscription.topic) else {
                 continue;
             };
-            let shown = answer.shown(&subscription.label, MESSAGES, CHARACTERS);
+            let shown = answer.shown(&subscription.label, MAX_MESSAGES, CHARACTERS);
             notices.extend(shown.notices);
             if shown.left > 0 {
                 let label = &subscription.label;

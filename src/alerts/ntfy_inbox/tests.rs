@@ -1,4 +1,4 @@
-//! The file's two forms, and answers as servers give them.
+//! Both formats of the file, and responses as servers send them.
 
 use super::*;
 use crate::alerts::ntfy::answer::{TopicMessages as Answer, read};
@@ -16,7 +16,7 @@ fn seen(id: &str, time: i64) -> LastSeen {
 }
 
 #[test]
-fn only_messages_are_news_and_each_says_what_it_has() {
+fn only_messages_become_notices() {
     let mut body = String::from("{\"event\":\"open\"}\n\nnot json\n[1]\n");
     body += &line("a1", 10, r#","message":"Disk full""#);
     body += &line("a2", 11, r#","title":"Hi","message":"there\nyou""#);
@@ -40,7 +40,7 @@ fn only_messages_are_news_and_each_says_what_it_has() {
 }
 
 #[test]
-fn what_was_seen_is_not_news_again() {
+fn a_seen_message_is_not_shown_again() {
     let mut body = String::new();
     for (id, time) in [("a", 10), ("b", 11), ("c", 11), ("d", 12)] {
         body += &line(id, time, &format!(r#","message":"{id}""#));
@@ -65,7 +65,7 @@ fn what_was_seen_is_not_news_again() {
 }
 
 #[test]
-fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
+fn both_file_formats_are_read_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ntfy_subscriptions.json");
     let clock = Clock::new(&Env::from([(
@@ -128,7 +128,7 @@ fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
 
 proptest! {
     #[test]
-    fn any_answer_is_read(
+    fn any_response_is_parsed(
         lines in proptest::collection::vec("[{}\\[\\]\",:0-9a-z\u{e9}]{0,30}|\\{\"event\":\"message\",\"time\":-?[0-9]{1,25}\\}", 0..6),
         time: i64,
     ) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::agent::model_target::ModelTarget;
+use crate::agent::system::SystemPrompt;
 use crate::app::session::ui_update::PendingQuestion;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
@@ -63,11 +64,22 @@ pub(super) enum WorkerEvent {
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// The conversation with all that came; `None` after a breakdown.
-    pub(super) talk: Option<(Vec<Message>, TokenMeter)>,
+    pub(super) talk: Option<TalkState>,
     /// Effects that tools requested of the session.
     pub(super) effects: Vec<Effect>,
     /// Why there is no answer.
     pub(super) failure: Option<Failure>,
+}
+
+/// What one turn of a conversation leaves to the next.
+#[derive(Debug, Default)]
+pub(super) struct TalkState {
+    /// The messages.
+    pub(super) messages: Vec<Message>,
+    /// Their token count.
+    pub(super) meter: TokenMeter,
+    /// The system prompt that the provider has cached.
+    pub(super) system: Option<SystemPrompt>,
 }
 
 /// A profile that is active now.

@@ -2,23 +2,18 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use crate::app::profile;
 use crate::base::text::plural;
-use crate::disk::atomic;
 use crate::llm::catalog::ROWS;
 use crate::llm::{choose, offline};
+use crate::store::places::SavedPlaces;
 use crate::tools::engine::context::SessionContext;
-
-/// Most bytes of the places' file that are read.
-const MAX_PLACES_BYTES: u64 = 16 << 20;
 
 /// The profiles, the active one marked.
 pub(super) fn profiles(world: &SessionContext) -> String {
     let active = world.profile();
     let mut out = String::new();
-    for listed in profile::list(&world.paths, &active) {
+    for listed in profile::list(&world.paths, &world.clock, &active) {
         let mark = if listed.active { '*' } else { ' ' };
         let log = match listed.log_bytes {
             0 => "no conversation yet".to_owned(),
@@ -40,25 +35,28 @@ pub(super) fn profiles(world: &SessionContext) -> String {
 
 /// The saved places of the active profile.
 pub(super) fn places(world: &SessionContext) -> String {
-    let file = world
+    let read = world
         .paths
         .profile(&world.profile())
-        .map(|profile| profile.saved_places());
-    let read = file.and_then(|path| atomic::read(&path, MAX_PLACES_BYTES));
-    let places: Vec<Value> = match read {
-        Ok(Some(bytes)) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Ok(None) => Vec::new(),
+        .and_then(|profile| SavedPlaces::of(&profile, &world.clock).read());
+    let places = match read {
+        Ok(places) => places,
         Err(problem) => return problem.one_line(),
     };
     let mut out = String::new();
     for place in &places {
-        let text = |key: &str| place.get(key).and_then(Value::as_str).unwrap_or_default();
-        let facts: Vec<&str> = ["name", "address", "phone", "website", "notes"]
-            .into_iter()
-            .map(text)
-            .filter(|fact| !fact.is_empty())
-            .collect();
-        let _ = writeln!(out, "{:<16} {}", text("label"), facts.join(", "));
+        let facts: Vec<&str> = [
+            &place.name,
+            &place.address,
+            &place.phone,
+            &place.website,
+            &place.notes,
+        ]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|fact| !fact.is_empty())
+        .collect();
+        let _ = writeln!(out, "{:<16} {}", place.label, facts.join(", "));
     }
     if out.is_empty() {
         out.push_str("No places are saved. Say what to remember: \"save my office, Main Street 5, as work\".\n");

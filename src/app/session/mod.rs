@@ -33,6 +33,7 @@ use crossbeam_channel::Receiver;
 use super::settings::Settings;
 use super::setup::{self, Spending};
 use crate::agent::model_target::ModelTarget;
+use crate::agent::system::SystemPrompt;
 use crate::alerts;
 use crate::alerts::ntfy_inbox::NtfyInbox;
 use crate::app::run_notice;
@@ -114,6 +115,8 @@ pub(crate) struct Session {
     spending: Spending,
     messages: Vec<Message>,
     meter: TokenMeter,
+    /// The system prompt that the provider has cached.
+    system: Option<SystemPrompt>,
     /// Messages as typed, newest last, for `!undo`.
     said: Vec<String>,
     /// The directory of shell mode.
@@ -192,6 +195,7 @@ impl Session {
             spending,
             messages: Vec::new(),
             meter: TokenMeter::default(),
+            system: None,
             said: Vec::new(),
             shell: None,
             all: Cancel::new(),

@@ -8,8 +8,9 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::attach;
-use super::inbox::{EventRelay, Inbox, TurnEnd, WorkerEvent};
+use super::inbox::{EventRelay, Inbox, TalkState, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
+use crate::agent::system::SystemPrompt;
 use crate::agent::turn::Conversation;
 use crate::app::setup;
 use crate::base::cancel::Cancel;
@@ -34,6 +35,8 @@ pub(super) struct TurnJob {
     /// The conversation before the message.
     pub(super) messages: Vec<Message>,
     pub(super) meter: TokenMeter,
+    /// The system prompt of the turns before.
+    pub(super) system: Option<SystemPrompt>,
     /// The message as it was typed.
     pub(super) text: String,
     /// Commands that run in the background, one a line.
@@ -84,11 +87,19 @@ impl TurnJob {
         person.jobs = self.jobs;
         let mut messages = self.messages;
         self.world.reading.reset();
+        let mut system = self.system;
+        if let Some(system) = &mut system
+            && system.fits(&self.world, &person, self.coding)
+            && let Some(text) = system.news(&self.world, &person)
+        {
+            messages.push(Message::System { text });
+        }
         let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
         let mut talk = Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
         talk.limits.until_switch = true;
         talk.meter = self.meter;
+        talk.system = system;
         let failure = talk.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.partial)
             && !so_far.text.trim().is_empty()
@@ -99,7 +110,11 @@ impl TurnJob {
             notice(words);
         }
         TurnEnd {
-            talk: Some((talk.messages, talk.meter)),
+            talk: Some(TalkState {
+                messages: talk.messages,
+                meter: talk.meter,
+                system: talk.system,
+            }),
             effects: talk.effects,
             failure,
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::inbox::TurnEnd;
+use super::inbox::{TalkState, TurnEnd};
 use super::turn;
 use super::{BackendState, Queued, RunningTurn, Session};
 use crate::agent::model_target::ModelTarget;
@@ -78,6 +78,7 @@ impl Session {
             coding: self.world.coding(),
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
+            system: self.system.clone(),
             text: text.clone(),
             jobs: self.background().join("\n"),
             stop: stop.clone(),
@@ -123,10 +124,16 @@ impl Session {
         let now = (id, self.messages.len());
         if self.turn.is_none()
             && self.abandoned.take_if(|then| *then == now).is_some()
-            && let Some((messages, meter)) = end.talk
+            && let Some(talk) = end.talk
         {
-            (self.messages, self.meter) = (messages, meter);
+            self.take(talk);
         }
+    }
+
+    fn take(&mut self, talk: TalkState) {
+        self.messages = talk.messages;
+        self.meter = talk.meter;
+        self.system = talk.system;
     }
 
     pub(super) fn end(&mut self, turn: RunningTurn, end: TurnEnd) {
@@ -138,7 +145,7 @@ impl Session {
             _ => TurnOutcome::Stopped,
         };
         match end.talk {
-            Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
+            Some(talk) => self.take(talk),
             None => {
                 self.messages.push(Message::user(turn.said.clone()));
                 if !turn.text.trim().is_empty() {

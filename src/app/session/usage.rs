@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
 
-use jiff::{Timestamp, civil::Date};
-use serde_json::Value;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
-use crate::base::open;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted};
-use crate::disk::atomic::STATE_CAP;
-use crate::disk::swap;
+use crate::store::usage::{self, LoggedCall};
 use crate::tools::engine::context::SessionContext;
 
 /// Days in the chart, and in the week that ends today.
@@ -20,8 +16,6 @@ const DAYS: i32 = 14;
 const WEEK: i32 = 7;
 /// Columns of the longest bar.
 const BAR: f64 = 24.0;
-/// Bytes of the cost log that are looked at: years of ordinary use.
-const LOG_TAIL: u64 = 8 << 20;
 
 /// Usage of one item.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -33,10 +27,13 @@ struct UsageSum {
 
 /// The report.
 pub(super) fn report(world: &SessionContext) -> Outcome<String> {
-    let today = world.clock.now().date();
+    let now = world.clock.now();
+    let (today, zone) = (now.date(), now.time_zone());
     let profile = world.profile();
-    let log = world.paths.profile(&profile)?.cost_log();
-    let (days, models) = read_log(&log, today, &world.clock.now().time_zone().clone());
+    let first = back(today, DAYS - 1).to_zoned(zone.clone());
+    let since = first.map_or(now.timestamp(), |first| first.timestamp());
+    let calls = usage::calls_since(&world.paths, &profile, &world.ledger, since);
+    let (days, models) = sums(calls.as_deref().unwrap_or_default(), today, zone);
     let week = back(today, WEEK - 1)..=today;
     let mut out = session(world);
     let of_week = days.iter().filter(|(day, _)| week.contains(day));
@@ -47,7 +44,10 @@ pub(super) fn report(world: &SessionContext) -> Outcome<String> {
         short(today)
     );
     out.push_str(&line(&period, total));
-    out.push_str(&lifetime(world)?);
+    out.push_str(&lifetime(world));
+    if let Err(problem) = calls {
+        let _ = writeln!(out, "\n{}", problem.one_line());
+    }
     if !days.is_empty() {
         let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by day");
         let rows: Vec<(String, UsageSum)> = (0..DAYS)
@@ -109,53 +109,29 @@ fn session(world: &SessionContext) -> String {
     line("This session", sum)
 }
 
-/// Sums of the chart's days, by day and by model. Lines that cannot be read are passed over.
-fn read_log(
-    path: &Path,
+/// Sums by day and by model. What is dated later than today comes from a clock that was wrong.
+fn sums(
+    calls: &[LoggedCall],
     today: Date,
-    zone: &jiff::tz::TimeZone,
+    zone: &TimeZone,
 ) -> (BTreeMap<Date, UsageSum>, BTreeMap<String, UsageSum>) {
     let mut days: BTreeMap<Date, UsageSum> = BTreeMap::new();
     let mut models: BTreeMap<String, UsageSum> = BTreeMap::new();
-    let first = back(today, DAYS - 1);
-    for line in tail(path).lines() {
-        let Ok(line) = serde_json::from_str::<Value>(line) else {
+    for call in calls {
+        let day = call.time.to_zoned(zone.clone()).date();
+        if day > today {
             continue;
-        };
-        let number = |key: &str| line.get(key).and_then(Value::as_u64).unwrap_or_default();
-        let day = line
-            .get("ts")
-            .and_then(Value::as_str)
-            .and_then(|ts| ts.parse::<Timestamp>().ok())
-            .map(|ts| ts.to_zoned(zone.clone()).date());
-        let Some(day) = day.filter(|day| (first..=today).contains(day)) else {
-            continue;
-        };
-        let model = line
-            .get("model")
-            .and_then(Value::as_str)
-            .unwrap_or("unknown");
-        let model = models.entry(clip(model, 32)).or_default();
+        }
+        let model = models.entry(clip(&call.model, 32)).or_default();
         for sum in [days.entry(day).or_default(), model] {
-            sum.turns += 1;
-            sum.tokens += number("input") + number("output");
-            sum.cost += line.get("cost").and_then(Value::as_f64).unwrap_or_default();
+            *sum = sum.plus(UsageSum {
+                turns: 1,
+                tokens: call.tokens,
+                cost: call.cost,
+            });
         }
     }
     (days, models)
-}
-
-/// The end of the log; a first line that is cut is not JSON and passed over.
-fn tail(path: &Path) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = open::read(path)?;
-        let len = file.metadata()?.len();
-        file.seek(SeekFrom::Start(len.saturating_sub(LOG_TAIL)))?;
-        let mut bytes = Vec::new();
-        file.take(LOG_TAIL).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
 /// One bar a row: by money where any was spent, else by tokens.
@@ -193,27 +169,19 @@ fn bar(share: f64) -> String {
     bar
 }
 
-fn lifetime(world: &SessionContext) -> Outcome<String> {
-    let Some(bytes) = swap::read(&world.paths.usage()?, STATE_CAP)? else {
-        return Ok(String::new());
-    };
-    let Ok(all) = serde_json::from_slice::<Value>(&bytes) else {
-        return Ok("The lifetime totals in usage.json cannot be read.\n".to_owned());
-    };
-    let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
-    let providers = all.get("total_provider_tokens").and_then(Value::as_object);
-    let tokens = providers.into_iter().flat_map(|map| map.values());
-    let sum = UsageSum {
-        turns: count(all.get("total_llm_turns")),
-        tokens: tokens
-            .map(|used| count(used.get("input")) + count(used.get("output")))
-            .sum(),
-        cost: all
-            .get("total_cost")
-            .and_then(Value::as_f64)
-            .unwrap_or_default(),
-    };
-    Ok(line("Lifetime, all profiles", sum))
+fn lifetime(world: &SessionContext) -> String {
+    match usage::lifetime(&world.paths, &world.ledger) {
+        Ok(None) => String::new(),
+        Ok(Some(all)) => {
+            let sum = UsageSum {
+                turns: all.turns,
+                tokens: all.tokens,
+                cost: all.cost,
+            };
+            line("Lifetime, all profiles", sum)
+        }
+        Err(problem) => format!("Lifetime, all profiles: {}\n", problem.one_line()),
+    }
 }
 
 #[cfg(test)]

@@ -6,35 +6,32 @@ use super::{Field, Param, Type};
 use crate::base::problem::Problem;
 use crate::base::text;
 
-/// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.
+/// Reads declared fields from an argument object in order, and collects every mistake.
 #[derive(Debug)]
 pub(crate) struct FieldDecoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,
-    all: &'static [Field],
-    left: std::slice::Iter<'static, Field>,
-    wrong: Vec<String>,
+    fields: Vec<Field>,
+    next: usize,
+    mistakes: Vec<String>,
 }
 
 impl<'a> FieldDecoder<'a> {
     /// A decoder for a call of `name` (a tool) with `args`.
-    pub(crate) fn new(
-        name: &'a str,
-        fields: &'static [Field],
-        args: &'a Map<String, Value>,
-    ) -> Self {
+    pub(crate) fn new(name: &'a str, fields: Vec<Field>, args: &'a Map<String, Value>) -> Self {
         Self {
             name,
             args,
-            all: fields,
-            left: fields.iter(),
-            wrong: Vec::new(),
+            fields,
+            next: 0,
+            mistakes: Vec::new(),
         }
     }
 
-    /// The next declared field; `None` if it is wrong, which is recorded.
+    /// The next declared field; `None` if it is invalid, which is recorded.
     pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
-        let field = self.left.next()?;
+        let field = self.fields.get(self.next)?;
+        self.next += 1;
         let given = self.args.get(field.name).or_else(|| {
             self.args
                 .iter()
@@ -42,10 +39,10 @@ impl<'a> FieldDecoder<'a> {
                 .map(|(_, value)| value)
         });
         let Some(given) = given.filter(|v| !v.is_null()) else {
-            // An `Option` with a default publishes it, but still tells an absent value apart.
+            // An `Option` with a default publishes the default, but still distinguishes an absent value.
             let value = T::absent().or_else(|| T::read(&field.default_value()?));
             if value.is_none() {
-                self.wrong.push(format!(
+                self.mistakes.push(format!(
                     "{}: required, but missing; {} ({})",
                     field.name,
                     field.kind.wanted(),
@@ -57,7 +54,7 @@ impl<'a> FieldDecoder<'a> {
         let value = T::read(&clamp(field, given));
         if value.is_none() {
             let got = text::clip(&given.to_string(), 80);
-            self.wrong.push(format!(
+            self.mistakes.push(format!(
                 "{}: wanted {}, got {got}",
                 field.name,
                 field.kind.wanted()
@@ -66,31 +63,35 @@ impl<'a> FieldDecoder<'a> {
         value
     }
 
-    /// Fails when anything was wrong, naming all of it.
+    /// Fails if anything was invalid, and lists all of it.
     pub(crate) fn finish(self) -> Result<(), Problem> {
-        if self.wrong.is_empty() {
+        if self.mistakes.is_empty() {
             return Ok(());
         }
         let mut what = format!(
             "Wrong arguments for {}: {}.",
             self.name,
-            self.wrong.join("; ")
+            self.mistakes.join("; ")
         );
         for key in self
             .args
             .keys()
-            .filter(|key| !self.all.iter().any(|f| f.answers_to(key)))
+            .filter(|key| !self.fields.iter().any(|f| f.answers_to(key)))
         {
             what.push_str(&format!(
                 " There is no parameter \"{}\"",
                 text::clip(key, 40)
             ));
             what.push_str(
-                &text::did_you_mean(key, self.all.iter().map(|f| f.name))
+                &text::did_you_mean(key, self.fields.iter().map(|f| f.name))
                     .map_or_else(|| ".".to_owned(), |s| format!("; {s}")),
             );
         }
-        Err(with_signature(Problem::input(what), self.name, self.all))
+        Err(with_signature(
+            Problem::input(what),
+            self.name,
+            &self.fields,
+        ))
     }
 }
 
@@ -98,7 +99,7 @@ impl<'a> FieldDecoder<'a> {
 pub(crate) fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
     problem
         .next(format!("Parameters: {}.", signature(fields)))
-        .next(format!("A correct call: {name} {}", right_call(fields)))
+        .next(format!("A correct call: {name} {}", example_call(fields)))
 }
 
 /// The parameters in published order: `path (text, required), count (a whole number, default 20)`.
@@ -134,7 +135,7 @@ fn clamp(field: &Field, value: &Value) -> Value {
 }
 
 /// The example of a correct call: every required field, and optional ones that declare an example.
-pub(crate) fn right_call(fields: &[Field]) -> String {
+pub(crate) fn example_call(fields: &[Field]) -> String {
     let shown = fields.iter().filter(|f| f.required || f.example.is_some());
     let map: Map<String, Value> = shown.map(|f| (f.name.to_owned(), f.sample())).collect();
     Value::Object(map).to_string()

@@ -1,8 +1,8 @@
 //! Parameters declared once: the `params!` macro turns one block of text into a struct, its JSON Schema, its help and its decoder.
 //!
-//! Models are sloppy callers, so decoding is lenient where no meaning is lost: a number written as text, `"true"`, null for
-//! absent, one value where a list is wanted, `startLine` for `start_line`, a number outside its range. What remains wrong is
-//! reported all at once, with an example of a right call.
+//! Models make small mistakes in calls, so decoding is lenient where no meaning is lost: a number written as text, `"true"`, null for absent, one value where a
+//! list is expected, `startLine` for `start_line`, a number outside its range. The remaining mistakes are reported all at once, with an example of a correct
+//! call.
 
 pub(crate) mod schema;
 
@@ -14,7 +14,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub(crate) use decode::{FieldDecoder, right_call, with_signature};
+pub(crate) use decode::{FieldDecoder, example_call, with_signature};
 pub(crate) use values::Param;
 
 /// The JSON type of a parameter.
@@ -49,7 +49,7 @@ impl Type {
         }
     }
 
-    /// The type as messages and the help name it.
+    /// The type as shown in messages and the help.
     pub fn wanted(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -77,7 +77,7 @@ pub struct Field {
     pub kind: Type,
     /// Must be given.
     pub required: bool,
-    /// Value taken when absent, as JSON.
+    /// The value if absent, as JSON.
     pub default: Option<&'static str>,
     /// Smallest number; smaller ones are raised to it.
     pub min: Option<i64>,
@@ -105,7 +105,7 @@ impl Field {
         }
     }
 
-    /// Takes `json` when the caller gives none; the field is then optional.
+    /// Uses `json` when the caller gives no value; the field is then optional.
     #[must_use]
     pub const fn default(mut self, json: &'static str) -> Self {
         self.default = Some(json);
@@ -141,7 +141,7 @@ impl Field {
         self
     }
 
-    /// A plausible value for the example of a right call.
+    /// A plausible value for the example of a correct call.
     #[must_use]
     pub const fn example(mut self, example: &'static str) -> Self {
         self.example = Some(example);
@@ -153,7 +153,7 @@ impl Field {
         self.doc.trim_ascii()
     }
 
-    /// The value taken when absent.
+    /// The value if absent.
     pub fn default_value(&self) -> Option<Value> {
         self.default
             .and_then(|json| serde_json::from_str(json).ok())
@@ -169,7 +169,7 @@ impl Field {
         self.name == key || self.aliases.contains(&key) || plain(self.name) == plain(key)
     }
 
-    /// A value of the right type for the example of a right call.
+    /// A value of the right type for the example of a correct call.
     fn sample(&self) -> Value {
         match (self.example, self.kind) {
             (Some(text), Type::Text | Type::Choice(_)) => Value::from(text),
@@ -183,7 +183,10 @@ impl Field {
     }
 }
 
-/// Declares a struct of parameters, its `FIELDS`, their `SCHEMA` and its `decode`. A default is a literal that is JSON too.
+/// Declares a struct of parameters, its `fields`, their `SCHEMA` and its `decode`. A default is a literal that is JSON too.
+///
+/// The fields are a function, because most runs need those of no tool: as a table they are pointers by the thousand, which every start of
+/// a position-independent program writes anew. It is constant, so that the compiler can write the schema from them.
 ///
 /// ```text
 /// params! {
@@ -213,17 +216,20 @@ macro_rules! params {
         #[allow(unreachable_pub)]
         impl $name {
             /// The declared parameters, in published order.
-            pub const FIELDS: &'static [$crate::base::params::Field] = &[ $(
-                $crate::base::params::Field::new(
-                    stringify!($field), concat!($($doc),*),
-                    <$ty as $crate::base::params::Param>::TYPE, <$ty as $crate::base::params::Param>::REQUIRED,
-                ) $( .default(stringify!($default)) )? $( .$key($val) )*
-            ),* ];
+            pub const fn fields() -> [$crate::base::params::Field; <[&str]>::len(&[$(stringify!($field)),*])] {
+                [ $(
+                    $crate::base::params::Field::new(
+                        stringify!($field), concat!($($doc),*),
+                        <$ty as $crate::base::params::Param>::TYPE, <$ty as $crate::base::params::Param>::REQUIRED,
+                    ) $( .default(stringify!($default)) )? $( .$key($val) )*
+                ),* ]
+            }
 
             /// Their JSON Schema.
             pub const SCHEMA: &'static str = {
-                const TEXT: [u8; $crate::base::params::schema::length($name::FIELDS)] =
-                    $crate::base::params::schema::text($name::FIELDS);
+                const FIELDS: &[$crate::base::params::Field] = &$name::fields();
+                const TEXT: [u8; $crate::base::params::schema::length(FIELDS)] =
+                    $crate::base::params::schema::text(FIELDS);
                 $crate::base::params::schema::checked(&TEXT)
             };
 
@@ -232,7 +238,7 @@ macro_rules! params {
                 name: &str, args: &serde_json::Map<String, serde_json::Value>,
             ) -> Result<Self, $crate::base::problem::Problem> {
                 #[allow(unused_mut)]
-                let mut decoder = $crate::base::params::FieldDecoder::new(name, Self::FIELDS, args);
+                let mut decoder = $crate::base::params::FieldDecoder::new(name, Self::fields().to_vec(), args);
                 $( let $field = decoder.take::<$ty>(); )*
                 decoder.finish()?;
                 #[allow(irrefutable_let_patterns)]

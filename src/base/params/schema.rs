@@ -1,4 +1,4 @@
-//! The JSON Schema of declared parameters, written by the compiler: every request carries it, so no request renders it.
+//! The JSON Schema of declared parameters, and other text as JSON, written at compile time: every request carries it, so no request renders it.
 
 use super::{Field, Type};
 
@@ -22,6 +22,25 @@ pub(crate) const fn checked(bytes: &'static [u8]) -> &'static str {
         Ok(text) => text,
         Err(_) => panic!("a schema is text"),
     }
+}
+
+/// How many bytes [`string`] takes for `text`.
+pub(crate) const fn string_length(text: &str) -> usize {
+    quoted::<0>(text).at
+}
+
+/// A text without control characters other than line ends as a JSON string; `N` is its [`string_length`].
+pub(crate) const fn string<const N: usize>(text: &str) -> [u8; N] {
+    quoted::<N>(text).bytes
+}
+
+const fn quoted<const N: usize>(text: &str) -> Json<N> {
+    let mut json = Json {
+        bytes: [0; N],
+        at: 0,
+    };
+    json.text(text);
+    json
 }
 
 const fn written<const N: usize>(fields: &[Field]) -> Json<N> {
@@ -59,7 +78,7 @@ const fn written<const N: usize>(fields: &[Field]) -> Json<N> {
     json
 }
 
-/// JSON written so far. What does not fit is only counted.
+/// The JSON written so far. What does not fit is only counted.
 struct Json<const N: usize> {
     bytes: [u8; N],
     at: usize,

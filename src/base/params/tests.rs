@@ -1,4 +1,4 @@
-//! Declarations, what the compiler writes of them, and sloppy calls.
+//! Declarations, the schema generated from them, and malformed calls.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ choice! {
 }
 
 #[test]
-fn words_of_a_choice_are_read_in_any_case_also_those_that_hold_capitals() {
+fn choices_ignore_case() {
     for word in ["newestFirst", " newestfirst ", "NEWESTFIRST"] {
         assert_eq!(Order::read(&json!(word)), Some(Order::New), "{word}");
     }
@@ -52,7 +52,7 @@ fn words_of_a_choice_are_read_in_any_case_also_those_that_hold_capitals() {
 }
 
 #[test]
-fn sloppy_calls_are_understood() {
+fn imprecise_calls_are_decoded() {
     let got =
         decode(json!({"path": 5, "startLine": "0", "limit": 5.0, "tags": "one", "all": "TRUE"}))
             .unwrap();
@@ -66,7 +66,7 @@ fn sloppy_calls_are_understood() {
 }
 
 #[test]
-fn every_wrong_field_is_named_at_once_with_a_right_call() {
+fn all_wrong_fields_are_named_with_a_correct_call() {
     let text = decode(json!({"pth": "a", "start_line": [], "all": "perhaps"}))
         .unwrap_err()
         .one_line();
@@ -92,7 +92,7 @@ fn the_schema_keeps_the_declared_order() {
 }
 
 #[test]
-fn the_compiler_writes_json_whatever_a_declaration_holds() {
+fn the_generated_schema_is_valid_json() {
     const FIELDS: &[Field] = &[
         Field::new("a", " say \"hi\" to \\ and\nécole ", Type::Object, true)
             .min(-10)

@@ -1,4 +1,4 @@
-//! The Rust types that a parameter can have, and how each reads what a sloppy caller sends.
+//! The Rust types that a parameter can have, and how each reads a value from a model.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub(crate) trait Param: Sized {
     const TYPE: Type;
     /// False when absence has a meaning of its own.
     const REQUIRED: bool = true;
-    /// Reads a value that is present and not null; `None` when it cannot be one.
+    /// Reads a value that is present and not null; `None` if it is not of the type.
     fn read(value: &Value) -> Option<Self>;
     /// The value of an absent parameter without a default.
     fn absent() -> Option<Self> {

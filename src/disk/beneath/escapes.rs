@@ -1,4 +1,4 @@
-//! Attempts to get out of the fence, each made with both ways of opening.
+//! Attempts to escape the fence, each with both ways of opening.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::engine::OpenMethod;
+use super::open_beneath::OpenMethod;
 use super::{FileKind, RelPath, Root};
 use crate::base::problem::{Problem, ProblemKind};
 
@@ -75,7 +75,7 @@ impl Yard {
         Ok(String::from_utf8(bytes).unwrap())
     }
 
-    /// Every way to write that there is; the first that works wins.
+    /// Tries every way to write; the first that works wins.
     fn write(&self, path: &str) -> Result<(), Problem> {
         let rel = self.root.check(path)?;
         let root = &self.root;
@@ -140,7 +140,7 @@ fn collect(base: &Path, dir: &Path, names: &mut Vec<String>) {
 }
 
 #[test]
-fn texts_that_lead_out_are_refused() {
+fn paths_that_lead_out_are_refused() {
     both(|engine| {
         let yard = yard(engine);
         let above = yard.above.display().to_string();
@@ -259,7 +259,7 @@ fn links_that_lead_out_are_refused() {
             );
             let gate = yard.root.check_write(path).unwrap_err();
             assert!(gate.what.contains("leads outside"), "{path}: {}", gate.what);
-            // Removing a link, or moving a file over it, changes the inside alone.
+            // Removing a link, or moving a file over it, changes only the inside.
             let rel = yard.root.check(path).unwrap();
             for attempt in [
                 yard.root.put(&rel, b"got out"),
@@ -286,7 +286,7 @@ fn links_that_lead_out_are_refused() {
 }
 
 #[test]
-fn links_that_stay_inside_work() {
+fn links_inside_work() {
     both(|engine| {
         let yard = yard(engine);
         yard.link("m", "src/main.rs");
@@ -316,7 +316,7 @@ fn links_that_stay_inside_work() {
 }
 
 #[test]
-fn tickets_and_guarded_folders_are_found_under_any_name() {
+fn guarded_folders_are_found_under_any_name() {
     both(|engine| {
         let yard = yard(engine);
         yard.link("t", ".tickets");
@@ -414,7 +414,7 @@ fn tickets_and_guarded_folders_are_found_under_any_name() {
 }
 
 #[test]
-fn a_tickets_folder_that_is_made_through_a_link_is_refused_before_it_exists() {
+fn a_tickets_folder_through_a_link_is_refused_before_it_exists() {
     both(|engine| {
         let yard = yard(engine);
         fs::remove_dir_all(yard.app.join(".tickets")).unwrap();
@@ -429,7 +429,7 @@ fn a_tickets_folder_that_is_made_through_a_link_is_refused_before_it_exists() {
 }
 
 #[test]
-fn only_ordinary_files_are_read_and_nothing_blocks() {
+fn only_regular_files_are_read_and_nothing_blocks() {
     both(|engine| {
         let yard = yard(engine);
         rustix::fs::mknodat(
@@ -441,7 +441,7 @@ fn only_ordinary_files_are_read_and_nothing_blocks() {
         )
         .unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(yard.app.join("sock")).unwrap();
-        let begun = Instant::now();
+        let start = Instant::now();
         for (path, words) in [("pipe", "FIFO"), ("sock", "socket"), ("src", "a folder")] {
             let problem = yard.read(path).unwrap_err();
             assert!(problem.what.contains(words), "{path}: {problem}");
@@ -455,7 +455,7 @@ fn only_ordinary_files_are_read_and_nothing_blocks() {
                 assert!(problem.what.contains(words), "{path}: {problem}");
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(2));
         let problem = yard.read(".").unwrap_err();
         assert!(problem.what.contains("a folder"), "{problem}");
         assert!(yard.root.put(&RelPath::here(), b"x").is_err());
@@ -464,7 +464,7 @@ fn only_ordinary_files_are_read_and_nothing_blocks() {
 }
 
 #[test]
-fn odd_names_get_clean_answers() {
+fn odd_names_get_clear_errors() {
     both(|engine| {
         let yard = yard(engine);
         let long = "x".repeat(300);
@@ -591,8 +591,7 @@ fn a_moved_working_directory_stays_the_same_one() {
     });
 }
 
-/// One thread swaps a folder with a symlink that leads out while others use it in every way. Nothing may be written outside, and nothing outside
-/// may be read.
+/// One thread swaps a folder with a symlink that leads out while others use it in every way. Nothing outside may be written or read.
 #[test]
 fn swapping_a_folder_for_a_link_never_leads_out() {
     both(|engine| {
@@ -730,7 +729,7 @@ fn a_repository_under_another_name_is_closed_for_writing() {
 }
 
 #[test]
-fn closed_parts_are_known_under_any_name_and_below() {
+fn guarded_parts_are_known_under_any_name_and_below() {
     both(|engine| {
         let yard = yard(engine);
         yard.link("hooks", ".git/hooks");

@@ -1,7 +1,7 @@
 //! Ignore rules, folder by folder.
 //!
-//! A repository may put anything in the place of an ignore file. Symlinks are not followed, as in git; devices and pipes are not opened; and no
-//! line reaches the glob parser that could overflow the stack.
+//! A repository may contain anything in place of an ignore file. Symlinks are not followed, as in git; devices and pipes are not opened; and no line that could
+//! overflow the stack reaches the glob parser.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -14,29 +14,29 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::engine::FOLDER;
+use super::open_beneath::FOLDER;
 use super::read::open_name;
 use super::root::Root;
 use crate::base::patterns::glob_excess;
 use crate::disk::beneath::rel_path::RelPath;
 
-/// git's own ignore file, the only one that a listing obeys.
+/// git's own ignore file, the only one that a listing respects.
 pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];
 
-/// The ignore files that a search obeys, the later ones stronger: git's own, and those of the search tools.
+/// The ignore files that a search respects, the later ones stronger: git's own, and those of the search tools.
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
 /// An ignore file longer than this is not read.
 const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
 
-/// Most ignore patterns used in one listing or walk; further ones are dropped. Each is compiled, and a repository may have thousands of them in
-/// thousands of folders.
+/// Maximum ignore patterns in one listing or walk; further ones are dropped. Each is compiled, and a repository may have thousands of them in thousands of
+/// folders.
 const MAX_PATTERNS: usize = 20_000;
 
-/// Patterns of one folder that count at most.
+/// Maximum patterns of one folder.
 const MAX_FOLDER_PATTERNS: usize = 2_000;
 
-/// The rules of one folder and of those above it.
+/// The rules of one folder and of its parents.
 pub(super) struct IgnoreRules {
     own: Gitignore,
     up: Option<Rc<IgnoreRules>>,
@@ -54,8 +54,8 @@ impl IgnoreRules {
         })
     }
 
-    /// The rules that hold in `rel` from the folders above it: inside the root through the fence, above it up to the
-    /// repository's top. Those above are only matched against names, never shown.
+    /// The rules that apply in `rel` from the folders above it: inside the root through the fence, above it up to the top of the repository. Those above are
+    /// only matched against names, never shown.
     pub(super) fn above(root: &Root, rel: &RelPath, files: &[&str]) -> Rc<Self> {
         let mut rules = Self::none();
         let mut above: Vec<&Path> = root.path().ancestors().collect();
@@ -141,7 +141,7 @@ impl IgnoreRules {
         }
     }
 
-    /// True when the nearest rule that knows the path hides it.
+    /// True when the innermost rule that matches the path hides it.
     pub(super) fn hides(&self, base: &Path, rel: &RelPath, folder: bool) -> bool {
         if self.own.is_empty() && self.up.is_none() {
             return false;
@@ -165,7 +165,7 @@ fn open_path(path: &Path) -> Option<File> {
     open_name(dir.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
 }
 
-/// The file's text; `None` when it is longer than any honest one.
+/// The file's text; `None` when it is too long.
 fn text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(MAX_IGNORE_FILE_BYTES + 1)

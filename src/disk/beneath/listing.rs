@@ -1,4 +1,4 @@
-//! The listing of a working directory: a small tree, level by level, whose cost is bounded by what it shows.
+//! The listing of a working directory: a small tree, built level by level, whose cost is bounded by its size.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use std::rc::Rc;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 
-use super::engine;
 use super::ignored::{GIT_IGNORE, IgnoreRules};
+use super::open_beneath;
 use super::read::{DirEntry, FileKind};
 use super::root::Root;
 use crate::base::problem::Outcome;
@@ -20,7 +20,7 @@ use crate::disk::beneath::rel_path::RelPath;
 pub struct ListingOptions {
     /// Levels below the folder.
     pub depth: usize,
-    /// Lines at most, shared fairly among the folders of a level.
+    /// Maximum lines, shared fairly among the folders of a level.
     pub max_entries: usize,
     /// Shows `.marvin`, even when it is ignored.
     pub marvin: bool,
@@ -41,13 +41,13 @@ impl ListingOptions {
     };
 }
 
-/// Entries read from one folder at most; a fuller one is shown as such.
-const FOLDER_SCAN: usize = 2_000;
+/// Maximum entries read from one folder; a larger one is marked as such.
+const MAX_FOLDER_ENTRIES: usize = 2_000;
 
-/// Entries read for one listing at most.
-const TOTAL_SCAN: usize = 20_000;
+/// Maximum entries read for one listing.
+const MAX_TOTAL_ENTRIES: usize = 20_000;
 
-/// Never shown: repositories' insides, installed packages, the tickets.
+/// Never shown: repository internals, installed packages, the tickets.
 const SKIPPED: [&str; 6] = [
     ".git",
     ".tickets",
@@ -94,8 +94,8 @@ impl Root {
         &self,
         rel: &RelPath,
         look: &ListingOptions,
-    ) -> Result<String, engine::AccessError> {
-        let top = self.scan(rel, FOLDER_SCAN)?;
+    ) -> Result<String, open_beneath::AccessError> {
+        let top = self.scan(rel, MAX_FOLDER_ENTRIES)?;
         let nodes = self.grow(rel, top, look);
         let mut text = String::new();
         draw(&nodes, 0, "", &mut text);
@@ -116,7 +116,7 @@ impl Root {
         Ok(text)
     }
 
-    /// The nodes of the tree, the folder itself first.
+    /// The nodes of the tree, starting with the folder itself.
     fn grow(&self, rel: &RelPath, top: FolderScan, look: &ListingOptions) -> Vec<Node> {
         let rules = look
             .respect_gitignore
@@ -133,7 +133,7 @@ impl Root {
             rules,
         }];
         let mut lines = look.max_entries;
-        let mut scans = TOTAL_SCAN;
+        let mut scans = MAX_TOTAL_ENTRIES;
         let mut first = Some(top);
         let mut level = vec![0];
         for _ in 0..look.depth {
@@ -142,7 +142,7 @@ impl Root {
             }
             let mut next = Vec::new();
             for (done, &at) in level.iter().enumerate() {
-                // An even share of what is left; what a folder does not need goes to the others.
+                // An even share of the remaining lines; what a folder does not need goes to the others.
                 let share = lines.div_ceil(level.len() - done);
                 if share == 0 || scans == 0 {
                     if let Some(node) = nodes.get_mut(at) {
@@ -156,7 +156,7 @@ impl Root {
                 };
                 let scan = match first.take() {
                     Some(scan) => scan,
-                    None => match self.scan(&folder, FOLDER_SCAN.min(scans)) {
+                    None => match self.scan(&folder, MAX_FOLDER_ENTRIES.min(scans)) {
                         Ok(scan) => scan,
                         Err(_) => continue,
                     },
@@ -175,7 +175,7 @@ impl Root {
         nodes
     }
 
-    /// Adds the children of one folder, at most `share`; gives their places.
+    /// Adds at most `share` children of one folder; returns their indices.
     fn expand(
         &self,
         nodes: &mut Vec<Node>,
@@ -245,7 +245,7 @@ impl Root {
         !(folder && self.is_virtualenv(rel))
     }
 
-    /// A Python environment under any name.
+    /// Whether it is a Python virtual environment, under any name.
     fn is_virtualenv(&self, rel: &RelPath) -> bool {
         let path = format!("{rel}/pyvenv.cfg");
         statat(&*self.handle, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -262,7 +262,7 @@ impl Root {
                     .folder(OsStr::new(rel.parent().as_str()))
                     .ok()
                     .and_then(|dir| {
-                        engine::link_text(dir.as_fd(), OsStr::new(&entry.name)).ok()?
+                        open_beneath::link_text(dir.as_fd(), OsStr::new(&entry.name)).ok()?
                     });
                 match target {
                     Some(target) => format!("{name} -> {}", one_line(&target.to_string_lossy())),
@@ -272,10 +272,10 @@ impl Root {
         }
     }
 
-    fn scan(&self, rel: &RelPath, most: usize) -> Result<FolderScan, engine::AccessError> {
-        let mut entries = self.entries(rel, most.saturating_add(1))?;
-        let cut = entries.len() > most;
-        entries.truncate(most);
+    fn scan(&self, rel: &RelPath, max: usize) -> Result<FolderScan, open_beneath::AccessError> {
+        let mut entries = self.entries(rel, max.saturating_add(1))?;
+        let cut = entries.len() > max;
+        entries.truncate(max);
         Ok(FolderScan { entries, cut })
     }
 }
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_shows_what_matters_and_hides_the_rest() {
+    fn the_tree_hides_internals_and_ignored_files() {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path();
         for name in [
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_first_folder_does_not_take_all_lines() {
+    fn a_large_first_folder_leaves_lines_for_others() {
         let dir = tempfile::tempdir().unwrap();
         for i in 0..100 {
             file(dir.path(), &format!("a/{i:03}"), "");

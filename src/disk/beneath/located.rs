@@ -1,4 +1,4 @@
-//! Resolves a path: its folder as a handle, its last name, and the guarded parts on the way.
+//! Resolves a path to a handle of its folder and its last name, and finds the guarded parts on the way.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -8,22 +8,21 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{self, AccessError, FOLDER, FolderId, HOPS, id};
+use super::open_beneath::{self, AccessError, FOLDER, FolderId, MAX_LINKS, id};
 use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
-/// Parts of a path at most; deeper ones would take a handle for each part.
+/// Maximum components of a path; each takes a handle.
 pub(super) const DEEPEST: usize = 256;
 
-/// Bytes of a path at most, as the kernel has it.
+/// Maximum bytes of a path; the kernel's limit.
 const MAX_PATH_BYTES: usize = 4_095;
 
-/// Folders climbed at most on the way back to the root: symlinks can lead deeper than the path's text.
-const CLIMB: usize = 8 * DEEPEST;
+/// Maximum folders climbed on the way back to the root: symlinks can lead deeper than the path's text.
+const MAX_CLIMB: usize = 8 * DEEPEST;
 
-/// Entries of a repository's own folder that run code or are its content. Such a folder need not be called `.git`: a `.git` file can point to any
-/// folder.
+/// Entries of a repository's own folder that run code or hold its content. Such a folder need not be called `.git`: a `.git` file can point to any folder.
 const GIT_FOLDERS: [&str; 7] = [
     "hooks",
     "info",
@@ -43,7 +42,7 @@ pub(super) struct Located {
 }
 
 impl Located {
-    /// The name, for acts that need one.
+    /// The name, for operations that need one.
     pub(super) fn name(&self) -> Result<&OsStr, AccessError> {
         self.name.as_deref().ok_or(AccessError::Kind("a folder"))
     }
@@ -68,7 +67,7 @@ impl RelPath {
     /// The path for the system.
     ///
     /// # Errors
-    /// It is longer or deeper than any that is used.
+    /// It is too long or too deep.
     pub(super) fn fitting(&self) -> Result<&OsStr, AccessError> {
         if self.as_str().len() > MAX_PATH_BYTES || self.parts().count() > DEEPEST {
             return Err(AccessError::Os(Errno::NAMETOOLONG));
@@ -81,7 +80,7 @@ impl Root {
     /// Finds the folder and the last name of `rel`. Tickets are refused here, for every operation.
     pub(super) fn locate(&self, rel: &RelPath, last: FinalLink) -> Result<Located, AccessError> {
         let mut path = rel.fitting()?.to_owned();
-        for _ in 0..=HOPS {
+        for _ in 0..=MAX_LINKS {
             let (parent, name) = split(&path);
             let dir = self.folder(&parent)?;
             let guard = self.guard(dir.as_fd(), name.as_deref())?;
@@ -89,7 +88,8 @@ impl Root {
                 return Err(AccessError::Guard(GuardedPart::Tickets));
             }
             let link = match (&name, last) {
-                (Some(name), FinalLink::Follow) => match engine::link_text(dir.as_fd(), name) {
+                (Some(name), FinalLink::Follow) => match open_beneath::link_text(dir.as_fd(), name)
+                {
                     Err(Errno::NOENT) => None,
                     answer => answer?,
                 },
@@ -103,12 +103,12 @@ impl Root {
         Err(AccessError::Loop)
     }
 
-    /// Opens a folder by a path that may hold `..` from links' texts.
+    /// Opens a folder by a path that may contain `..` from link targets.
     pub(super) fn folder(&self, path: &OsStr) -> Result<OwnedFd, AccessError> {
-        engine::folder(self.engine, self.handle.as_fd(), &self.path, path)
+        open_beneath::folder(self.engine, self.handle.as_fd(), &self.path, path)
     }
 
-    /// The path that a link in `parent` with this text means, relative to the root.
+    /// The path, relative to the root, of a link in `parent` with this target.
     fn beside(&self, parent: &OsStr, target: &OsStr) -> Result<OsString, AccessError> {
         if target.as_bytes().starts_with(b"/") {
             let inside = Path::new(target).strip_prefix(&self.path);
@@ -125,7 +125,7 @@ impl Root {
         Ok(path)
     }
 
-    /// The parts with a fence of their own that are there now: this directory's, and those of the one that it was chosen from.
+    /// The guarded parts that exist now: this directory's, and those of the one that it was chosen from.
     pub(super) fn fences(&self) -> Vec<(FolderId, GuardedPart)> {
         let parts = [
             (".tickets", GuardedPart::Tickets),
@@ -161,7 +161,7 @@ impl Root {
         let mut here = fstat(dir).map(|stat| id(&stat))?;
         let mut found = name.and_then(|name| self.guard_of_name(dir, here, name, &fence));
         let mut held: Option<OwnedFd> = None;
-        for _ in 0..CLIMB {
+        for _ in 0..MAX_CLIMB {
             found = stricter(found, fence(here));
             if here == self.id {
                 return Ok(found);
@@ -182,7 +182,7 @@ impl Root {
         Err(AccessError::Outside)
     }
 
-    /// The guarded part that a name is itself, whether it exists yet or not.
+    /// The guarded part that a name denotes, whether it exists yet or not.
     fn guard_of_name(
         &self,
         dir: BorrowedFd<'_>,
@@ -209,8 +209,7 @@ impl Root {
 }
 
 impl Root {
-    /// The part of this directory with a fence of its own that `other` is or lies in, however it was reached: what a fence around `other` would
-    /// open.
+    /// The guarded part of this directory that `other` is or lies in, however it was reached: a fence around `other` would open it.
     ///
     /// # Errors
     /// The folders above it cannot be read.
@@ -249,7 +248,7 @@ impl Root {
     /// True when `other` is this directory or lies below it.
     ///
     /// # Errors
-    /// The folders above it cannot be looked at.
+    /// The folders above it cannot be read.
     pub fn holds(&self, other: &Self) -> Outcome<bool> {
         let mut holds = false;
         other.climb(&mut |here, _| {
@@ -264,7 +263,7 @@ impl Root {
         let mut climb = || -> Result<(), AccessError> {
             let mut here = self.id;
             let mut held: Option<OwnedFd> = None;
-            for _ in 0..CLIMB {
+            for _ in 0..MAX_CLIMB {
                 let below = held.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd);
                 let up = openat(below, "..", FOLDER, Mode::empty())?;
                 let above = id(&fstat(&up)?);
@@ -291,7 +290,7 @@ fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
         && is("refs", FileType::Directory)
 }
 
-/// True when the folder `here` in `up` is one of those that make a repository.
+/// True when the folder `here` in `up` is one of those that make up a repository.
 fn is_part_of_git(up: BorrowedFd<'_>, here: FolderId) -> bool {
     is_git_folder(up)
         && GIT_FOLDERS.iter().any(|name| {
@@ -299,7 +298,7 @@ fn is_part_of_git(up: BorrowedFd<'_>, here: FolderId) -> bool {
         })
 }
 
-/// Tickets are also closed for reading, so they win over the others.
+/// Tickets are also closed for reading, so they take precedence.
 fn stricter(a: Option<GuardedPart>, b: Option<GuardedPart>) -> Option<GuardedPart> {
     match (a, b) {
         (Some(GuardedPart::Tickets), _) | (_, Some(GuardedPart::Tickets)) => {

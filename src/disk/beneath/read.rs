@@ -9,14 +9,14 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{AccessError, link_text};
+use super::open_beneath::{AccessError, link_text};
 use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::located::FinalLink;
 use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
-/// Attempts when a name changes between looking and opening.
-const TRIES: usize = 8;
+/// Attempts when a name changes between checking and opening.
+const MAX_TRIES: usize = 8;
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,12 +148,12 @@ impl Root {
     }
 
     fn reader(&self, rel: &RelPath) -> Result<(File, u64), AccessError> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let spot = self.locate(rel, FinalLink::Follow)?;
-            let opened = plain(&spot.stat()?)
+            let opened = require_regular(&spot.stat()?)
                 .and_then(|()| open_name(spot.dir.as_fd(), spot.name()?, OFlags::RDONLY));
             match opened {
-                // A link now, where a file was a moment ago.
+                // It has become a link since it was checked.
                 Err(AccessError::Loop | AccessError::Unsteady) => {}
                 Err(stop) => return Err(stop),
                 Ok(file) => {
@@ -165,7 +165,7 @@ impl Root {
         Err(AccessError::Unsteady)
     }
 
-    /// Opens a folder for listing and checks that it is not, under another name, the tickets' one.
+    /// Opens a folder for listing and checks that it is not the tickets folder under another name.
     pub(super) fn open_folder(&self, rel: &RelPath) -> Result<OwnedFd, AccessError> {
         let dir = self.folder(rel.fitting()?)?;
         match self.guard(dir.as_fd(), None)? {
@@ -174,8 +174,8 @@ impl Root {
         }
     }
 
-    /// At most `most` entries in the order of the disk.
-    pub(super) fn entries(&self, rel: &RelPath, most: usize) -> Result<Vec<DirEntry>, AccessError> {
+    /// At most `max` entries in directory order.
+    pub(super) fn entries(&self, rel: &RelPath, max: usize) -> Result<Vec<DirEntry>, AccessError> {
         let dir = self.open_folder(rel)?;
         let mut entries = Vec::new();
         let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -186,7 +186,7 @@ impl Root {
             if matches!(name, b"." | b"..") || hidden {
                 continue;
             }
-            if entries.len() == most {
+            if entries.len() == max {
                 break;
             }
             let kind = match item.file_type() {
@@ -214,12 +214,12 @@ pub(super) fn open_name(
 ) -> Result<File, AccessError> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(dir, name.as_bytes(), how | careful, Mode::empty())?);
-    plain(&rustix::fs::fstat(&file)?)?;
+    require_regular(&rustix::fs::fstat(&file)?)?;
     Ok(file)
 }
 
-/// Refuses what is not an ordinary file.
-pub(super) fn plain(stat: &Stat) -> Result<(), AccessError> {
+/// Refuses anything but a regular file.
+pub(super) fn require_regular(stat: &Stat) -> Result<(), AccessError> {
     Err(AccessError::Kind(
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => return Ok(()),

@@ -1,10 +1,10 @@
-//! Refusals and failures of the fence in words, with the directory and its listing.
+//! The fence's refusals and failures as messages, with the directory and its listing.
 
 use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::engine::AccessError;
+use super::open_beneath::AccessError;
 use super::root::{Root, WORKING};
 use crate::base::problem::{Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, nearest};
@@ -47,7 +47,7 @@ impl Root {
         }
     }
 
-    /// An absolute path that lies inside, as the relative one that was meant.
+    /// The relative form of an absolute path that lies inside.
     fn as_inside(&self, text: &str) -> Option<String> {
         let inside = Path::new(text).strip_prefix(&self.path).ok()?;
         let rel = RelPath::parse(inside.to_str()?).ok()?;
@@ -71,7 +71,7 @@ impl Root {
         }
     }
 
-    /// The refusal or failure in words, with the directory and its listing.
+    /// The message for a refusal or failure, with the directory and its listing.
     pub(super) fn problem(&self, act: &str, rel: &RelPath, stop: AccessError) -> Problem {
         let shown = clip(&escape_controls(rel.as_str()), 200);
         let problem = match stop {
@@ -87,7 +87,7 @@ impl Root {
             AccessError::Kind(kind) => {
                 let problem = Problem::refused(format!("Cannot {act} \"{shown}\": it is {kind}."));
                 if kind == "a folder" {
-                    problem.next("Name a file in it, or use tree to see what it holds.")
+                    problem.next("Name a file in it, or use tree to see what it contains.")
                 } else {
                     problem.next("Only ordinary files can be used.")
                 }
@@ -157,7 +157,7 @@ impl Root {
         format!("Only files inside the {} can be used.", self.called)
     }
 
-    /// The entry whose name is nearest to the one that is missing.
+    /// The entry whose name is most similar to the missing one.
     fn near(&self, rel: &RelPath) -> Option<String> {
         let parent = rel.parent();
         let entries = self.entries(&parent, 2_000).ok()?;

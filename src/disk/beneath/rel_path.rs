@@ -1,9 +1,8 @@
-//! `Rel`: a path as a model may give it, checked by its text alone.
+//! [`RelPath`]: a path as a model may give it, checked by its text alone.
 
 use std::fmt;
 
-/// A normalised path relative to a working directory: no leading slash, no `.`, no `..`, no empty part. The directory itself
-/// is shown as `.`.
+/// A normalised path relative to a working directory: no leading slash, no `.`, no `..`, no empty component. The directory itself is shown as `.`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelPath(String);
 
@@ -40,7 +39,7 @@ impl RelPath {
         if parts.first() == Some(&".tickets") {
             return Err(RelPathError::Tickets);
         }
-        // Again on the normalised form, so that a `Rel` is always one when it is read back.
+        // Checked again in the normalised form, so that a `RelPath` parses back to itself.
         let path = parts.join("/");
         if is_absolute(&path) {
             return Err(RelPathError::Absolute);
@@ -51,7 +50,7 @@ impl RelPath {
         Ok(Self(path))
     }
 
-    /// An entry of this folder, by a name that the disk gave.
+    /// An entry of this folder, by a name read from the disk.
     pub(super) fn child(&self, name: &str) -> Self {
         if self.0.is_empty() {
             Self(name.to_owned())
@@ -70,7 +69,7 @@ impl RelPath {
         self.0.is_empty()
     }
 
-    /// The parts from left to right; none for the directory itself.
+    /// The components from left to right; none for the directory itself.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/').filter(|part| !part.is_empty())
     }
@@ -89,7 +88,7 @@ impl RelPath {
         )
     }
 
-    /// True when `self` is `folder` or lies below it, by whole parts.
+    /// True when `self` is `folder` or lies below it, by whole components.
     pub fn is_within(&self, folder: &Self) -> bool {
         let mut mine = self.parts();
         folder.parts().all(|part| mine.next() == Some(part))
@@ -115,7 +114,7 @@ impl fmt::Display for RelPath {
     }
 }
 
-/// Parts of the working directory with a fence of their own.
+/// Parts of the working directory that are closed to some or all access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GuardedPart {
     Tickets,
@@ -123,12 +122,12 @@ pub(super) enum GuardedPart {
     Upstream,
 }
 
-/// The parts of a slash-separated text without empty ones and `.`.
+/// The components of a slash-separated text without empty ones and `.`.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split('/').filter(|part| !matches!(*part, "" | "."))
 }
 
-/// A leading slash, a home folder in the shell's spelling, or a drive letter.
+/// A leading slash, a home folder in shell notation, or a drive letter.
 fn is_absolute(text: &str) -> bool {
     let drive = |text: &str| {
         let mut bytes = text.bytes();
@@ -158,14 +157,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn texts_are_normalised_or_refused_in_the_order_of_the_contract() {
+    fn paths_are_normalised_or_refused_in_order() {
         let shown = |text: &str| RelPath::parse(text).map(|rel| rel.as_str().to_owned());
         assert_eq!(shown("./src//./main.rs/").as_deref(), Ok("src/main.rs"));
         assert_eq!(shown(".").as_deref(), Ok("."));
         assert_eq!(shown("a/...").as_deref(), Ok("a/..."));
         assert_eq!(shown(".ticketsx/a").as_deref(), Ok(".ticketsx/a"));
         assert_eq!(shown("sub/.tickets").as_deref(), Ok("sub/.tickets"));
-        for (text, why) in [
+        for (text, reason) in [
             ("/etc/../x", RelPathError::Absolute),
             ("//x", RelPathError::Absolute),
             ("~/x", RelPathError::Absolute),
@@ -182,7 +181,7 @@ mod tests {
             ("", RelPathError::Empty),
             ("  ", RelPathError::Empty),
         ] {
-            assert_eq!(shown(text), Err(why), "{text:?}");
+            assert_eq!(shown(text), Err(reason), "{text:?}");
         }
     }
 

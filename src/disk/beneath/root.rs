@@ -7,9 +7,10 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, fstat, openat};
 
-use super::engine::{AccessError, FOLDER, FolderId, OpenMethod, id};
+use super::open_beneath::{AccessError, FOLDER, FolderId, OpenMethod, id};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::beneath::rel_path::RelPath;
+use crate::disk::paths::PROJECT_FOLDER;
 
 /// A working directory. Clones share the handle; it stays the same folder when its path is renamed.
 #[derive(Debug, Clone)]
@@ -18,19 +19,16 @@ pub struct Root {
     pub(super) path: PathBuf,
     pub(super) engine: OpenMethod,
     pub(super) id: FolderId,
-    /// Its name in messages.
+    /// What messages call it.
     pub(super) called: Cow<'static, str>,
-    /// It lies in Marvin's own folder, whose files are for their owner alone.
+    /// It lies in Marvin's own folder, whose files only the owner may read.
     private: bool,
-    /// The directory whose closed parts stay closed: these may lie below this one as well.
+    /// The directory whose guarded parts stay closed: they may lie below this one as well.
     pub(super) kept: Option<Arc<Root>>,
 }
 
 /// The default name of the directory in messages.
 pub(super) const WORKING: &str = "working directory";
-/// Marvin's own folder of a project; conversations are stored there.
-const OWN_FOLDER: &str = ".marvin";
-
 impl Root {
     /// Opens a folder as working directory.
     ///
@@ -46,15 +44,15 @@ impl Root {
     }
 
     pub(super) fn open_with(dir: &Path, engine: OpenMethod) -> Outcome<Self> {
-        let fail = |why: std::io::Error| {
-            let kind = if why.kind() == std::io::ErrorKind::NotFound {
+        let fail = |reason: std::io::Error| {
+            let kind = if reason.kind() == std::io::ErrorKind::NotFound {
                 ProblemKind::Missing
             } else {
                 ProblemKind::System
             };
             let mut problem = Problem::system(
                 format!("Cannot use {} as working directory", dir.display()),
-                why,
+                reason,
             )
             .next("Name an existing folder.");
             problem.kind = kind;
@@ -64,7 +62,7 @@ impl Root {
         let handle =
             openat(CWD, &path, FOLDER, Mode::empty()).map_err(|errno| fail(errno.into()))?;
         let id = id(&fstat(&handle).map_err(|errno| fail(errno.into()))?);
-        let private = path.iter().any(|part| part == OWN_FOLDER);
+        let private = path.iter().any(|part| part == PROJECT_FOLDER);
         Ok(Self {
             handle: Arc::new(handle),
             path,
@@ -76,26 +74,25 @@ impl Root {
         })
     }
 
-    /// The same folder under another name in messages: "notes folder".
+    /// The same folder with another name in messages: "notes folder".
     #[must_use]
     pub fn called(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.called = name.into();
         self
     }
 
-    /// The same folder, in which what `first` closes stays closed: a process that moves to the folder above its project does not
-    /// get at the project's tickets by that.
+    /// The same folder, in which everything that `first` closes stays closed: a process that moves to the folder above its project must not get at the
+    /// project's tickets that way.
     #[must_use]
     pub fn keeping_closed(mut self, first: &Arc<Self>) -> Self {
         self.kept = Some(Arc::clone(first));
         self
     }
 
-    /// The folder `rel` as a fence of its own, opened through this one.
+    /// The folder `rel` as a root of its own, opened through this one.
     ///
     /// # Errors
-    /// It is missing, not a folder, leads outside, or lies, perhaps through a symlink, in a part with a fence of its own, which the new one would
-    /// not know.
+    /// It is missing, not a folder, leads outside, or lies, perhaps through a symlink, in a guarded part, which the new root would not know.
     pub fn inner(&self, rel: &RelPath) -> Outcome<Self> {
         let open = || -> Result<Self, AccessError> {
             let handle = self.open_folder(rel)?;
@@ -116,9 +113,9 @@ impl Root {
         open().map_err(|stop| self.problem("open", rel, stop))
     }
 
-    /// True for what lies in Marvin's own folder of a project.
+    /// True for everything in Marvin's own folder of a project.
     pub(super) fn is_private(&self, rel: &RelPath) -> bool {
-        self.private || rel.parts().any(|part| part == OWN_FOLDER)
+        self.private || rel.parts().any(|part| part == PROJECT_FOLDER)
     }
 
     /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.
@@ -134,8 +131,8 @@ impl Root {
         RelPath::parse(text).map_err(|bad| self.with_listing(self.refusal(text, bad)))
     }
 
-    /// [`Root::check`] for a path that is to be written, with a look at the disk: the nearest existing folder must lie inside and outside the
-    /// guarded parts. Nothing is changed.
+    /// [`Root::check`] for a path that will be written, with a check of the disk: the nearest existing folder must lie inside and outside the guarded parts.
+    /// Nothing is changed.
     ///
     /// # Errors
     /// As [`Root::check`], and those of the write itself.
@@ -151,7 +148,7 @@ impl Root {
         if fstat(&*self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
             return true;
         }
-        // File systems that count no links of folders: then no entry can be opened, not even the folder itself.
+        // File systems that do not count links of folders: then no entry can be opened, not even the folder itself.
         openat(&*self.handle, ".", FOLDER, Mode::empty()).is_err()
     }
 }

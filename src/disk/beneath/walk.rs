@@ -17,22 +17,22 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{AccessError, FolderId, id};
 use super::ignored::IgnoreRules;
+use super::open_beneath::{AccessError, FolderId, id};
 use super::read::open_name;
 use super::root::Root;
 use crate::disk::beneath::located::DEEPEST;
 use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Entries between two checks for cancellation.
-const PAUSE: usize = 4_096;
+const CANCEL_CHECK_ENTRIES: usize = 4_096;
 
-/// Decides where a walk goes and takes what it finds.
+/// Decides where a walk goes and receives its files.
 pub trait WalkVisitor {
     /// State that a folder passes on to its entries.
     type Mark: Copy;
 
-    /// Whether an entry is wanted, and the mark it gets. `ignored` when an ignore file hides it.
+    /// Whether to enter or visit an entry, and its mark. `ignored` when an ignore file hides it.
     fn enter(
         &mut self,
         entry: &WalkEntry<'_>,
@@ -40,11 +40,11 @@ pub trait WalkVisitor {
         above: Self::Mark,
     ) -> Option<Self::Mark>;
 
-    /// Takes a file.
+    /// Receives a file.
     fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
 
     /// Called for a folder that cannot be read.
-    fn unreadable(&mut self, folder: &RelPath, why: io::Error);
+    fn unreadable(&mut self, folder: &RelPath, reason: io::Error);
 
     /// Polled now and then: true ends the walk.
     fn is_over(&mut self) -> bool;
@@ -54,7 +54,7 @@ pub trait WalkVisitor {
 pub struct WalkEntry<'a> {
     /// Its path; bytes that are not UTF-8 are shown as U+FFFD.
     pub rel: &'a RelPath,
-    /// A folder; else an ordinary file.
+    /// Whether it is a folder; otherwise it is a regular file.
     pub is_folder: bool,
 }
 
@@ -67,10 +67,10 @@ pub struct WalkFile {
 }
 
 impl WalkFile {
-    /// Opens it, if it is still an ordinary file; neither a link nor a pipe put in its place is followed or waited for.
+    /// Opens the file if it is still a regular one; a link put in its place is not followed, and a pipe does not block.
     ///
     /// # Errors
-    /// It is gone, may not be read, or is something else by now.
+    /// It is gone, may not be read, or has become something else.
     pub fn open(&self) -> io::Result<File> {
         open_name(self.dir.as_fd(), &self.name, OFlags::RDONLY).map_err(|stop| match stop {
             AccessError::Os(errno) => errno.into(),
@@ -115,7 +115,7 @@ impl Root {
         };
         match openat(&*self.handle, ".", READABLE, Mode::empty()) {
             Ok(top) => stack.push(open(top, RelPath::here(), rules, mark, visit)),
-            Err(why) => visit.unreadable(&RelPath::here(), why.into()),
+            Err(reason) => visit.unreadable(&RelPath::here(), reason.into()),
         }
         while let Some(frame) = stack.last_mut() {
             if visit.is_over() {
@@ -156,9 +156,9 @@ impl Root {
                 READABLE | OFlags::NOFOLLOW,
                 Mode::empty(),
             ) {
-                // A link or a file by now.
+                // It has become a link or a file since.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::MLINK) => {}
-                Err(why) => visit.unreadable(&rel, why.into()),
+                Err(reason) => visit.unreadable(&rel, reason.into()),
                 Ok(dir) if fstat(&dir).is_ok_and(|stat| closed.contains(&id(&stat))) => {}
                 Ok(dir) => stack.push(open(dir, rel, rules, mark, visit)),
             }
@@ -170,11 +170,11 @@ const READABLE: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The files and folders in `dir` in the order of their names, each with whether it is a folder; as many as can be read.
+/// The files and folders in `dir` by name, each with whether it is a folder; as many as can be read.
 fn entries<V: WalkVisitor>(dir: &OwnedFd, rel: &RelPath, visit: &mut V) -> Vec<(OsString, bool)> {
     let mut entries = Vec::new();
-    if let Err(why) = read_entries(dir, &mut entries, &mut || visit.is_over()) {
-        visit.unreadable(rel, why.into());
+    if let Err(reason) = read_entries(dir, &mut entries, &mut || visit.is_over()) {
+        visit.unreadable(rel, reason.into());
     }
     entries.sort_unstable();
     entries
@@ -186,7 +186,7 @@ fn read_entries(
     is_over: &mut dyn FnMut() -> bool,
 ) -> Result<(), Errno> {
     for (count, item) in Dir::read_from(dir)?.enumerate() {
-        if count % PAUSE == PAUSE - 1 && is_over() {
+        if count % CANCEL_CHECK_ENTRIES == CANCEL_CHECK_ENTRIES - 1 && is_over() {
             return Ok(());
         }
         let item = item?;

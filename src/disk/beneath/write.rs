@@ -1,4 +1,4 @@
-//! Writing beneath the working directory: whole files by a temporary name and a rename in the same opened folder.
+//! Writes beneath the working directory: whole files, by a temporary file and a rename in the same opened folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,8 +12,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::engine::{AccessError, id};
-use super::read::{open_name, plain};
+use super::open_beneath::{AccessError, id};
+use super::read::{open_name, require_regular};
 use super::root::Root;
 use crate::base::ids;
 use crate::base::problem::Outcome;
@@ -23,10 +23,10 @@ use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 /// Modes before the umask.
 const FILE: Mode = Mode::from_raw_mode(0o666);
 const DIR: Mode = Mode::from_raw_mode(0o777);
-/// Modes of what is for its owner alone.
+/// Modes of private files and folders.
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 const PRIVATE_DIR: Mode = Mode::from_raw_mode(0o700);
-/// The bits of a mode that a copy of a file gets, and all that a mode has.
+/// The mode bits that a copy of a file gets, and all mode bits.
 const PERMISSIONS: u32 = 0o777;
 const ANY: Mode = Mode::from_raw_mode(0o7777);
 
@@ -76,7 +76,7 @@ impl Root {
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
-    /// True when both paths, links followed, are one and the same file: to write one and remove the other would lose it.
+    /// True when both paths, with links resolved, are the same file: writing one and removing the other would lose it.
     ///
     /// # Errors
     /// The fence refuses one of them.
@@ -93,7 +93,7 @@ impl Root {
             let (Some(one), Some(other)) = (found(one)?, found(other)?) else {
                 return Ok(false);
             };
-            // Names that differ in their letters' case alone are one file on some systems; two names of a file with two are not.
+            // On some systems names that differ only in case are one file; two names of a file with two hard links are not.
             let alone = match (&one.1, &other.1) {
                 (Some(a), Some(b)) => id(a) == id(b) && a.st_nlink == 1,
                 _ => false,
@@ -111,12 +111,12 @@ impl Root {
         }
     }
 
-    /// Makes a folder and those above it; one that exists is left as it is.
+    /// Creates a folder and its parents; an existing one is left unchanged.
     ///
     /// # Errors
-    /// A part is a file, or the fence refuses it.
+    /// A component is a file, or the fence refuses it.
     pub fn make_folder(&self, rel: &RelPath) -> Outcome<()> {
-        // The folders above a name in it are what is wanted.
+        // `parents` creates the folders above this name.
         self.parents(&rel.child("x"))
             .map_err(|stop| self.problem("make the folder", rel, stop))
     }
@@ -150,7 +150,7 @@ impl Root {
             .map_err(|stop| self.problem("delete", rel, stop))
     }
 
-    /// The fence's answer for a write, found without changing anything.
+    /// The fence's decision about a write, without changing anything.
     pub(super) fn may_write(&self, rel: &RelPath) -> Result<(), AccessError> {
         if let Some(guard) = rel.write_guard() {
             return Err(AccessError::Guard(guard));
@@ -184,9 +184,9 @@ impl Root {
         };
         let mut file = new_file(&spot.dir, name, FILE & self.mode_mask(rel))?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        if let Err(why) = written {
+        if let Err(reason) = written {
             let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
-            return Err(why.into());
+            return Err(reason.into());
         }
         Ok(())
     }
@@ -209,7 +209,7 @@ impl Root {
     fn append_or_stop(&self, rel: &RelPath, bytes: &[u8]) -> Result<u64, AccessError> {
         let spot = self.writable(rel, FinalLink::Follow)?;
         let old = spot.stat()?;
-        plain(&old)?;
+        require_regular(&old)?;
         let mut file = open_name(
             spot.dir.as_fd(),
             spot.name()?,
@@ -218,18 +218,18 @@ impl Root {
         let mode = Mode::from_raw_mode(old.st_mode) & ANY;
         let allowed = mode & self.mode_mask(rel);
         if allowed != mode {
-            // A file of another owner, who lets others write it, keeps its mode.
+            // A file of another owner that is writable by others keeps its mode.
             let _ = fchmod(&file, allowed);
         }
         let before = file.metadata()?.len();
-        if let Err(why) = file.write_all(bytes) {
+        if let Err(reason) = file.write_all(bytes) {
             let _ = file.set_len(before);
-            return Err(why.into());
+            return Err(reason.into());
         }
         Ok(file.metadata()?.len())
     }
 
-    /// Makes the folders above `rel`, each opened again through the fence before the next.
+    /// Creates the folders above `rel`, each opened again through the fence before the next.
     fn parents(&self, rel: &RelPath) -> Result<(), AccessError> {
         let folder = rel.parent();
         if let Some(guard) = rel.write_guard() {
@@ -266,8 +266,8 @@ impl Root {
     }
 }
 
-/// Writes a temporary file beside the target, syncs it and renames it over the target's name. The rename replaces the name itself, so a symlink
-/// that appeared there in between is not followed. It gets `mode`, else that of the old file, restricted by `mask`.
+/// Writes a temporary file beside the target, syncs it and renames it over the target's name. The rename replaces the name itself, so a symlink that appeared
+/// there in between is not followed. The file gets `mode`, else that of the old file, restricted by `mask`.
 fn swap_in(
     spot: &Located,
     bytes: &[u8],
@@ -277,7 +277,7 @@ fn swap_in(
 ) -> Result<(), AccessError> {
     let name = spot.name()?;
     if let Some(stat) = old {
-        plain(stat)?;
+        require_regular(stat)?;
         accessat(
             &spot.dir,
             name.as_bytes(),
@@ -296,7 +296,7 @@ fn swap_in(
             exact.map_or(FILE & mask, |_| PRIVATE_FILE),
         )?;
         if let Some(stat) = old {
-            // The owner first: changing it clears some permission bits. Only root may, and it is a courtesy.
+            // The owner first: changing it clears some permission bits. Only root may do it, so a failure is ignored.
             let _ = fchown(
                 &file,
                 Some(Uid::from_raw(stat.st_uid)),
@@ -320,7 +320,7 @@ fn swap_in(
     })
 }
 
-/// A file that did not exist before.
+/// Creates a file that must not exist yet.
 fn new_file(dir: &OwnedFd, name: &OsStr, mode: Mode) -> Result<File, Errno> {
     let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(dir, name.as_bytes(), new, mode).map(File::from)

@@ -4,7 +4,7 @@ use jiff::civil::{Date, Time};
 
 use crate::base::text::{clip, single_spaced};
 
-/// Characters of a date that is shown as written, at most.
+/// Maximum length in characters of a date that is shown as written.
 const MAX_DATE_CHARS: usize = 60;
 
 const MONTHS: [&str; 12] = [
@@ -22,7 +22,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-/// Hours from UTC of the zones that RFC 822 names, and of Europe's.
+/// Offsets from UTC in hours: the zones that RFC 822 names, and European ones.
 const ZONES: [(&str, i32); 16] = [
     ("UT", 0),
     ("UTC", 0),
@@ -45,7 +45,7 @@ const ZONES: [(&str, i32); 16] = [
 /// A time of day, and its offset from UTC in minutes if given.
 type TimeOfDay = (Time, Option<i32>);
 
-/// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; in an unknown form as written, on one line.
+/// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; an unknown form is shown as written, on one line.
 pub(super) fn shown(text: &str) -> String {
     let line = single_spaced(text);
     let Some((date, clock)) = iso(&line).or_else(|| mail(&line)) else {
@@ -66,7 +66,7 @@ pub(super) fn shown(text: &str) -> String {
     format!("{date} {:02}:{:02}{zone}", time.hour(), time.minute())
 }
 
-/// `2026-05-01T12:30:00Z` with its shorter forms.
+/// `2026-05-01T12:30:00Z` and its shorter forms.
 fn iso(line: &str) -> Option<(Date, Option<TimeOfDay>)> {
     let (day, rest) = match line.find(['T', 't', ' ']) {
         Some(at) => (line.get(..at)?, line.get(at + 1..)?.trim()),
@@ -93,14 +93,14 @@ fn mail(line: &str) -> Option<(Date, Option<TimeOfDay>)> {
     let (mut day, mut month, mut year) = (None, None, None);
     let mut time: Option<TimeOfDay> = None;
     // 01-May-2026
-    let parted = |word: &str| match word.starts_with(|c: char| c.is_ascii_digit())
+    let split_at_hyphens = |word: &str| match word.starts_with(|c: char| c.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_alphabetic())
         && !word.contains(':')
     {
         true => word.replace('-', " "),
         false => word.to_owned(),
     };
-    let line: Vec<String> = line.split([' ', ',']).map(parted).collect();
+    let line: Vec<String> = line.split([' ', ',']).map(split_at_hyphens).collect();
     let line = line.join(" ");
     for word in line.split_whitespace() {
         let lower = word.trim_end_matches('.').to_lowercase();
@@ -137,9 +137,9 @@ fn clock(text: &str) -> Option<TimeOfDay> {
     let minute = number(parts.next()?, 2, 2)?;
     let second = parts.next().unwrap_or("0");
     let second = number(second.split(['.', ',']).next()?, 1, 2)?;
-    // Leap seconds exist.
-    let small = |value: i16| i8::try_from(value).ok();
-    let time = Time::new(small(hour)?, small(minute)?, small(second.min(59))?, 0).ok()?;
+    // A leap second (60) is read as 59.
+    let narrow = |value: i16| i8::try_from(value).ok();
+    let time = Time::new(narrow(hour)?, narrow(minute)?, narrow(second.min(59))?, 0).ok()?;
     if parts.next().is_some() || second > 60 {
         return None;
     }
@@ -174,9 +174,10 @@ fn offset(zone: &str) -> Option<i32> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
-/// An integer of `least` to `most` digits.
-fn number(text: &str, least: usize, most: usize) -> Option<i16> {
-    let fits = (least..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+/// An integer of `min_digits` to `max_digits` digits.
+fn number(text: &str, min_digits: usize, max_digits: usize) -> Option<i16> {
+    let fits =
+        (min_digits..=max_digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| fits)
 }
 
@@ -186,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn dates_of_all_kinds() {
+    fn dates_of_all_forms_are_normalized() {
         for (written, wanted) in [
             ("Thu, 14 Oct 2021 12:59:53 GMT", "2021-10-14 12:59 UTC"),
             ("14 Oct 21 12:59 EST", "2021-10-14 12:59 -05:00"),
@@ -229,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in "\\PC{0,40}|([0-9]{1,5}|[A-Za-z]{1,4}|[-+:,. TZ]){0,16}") {
+        fn no_text_makes_it_panic(text in "\\PC{0,40}|([0-9]{1,5}|[A-Za-z]{1,4}|[-+:,. TZ]){0,16}") {
             let _ = shown(&text);
         }
     }

@@ -4,15 +4,15 @@ use super::scope::Namespace;
 use crate::base::text::{escape_controls, single_spaced};
 use crate::formats::html;
 
-/// Bytes of a summary that are read, at most; only its beginning is ever shown.
-const SUMMARY: usize = 64 * 1024;
+/// Maximum bytes of a summary that are read; only its beginning is ever shown.
+const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 
-/// What an element holds. The lowest rank wins, the first one among equals.
+/// What an element holds. The lowest rank wins; among equals, the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeedField {
     Title(u8),
     Summary(u8),
-    /// A content that may also be elsewhere.
+    /// Content, which other elements may hold as well.
     Content(u8),
     Date(u8),
     Link,
@@ -108,7 +108,7 @@ impl TextType {
 /// The text of an element on one line: markup removed once, HTML entities decoded once.
 pub(super) fn words(text: &str, style: TextType) -> String {
     let text = text
-        .get(..text.floor_char_boundary(SUMMARY))
+        .get(..text.floor_char_boundary(MAX_SUMMARY_BYTES))
         .unwrap_or_default();
     let line = match style {
         TextType::Plain => single_spaced(text),

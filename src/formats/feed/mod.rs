@@ -13,8 +13,8 @@ use super::address::Address;
 use super::charset;
 pub(crate) use page::NamedFeed;
 
-/// Bytes before the XML declaration that are searched for it: broken servers print warnings there.
-const JUNK: usize = 64 * 1024;
+/// How far into the document the XML declaration is searched for: broken servers print warnings before it.
+const MAX_JUNK_BYTES: usize = 64 * 1024;
 
 /// A feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Feed {
     pub title: String,
     /// The page it belongs to.
     pub link: Option<String>,
-    /// Its first entries, in its own order.
+    /// Its first entries, in document order.
     pub entries: Vec<FeedEntry>,
     /// How many entries it has.
     pub count: usize,
@@ -31,7 +31,7 @@ pub struct Feed {
     pub note: Option<&'static str>,
 }
 
-/// An entry of a feed. Each text is on one line, without tags and control characters, and empty when the feed has none.
+/// An entry of a feed. Each text is on one line, without tags and control characters, and empty when missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedEntry {
     /// Its title.
@@ -51,13 +51,13 @@ pub enum NoFeed {
     Page(Vec<NamedFeed>),
     /// It is XML with this root element.
     Other(String),
-    /// It is a feed that broke before its first entry.
+    /// A feed that is malformed before its first entry.
     Broken,
     /// It is something else.
     Unreadable,
 }
 
-/// Reads a feed that came from `address`, and the first `most` of its entries.
+/// Reads a feed fetched from `address`, and at most `max_entries` of its entries.
 ///
 /// # Errors
 /// See [`NoFeed`].
@@ -65,19 +65,19 @@ pub fn read(
     bytes: &[u8],
     content_type: &str,
     address: &Address,
-    most: usize,
+    max_entries: usize,
 ) -> Result<Feed, NoFeed> {
     let text = decoded(bytes, content_type);
-    let (text, dirty) = without_controls(&text);
+    let (text, has_controls) = without_controls(&text);
     let start = text.find("<?xml").unwrap_or_default();
-    let mut found = walk::walk(text.get(start..).unwrap_or(&text), address, most);
+    let mut found = walk::walk(text.get(start..).unwrap_or(&text), address, max_entries);
     if let (walk::DocumentKind::Other(_), Some(start)) = (&found, root(&text)) {
-        found = walk::walk(text.get(start..).unwrap_or_default(), address, most);
+        found = walk::walk(text.get(start..).unwrap_or_default(), address, max_entries);
     }
     match found {
         walk::DocumentKind::Feed(mut feed) => {
-            if dirty {
-                feed.note.get_or_insert(walk::DAMAGED);
+            if has_controls {
+                feed.note.get_or_insert(walk::DAMAGED_NOTE);
             }
             match feed.count == 0 && feed.note.is_some() {
                 true => Err(NoFeed::Broken),
@@ -92,15 +92,15 @@ pub fn read(
     }
 }
 
-/// The document as text: by the header, a byte-order mark, the declaration (which may stand behind junk), else UTF-8.
+/// The document as text: by the header, a byte-order mark, the declaration (which may follow junk), else UTF-8.
 fn decoded(bytes: &[u8], content_type: &str) -> String {
     // XML in two-byte characters without a byte-order mark begins with one of these (XML 1.0, appendix F).
-    let wide = match bytes {
+    let utf16 = match bytes {
         [b'<', 0, ..] => Some(UTF_16LE),
         [0, b'<', ..] => Some(UTF_16BE),
         _ => None,
     };
-    if let Some(encoding) = wide {
+    if let Some(encoding) = utf16 {
         return encoding.decode(bytes).0.into_owned();
     }
     // By the standards the header beats the mark; but a mark that all bytes agree with is no accident, and wrong headers are common.
@@ -113,7 +113,7 @@ fn decoded(bytes: &[u8], content_type: &str) -> String {
             .0
             .into_owned();
     }
-    let head = bytes.get(..JUNK).unwrap_or(bytes);
+    let head = bytes.get(..MAX_JUNK_BYTES).unwrap_or(bytes);
     let declaration = memchr::memmem::find(head, b"<?xml");
     match declaration.filter(|_| Encoding::for_bom(bytes).is_none()) {
         Some(at) => charset::decoded(bytes.get(at..).unwrap_or(bytes), content_type),
@@ -123,18 +123,18 @@ fn decoded(bytes: &[u8], content_type: &str) -> String {
 
 /// The text without the characters that XML does not allow, and whether there were some.
 fn without_controls(text: &str) -> (String, bool) {
-    let strange = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    let kept: String = text.chars().filter(|c| !strange(*c)).collect();
-    let dirty = kept.len() != text.len();
-    (kept, dirty)
+    let is_forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let kept: String = text.chars().filter(|c| !is_forbidden(*c)).collect();
+    let has_controls = kept.len() != text.len();
+    (kept, has_controls)
 }
 
 /// Where the root of a feed begins if something else precedes it.
 fn root(text: &str) -> Option<usize> {
     let begins = |name: &&str| {
-        let at = text.find(*name)?;
-        let next = text.get(at + name.len()..)?.chars().next()?;
-        (next.is_whitespace() || next == '>').then_some(at)
+        let pos = text.find(*name)?;
+        let next = text.get(pos + name.len()..)?.chars().next()?;
+        (next.is_whitespace() || next == '>').then_some(pos)
     };
     ["<rss", "<rdf:RDF", "<feed"].iter().find_map(begins)
 }

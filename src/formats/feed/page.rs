@@ -5,14 +5,14 @@ use crate::formats::address::Address;
 use crate::formats::html::{self, HtmlToken};
 
 /// First elements of a page that omits `html`.
-const STARTS: [&str; 12] = [
+const HEAD_ELEMENTS: [&str; 12] = [
     "html", "head", "body", "meta", "title", "link", "script", "style", "p", "div", "h1", "br",
 ];
-/// Feeds that are listed, at most.
+/// Maximum number of feeds listed.
 const MAX_FEEDS: usize = 10;
 
-/// Bytes of a page that are searched for them.
-const HEAD: usize = 512 * 1024;
+/// How many bytes of a page are searched for them.
+const SEARCHED_BYTES: usize = 512 * 1024;
 
 /// A feed that a page links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,12 @@ pub struct NamedFeed {
 /// The feeds that a page links to; `None` when `text`, whose first element is `root`, is not a page.
 pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<NamedFeed>> {
     let root = root.to_ascii_lowercase();
-    let mut is_page = STARTS.contains(&root.as_str());
+    let mut is_page = HEAD_ELEMENTS.contains(&root.as_str());
     let mut base: Option<Address> = None;
     let mut found: Vec<(String, String)> = Vec::new();
-    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text);
+    let head = text
+        .get(..text.floor_char_boundary(SEARCHED_BYTES))
+        .unwrap_or(text);
     html::read(head, |piece| {
         let HtmlToken::Open(tag) = piece else { return };
         let attribute = |name| tag.attribute(name).unwrap_or_default().trim().to_owned();

@@ -2,7 +2,7 @@
 
 use crate::formats::address::Address;
 
-/// Most namespace bindings. Honest feeds have a dozen; without a bound a document could make every lookup slow.
+/// Maximum number of namespace bindings. Real feeds have a dozen; without a limit a document could make every lookup slow.
 const MAX_BINDINGS: usize = 128;
 
 /// The vocabularies that describe entries.
@@ -40,7 +40,7 @@ impl Namespace {
         }
     }
 
-    /// The meaning of an undeclared prefix.
+    /// The namespace that an undeclared prefix usually stands for.
     fn usual(prefix: &str) -> Self {
         match prefix {
             "atom" => Self::Atom,
@@ -78,7 +78,7 @@ impl Scopes {
         }
     }
 
-    /// Elements deeper than `depth` are closed.
+    /// Drops the declarations of elements deeper than `depth`.
     pub(super) fn leave(&mut self, depth: usize) {
         while self.spaces.last().is_some_and(|(own, ..)| *own > depth) {
             self.spaces.pop();

@@ -1,4 +1,4 @@
-//! Feeds as found in practice: every kind, and the defects they come with. All written for these tests.
+//! Feeds as found in practice: every kind, and their common defects. All written for these tests.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,8 @@ fn home() -> Address {
 }
 
 fn parsed(text: &str) -> Feed {
-    read(text.as_bytes(), "text/html", &home(), 20).unwrap_or_else(|why| panic!("{why:?}: {text}"))
+    read(text.as_bytes(), "text/html", &home(), 20)
+        .unwrap_or_else(|reason| panic!("{reason:?}: {text}"))
 }
 
 /// The one entry of an RSS 2.0 feed with this inside its item.
@@ -36,7 +37,7 @@ fn link(entry: &FeedEntry) -> &str {
 }
 
 #[test]
-fn the_kinds_are_told_by_their_root() {
+fn the_root_tells_the_kind() {
     let wanted = |feed: &Feed, link: &str| {
         assert_eq!(
             (feed.title.as_str(), feed.count, feed.note),
@@ -298,7 +299,7 @@ fn the_charset_comes_from_header_mark_or_declaration() {
     );
     let marked = [b"\xef\xbb\xbf".as_slice(), body("ISO-8859-1").as_bytes()].concat();
     assert_eq!(title(&marked, ""), "café");
-    // A header that the bytes contradict is wrong; one that they confirm is right, whatever the mark says.
+    // A header that contradicts the bytes is wrong; one that they confirm is right, whatever the mark says.
     assert_eq!(title(&marked, "text/xml; charset=latin1"), "café");
     let false_mark = [b"\xef\xbb\xbf".to_vec(), latin(&body("utf-8"))].concat();
     assert_eq!(title(&false_mark, "text/xml; charset=latin1"), "café");
@@ -325,7 +326,7 @@ fn the_charset_comes_from_header_mark_or_declaration() {
 }
 
 #[test]
-fn what_parsed_of_a_broken_feed_is_given_with_a_note() {
+fn the_readable_part_of_a_broken_feed_comes_with_a_note() {
     let whole = "<rss><channel><title>F</title><item><title>One</title><link>https://x.test/1</link></item>\
         <item><title>Two</title><link>https://x.test/2</link></item></channel></rss>";
     let titles = |feed: &Feed| {
@@ -346,7 +347,7 @@ fn what_parsed_of_a_broken_feed_is_given_with_a_note() {
         let feed = cut(at);
         assert_eq!(
             (titles(&feed).as_str(), feed.note),
-            (wanted, Some(walk::CUT)),
+            (wanted, Some(walk::CUT_NOTE)),
             "{at}"
         );
         assert_eq!(feed.count, feed.entries.len());
@@ -458,7 +459,7 @@ fn only_the_first_entries_are_read_and_all_are_counted() {
 }
 
 #[test]
-fn large_and_deep_documents_take_no_time() {
+fn large_and_deep_documents_parse_quickly() {
     let begun = crate::base::cpu_time::CpuTime::now();
     for text in [
         format!("<rss><channel><item><title>{}", "<a>".repeat(200_000)),
@@ -520,7 +521,7 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nothing_breaks_the_reader(pieces in prop::collection::vec(piece(), 0..40), kind in "[a-z/;=0-9-]{0,30}") {
+    fn damaged_feeds_never_panic(pieces in prop::collection::vec(piece(), 0..40), kind in "[a-z/;=0-9-]{0,30}") {
         let text = pieces.concat();
         if let Ok(feed) = read(text.as_bytes(), &kind, &home(), 5) {
             prop_assert!(feed.entries.len() <= feed.count.min(5), "{:?}", feed);
@@ -533,12 +534,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes, "", &home(), 5);
     }
 
     #[test]
-    fn what_is_written_well_is_read_back(titles in prop::collection::vec("[a-zA-Z0-9&<>é'\" ]{1,20}", 1..6)) {
+    fn a_well_formed_feed_is_read_back(titles in prop::collection::vec("[a-zA-Z0-9&<>é'\" ]{1,20}", 1..6)) {
         let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let entries: String = titles.iter().map(|t| format!("<entry><title>{}</title></entry>", escaped(t))).collect();
         let feed = parsed(&format!("<feed xmlns='http://www.w3.org/2005/Atom'>{entries}</feed>"));

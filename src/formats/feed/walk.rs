@@ -11,18 +11,18 @@ use crate::formats::address::Address;
 use crate::formats::html;
 
 /// The note for a document that ends before its root element does.
-pub(super) const CUT: &str = "The feed is cut off: what is shown came before its end.";
+pub(super) const CUT_NOTE: &str = "The feed is cut off; only the part before the cut is shown.";
 /// The note for a document that is not well-formed XML.
-pub(super) const DAMAGED: &str =
-    "The feed is damaged (no well-formed XML): what could be read of it is shown.";
-/// How many open elements are searched for the one that an end tag closes.
-const NEAR: usize = 64;
-/// Depth down to which declarations are read; entries are never deeper.
-const DEEP: usize = 12;
+pub(super) const DAMAGED_NOTE: &str =
+    "The feed is damaged (not well-formed XML); the readable part is shown.";
+/// How many open elements are searched for the start of an end tag.
+const MAX_SEARCHED_ELEMENTS: usize = 64;
+/// Depth to which namespace declarations are read; entries are never deeper.
+const MAX_DECLARATION_DEPTH: usize = 12;
 /// How often parsing restarts after unterminated markup: each restart may have scanned the whole rest.
-const ANEW: usize = 50;
-/// Bytes of a text that are kept, at most.
-const TEXT: usize = 256 * 1024;
+const MAX_RESTARTS: usize = 50;
+/// Maximum bytes of one text.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The kind of a document.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) enum DocumentKind {
     Other(String),
 }
 
-/// A link as written, and the `xml:base` in scope.
+/// A link as written, and the `xml:base` that applied to it.
 type FeedLink = (String, Option<Address>);
 
 /// An entry, or the feed itself, while it is being read.
@@ -62,7 +62,7 @@ struct TextCapture<'a> {
 struct FeedWalk<'a> {
     text: &'a str,
     address: &'a Address,
-    most: usize,
+    max_entries: usize,
     scopes: Scopes,
     /// Names of the open elements.
     open: Vec<&'a str>,
@@ -73,17 +73,17 @@ struct FeedWalk<'a> {
     count: usize,
     capture: Option<TextCapture<'a>>,
     damaged: bool,
-    ended: bool,
+    root_closed: bool,
     root: String,
     /// Number of restarts.
-    anew: usize,
+    restarts: usize,
 }
 
-pub(super) fn walk(text: &str, address: &Address, most: usize) -> DocumentKind {
+pub(super) fn walk(text: &str, address: &Address, max_entries: usize) -> DocumentKind {
     let mut walk = FeedWalk {
         text,
         address,
-        most,
+        max_entries,
         scopes: Scopes::default(),
         open: Vec::new(),
         atom: None,
@@ -93,9 +93,9 @@ pub(super) fn walk(text: &str, address: &Address, most: usize) -> DocumentKind {
         count: 0,
         capture: None,
         damaged: false,
-        ended: false,
+        root_closed: false,
         root: String::new(),
-        anew: 0,
+        restarts: 0,
     };
     let mut from = 0;
     while let Some(next) = walk.run(from) {
@@ -105,7 +105,7 @@ pub(super) fn walk(text: &str, address: &Address, most: usize) -> DocumentKind {
 }
 
 impl<'a> FeedWalk<'a> {
-    /// Parses on from `from`; returns the offset at which the parser must restart.
+    /// Parses from offset `from`; returns the offset at which the parser must restart.
     fn run(&mut self, from: usize) -> Option<usize> {
         let text = self.text.get(from..)?;
         let mut reader = Reader::from_str(text);
@@ -143,7 +143,7 @@ impl<'a> FeedWalk<'a> {
                     return self.next_entry(from + before + 1);
                 }
             }
-            if self.ended || (self.atom.is_none() && !self.root.is_empty()) {
+            if self.root_closed || (self.atom.is_none() && !self.root.is_empty()) {
                 return None;
             }
         }
@@ -152,8 +152,11 @@ impl<'a> FeedWalk<'a> {
     /// Abandons the open elements of an entry and looks for the next entry.
     fn next_entry(&mut self, from: usize) -> Option<usize> {
         self.capture = None;
-        self.anew += 1;
-        let rest = self.text.get(from..).filter(|_| self.anew <= ANEW)?;
+        self.restarts += 1;
+        let rest = self
+            .text
+            .get(from..)
+            .filter(|_| self.restarts <= MAX_RESTARTS)?;
         let name = if self.atom? { "entry" } else { "item" };
         let found = rest.match_indices(name).find_map(|(at, _)| {
             let before = rest.get(..at)?;
@@ -167,14 +170,18 @@ impl<'a> FeedWalk<'a> {
             let next = rest.get(at + name.len()..)?.chars().next()?;
             (is_prefix && (next == '>' || next.is_whitespace())).then_some(open)
         });
-        // After the last one, `finish` handles the rest.
+        // Without a next entry, `finish` handles the rest.
         let found = found?;
         self.close_entry();
         Some(from + found)
     }
 
     fn words(&mut self, text: &str) {
-        if let Some(capture) = self.capture.as_mut().filter(|own| own.text.len() < TEXT) {
+        if let Some(capture) = self
+            .capture
+            .as_mut()
+            .filter(|own| own.text.len() < MAX_TEXT_BYTES)
+        {
             capture.text.push_str(text);
         }
     }
@@ -189,7 +196,7 @@ impl<'a> FeedWalk<'a> {
             return;
         }
         let depth = self.open.len() + 1;
-        if depth <= DEEP {
+        if depth <= MAX_DECLARATION_DEPTH {
             self.declarations(tag, depth);
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
@@ -210,7 +217,7 @@ impl<'a> FeedWalk<'a> {
                 "item"
             });
         if is_entry {
-            // An entry inside another: the end of the first is lost.
+            // Entries do not nest: the end tag of the first is missing.
             if let Some((depth, _)) = self.entry {
                 self.damaged = true;
                 self.open.truncate(depth.saturating_sub(1));
@@ -232,16 +239,18 @@ impl<'a> FeedWalk<'a> {
         }
     }
 
-    /// What an element holds, by its context.
+    /// What an element holds, in its context.
     fn field(&self, space: Namespace, local: &str) -> Option<FeedField> {
         let depth = self.open.len();
         let field = FeedField::of(space, local);
         match &self.entry {
             // After the last wanted entry, entries are only counted.
-            Some(_) if self.count > self.most => None,
+            Some(_) if self.count > self.max_entries => None,
             Some((entry, _)) if depth == entry + 1 => field,
             // media:group/media:description is the only text of some feeds.
-            Some(_) => field.filter(|_| space == Namespace::Media && depth <= DEEP),
+            Some(_) => {
+                field.filter(|_| space == Namespace::Media && depth <= MAX_DECLARATION_DEPTH)
+            }
             None => {
                 let parent = depth.checked_sub(2).and_then(|at| self.open.get(at))?;
                 let parent = parent.rsplit(':').next().unwrap_or_default();
@@ -316,7 +325,7 @@ impl<'a> FeedWalk<'a> {
             _ => {
                 // Elements without an end tag are closed with the surrounding one; an end tag without a start is ignored.
                 self.damaged |= self.capture.is_none();
-                let near = self.open.len().saturating_sub(NEAR);
+                let near = self.open.len().saturating_sub(MAX_SEARCHED_ELEMENTS);
                 let found = self.open.iter().skip(near).rposition(|own| *own == name);
                 let entry = self.entry.as_ref().map(|(depth, _)| *depth);
                 let closes = entry.filter(|depth| self.open.get(depth - 1) == Some(&name));
@@ -339,10 +348,10 @@ impl<'a> FeedWalk<'a> {
         }
         self.open.truncate(depth.saturating_sub(1));
         self.scopes.leave(self.open.len());
-        self.ended = self.open.is_empty();
+        self.root_closed = self.open.is_empty();
     }
 
-    /// The element whose text was read is closed.
+    /// Stores the captured text when its element is closed.
     fn complete(&mut self, before: usize) {
         let Some(capture) = self.capture.take() else {
             return;
@@ -389,7 +398,7 @@ impl<'a> FeedWalk<'a> {
 
     fn close_entry(&mut self) {
         self.capture = None;
-        if let Some((_, draft)) = self.entry.take().filter(|_| self.count <= self.most) {
+        if let Some((_, draft)) = self.entry.take().filter(|_| self.count <= self.max_entries) {
             self.entries.push((draft, self.count));
         }
     }
@@ -421,7 +430,7 @@ impl<'a> FeedWalk<'a> {
         if self.atom.is_none() {
             return DocumentKind::Other(self.root);
         }
-        let cut = !self.ended;
+        let cut = !self.root_closed;
         // The last entry of a truncated document counts if it already has a title.
         match self.entry.take() {
             Some((_, draft)) if draft.title.is_none() => self.count -= 1,
@@ -433,7 +442,7 @@ impl<'a> FeedWalk<'a> {
         let link = self.feed.link.take();
         let own = link
             .as_ref()
-            .and_then(|link| whole(link, None, self.address));
+            .and_then(|link| absolute(link, None, self.address));
         let base = own.as_ref().and_then(|link| Address::parse(link).ok());
         let entries = self.entries.into_iter().map(|(mut draft, _)| FeedEntry {
             title: draft.title.take().unwrap_or_default(),
@@ -442,7 +451,7 @@ impl<'a> FeedWalk<'a> {
             link: draft
                 .link
                 .take()
-                .and_then(|link| whole(&link, base.as_ref(), self.address)),
+                .and_then(|link| absolute(&link, base.as_ref(), self.address)),
         });
         DocumentKind::Feed(Feed {
             title: self.feed.title.take().unwrap_or_default(),
@@ -450,25 +459,25 @@ impl<'a> FeedWalk<'a> {
             entries: entries.collect(),
             count: self.count,
             note: match (cut, self.damaged) {
-                (true, _) => Some(CUT),
-                (false, true) => Some(DAMAGED),
+                (true, _) => Some(CUT_NOTE),
+                (false, true) => Some(DAMAGED_NOTE),
                 (false, false) => None,
             },
         })
     }
 }
 
-/// Schemes that lead nowhere, or nowhere a feed should lead.
-const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
+/// Schemes a feed must not link to.
+const UNUSABLE_SCHEMES: [&str; 4] = ["javascript", "vbscript", "data", "file"];
 
 /// A link as an absolute address, resolved against `xml:base`, else the feed's home page, else the document.
-fn whole((text, base): &FeedLink, page: Option<&Address>, document: &Address) -> Option<String> {
+fn absolute((text, base): &FeedLink, page: Option<&Address>, document: &Address) -> Option<String> {
     let text = escape_controls(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
     let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
     let after = text.get(scheme.len()..).unwrap_or_default();
     let letters = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
     if after.starts_with(':') && scheme.bytes().all(letters) {
-        let strange = STRANGE.contains(&scheme.to_ascii_lowercase().as_str());
+        let strange = UNUSABLE_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str());
         return (!strange).then_some(text);
     }
     let base = base.as_ref().or(page).unwrap_or(document);
@@ -493,7 +502,7 @@ fn is_bare(rest: &str) -> bool {
             .is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | ':' | '/' | '!' | '?'))
 }
 
-/// The replacement of a reference. Entities defined by the document are never expanded: that is how XML bombs work.
+/// The replacement of a reference. Entities defined by the document are never expanded, which makes XML bombs harmless.
 fn reference(name: &str) -> String {
     match name {
         "amp" => "&".to_owned(),
@@ -505,7 +514,7 @@ fn reference(name: &str) -> String {
     }
 }
 
-/// The character of a number, unless HTML remaps it.
+/// The character with this code point, unless HTML remaps it.
 fn decimal(name: &str) -> Option<char> {
     let number: u32 = name.strip_prefix('#')?.parse().ok()?;
     char::from_u32(number).filter(|_| number >= 0xa0)

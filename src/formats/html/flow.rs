@@ -1,21 +1,20 @@
-//! Turns HTML tokens into text: white space collapses except in code, lines break at block elements, and lists, tables, quotes and headings keep a
-//! marker.
+//! Turns HTML tokens into text: white space collapses except in code, lines break at block elements, and lists, tables, quotes and headings keep a marker.
 
 use super::tokens::{HtmlToken, OpenTag};
 
 /// Elements whose content is not shown.
-const SILENT: [&str; 8] = [
+const HIDDEN: [&str; 8] = [
     "script", "style", "title", "template", "svg", "iframe", "object", "canvas",
 ];
 
 /// How an element affects line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockEdge {
-    /// Not at all.
+    /// None.
     Inline,
-    /// It begins and ends a line.
+    /// A line break before and after.
     Line,
-    /// It has an empty line around it.
+    /// An empty line before and after.
     Part,
 }
 
@@ -30,45 +29,45 @@ fn edge(name: &str) -> BlockEdge {
     }
 }
 
-/// Text under construction.
+/// The text being built.
 #[derive(Default)]
 pub(super) struct TextFlow {
     out: String,
     /// The first title, as written.
     title: Option<String>,
-    /// The title is closed; later ones are ignored.
-    titled: bool,
+    /// The title was closed; later ones are ignored.
+    title_closed: bool,
     /// Headings get markers, and images are shown by their alternative text.
     page: bool,
     /// The open element whose content is hidden, and how often it is nested in itself.
     silent: Option<(String, usize)>,
     /// Line breaks due before the next word.
-    breaks: usize,
-    /// A space is due before the next word.
-    space: bool,
+    pending_breaks: usize,
+    /// Whether a space is due before the next word.
+    pending_space: bool,
     /// Open elements that keep their white space.
-    kept: usize,
-    /// A line break directly after `<pre>` is ignored.
-    fresh: bool,
-    /// Open lists, each with its next number, and whether it has had an item.
+    preformatted: usize,
+    /// Whether a line break here directly follows `<pre>` and is ignored.
+    pre_just_opened: bool,
+    /// Open lists, each with its next number and whether it has had an item.
     lists: Vec<HtmlList>,
     /// Open block quotes.
     quotes: usize,
-    /// A definition is open.
+    /// Whether a definition is open.
     defining: bool,
     /// Marker of an item or heading, due before the next word.
     marker: Option<Marker>,
     /// Open tables, each with the number of cells in its current row.
     rows: Vec<usize>,
     /// Cell borders due before the next word.
-    borders: usize,
-    /// An open table row has had no word yet.
+    pending_borders: usize,
+    /// Whether an open table row has had no word yet.
     row: bool,
 }
 
 struct HtmlList {
     next: Option<i64>,
-    begun: bool,
+    has_items: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -78,10 +77,10 @@ enum Marker {
     Heading(usize),
 }
 
-/// Levels of lists and quotes that are shown; deeper ones are shown at the last.
-const DEEPEST: usize = 8;
-/// Borders written at once: a row of empty cells is not text.
-const BORDERS: usize = 40;
+/// Levels of lists and quotes that are indented; deeper ones look like the last.
+const MAX_INDENT_LEVELS: usize = 8;
+/// Maximum borders written at once: a row of empty cells is not text.
+const MAX_BORDERS: usize = 40;
 
 impl TextFlow {
     /// A flow for a whole page.
@@ -92,7 +91,7 @@ impl TextFlow {
         }
     }
 
-    /// Takes the next piece.
+    /// Processes the next token.
     pub(super) fn take(&mut self, piece: &HtmlToken<'_>) {
         if let Some((name, depth)) = &mut self.silent {
             match piece {
@@ -100,11 +99,11 @@ impl TextFlow {
                 HtmlToken::Close(closed) if closed == name => {
                     *depth -= 1;
                     if *depth == 0 {
-                        self.titled |= name == "title";
+                        self.title_closed |= name == "title";
                         self.silent = None;
                     }
                 }
-                HtmlToken::Text(words) if name == "title" && !self.titled => {
+                HtmlToken::Text(words) if name == "title" && !self.title_closed => {
                     if let Some(title) = &mut self.title {
                         title.push_str(words);
                     }
@@ -114,7 +113,7 @@ impl TextFlow {
             return;
         }
         match piece {
-            HtmlToken::Open(tag) if SILENT.contains(&tag.name()) => {
+            HtmlToken::Open(tag) if HIDDEN.contains(&tag.name()) => {
                 if tag.name() == "title" && self.title.is_none() {
                     self.title = Some(String::new());
                 }
@@ -127,9 +126,9 @@ impl TextFlow {
     }
 
     /// The text, and the title when there is one.
-    pub(super) fn end(mut self) -> (String, Option<String>) {
-        let end = self.out.trim_end().len();
-        self.out.truncate(end);
+    pub(super) fn finish(mut self) -> (String, Option<String>) {
+        let finish = self.out.trim_end().len();
+        self.out.truncate(finish);
         let title = self.title.map(|title| {
             let words: Vec<&str> = title.split_whitespace().collect();
             words.join(" ")
@@ -138,35 +137,35 @@ impl TextFlow {
     }
 
     fn words(&mut self, text: &str) {
-        if self.kept > 0 {
+        if self.preformatted > 0 {
             return self.code(text);
         }
         if text.starts_with(char::is_whitespace) {
-            self.space = true;
+            self.pending_space = true;
         }
         let mut any = false;
         for word in text.split_whitespace() {
-            self.due();
+            self.write_pending();
             self.out.push_str(word);
-            self.space = true;
+            self.pending_space = true;
             any = true;
         }
         if any && !text.ends_with(char::is_whitespace) {
-            self.space = false;
+            self.pending_space = false;
         }
     }
 
-    /// Text whose white space is kept.
+    /// Writes text whose white space is preserved.
     fn code(&mut self, text: &str) {
-        let text = match self.fresh {
+        let text = match self.pre_just_opened {
             true => text.strip_prefix('\n').unwrap_or(text),
             false => text,
         };
-        self.fresh = false;
+        self.pre_just_opened = false;
         if text.is_empty() {
             return;
         }
-        self.due();
+        self.write_pending();
         let margin = self.margin();
         if margin.is_empty() {
             self.out.push_str(text);
@@ -178,8 +177,8 @@ impl TextFlow {
 
     /// The margin of every line here, except the first of an item.
     fn margin(&self) -> String {
-        let quotes = self.quotes.min(DEEPEST);
-        let lists = self.lists.len().min(DEEPEST) + usize::from(self.defining);
+        let quotes = self.quotes.min(MAX_INDENT_LEVELS);
+        let lists = self.lists.len().min(MAX_INDENT_LEVELS) + usize::from(self.defining);
         if quotes + lists == 0 {
             return String::new();
         }
@@ -187,18 +186,18 @@ impl TextFlow {
     }
 
     /// Writes what is due before a word: breaks and a margin, an item marker, a cell border, or a space.
-    fn due(&mut self) {
+    fn write_pending(&mut self) {
         self.row = false;
-        let begins = self.out.is_empty() || self.breaks > 0;
+        let begins = self.out.is_empty() || self.pending_breaks > 0;
         if begins {
             if self.out.is_empty() {
-                self.breaks = 0;
+                self.pending_breaks = 0;
             }
             let there = self.out.len() - self.out.trim_end_matches('\n').len();
-            for _ in there..self.breaks {
+            for _ in there..self.pending_breaks {
                 self.out.push('\n');
             }
-            self.breaks = 0;
+            self.pending_breaks = 0;
             let mut margin = self.margin();
             if matches!(self.marker, Some(Marker::Dash | Marker::Number(_))) {
                 margin.truncate(margin.len().saturating_sub(2));
@@ -217,32 +216,32 @@ impl TextFlow {
             }
             None => {}
         }
-        if self.borders > 0 {
+        if self.pending_borders > 0 {
             let first = if begins { "| " } else { " | " };
             self.out.push_str(first);
-            self.out.push_str(&"| ".repeat(self.borders - 1));
-            self.borders = 0;
-        } else if self.space && !begins && !self.out.ends_with(char::is_whitespace) {
+            self.out.push_str(&"| ".repeat(self.pending_borders - 1));
+            self.pending_borders = 0;
+        } else if self.pending_space && !begins && !self.out.ends_with(char::is_whitespace) {
             self.out.push(' ');
         }
-        self.space = false;
+        self.pending_space = false;
     }
 
-    fn open(&mut self, tag: &OpenTag<'_>) {
+    fn open(&mut self, tag: &OpenTag) {
         let name = tag.name();
         self.edge(name);
         match name {
-            // An item or a cell whose first word has not come yet.
-            "br" if self.marker.is_none() && self.borders == 0 => {
-                self.breaks = (self.breaks + 1).min(2);
+            // The first word of an item or a cell has not come yet.
+            "br" if self.marker.is_none() && self.pending_borders == 0 => {
+                self.pending_breaks = (self.pending_breaks + 1).min(2);
             }
             "pre" | "textarea" => {
-                self.kept += 1;
-                self.fresh = true;
+                self.preformatted += 1;
+                self.pre_just_opened = true;
             }
             "ul" | "menu" => self.lists.push(HtmlList {
                 next: None,
-                begun: false,
+                has_items: false,
             }),
             "ol" => {
                 let start = tag
@@ -250,7 +249,7 @@ impl TextFlow {
                     .and_then(|text| text.trim().parse().ok());
                 self.lists.push(HtmlList {
                     next: Some(start.unwrap_or(1)),
-                    begun: false,
+                    has_items: false,
                 });
             }
             "li" => self.item(tag),
@@ -259,14 +258,14 @@ impl TextFlow {
             "blockquote" => self.quotes += 1,
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" if self.page => {
                 let level = name.strip_prefix('h').and_then(|text| text.parse().ok());
-                // A heading inside an item or a cell keeps that one's marker.
-                if self.marker.is_none() && self.borders == 0 {
+                // A heading inside an item or a cell keeps the marker of that item or cell.
+                if self.marker.is_none() && self.pending_borders == 0 {
                     self.marker = level.map(Marker::Heading);
                 }
             }
             "table" => self.rows.push(0),
             "tr" => {
-                self.borders = 0;
+                self.pending_borders = 0;
                 if let Some(cells) = self.rows.last_mut() {
                     *cells = 0;
                     self.row = true;
@@ -277,23 +276,23 @@ impl TextFlow {
                 let words = tag.attribute("alt").unwrap_or_default();
                 if words.chars().any(char::is_alphanumeric) {
                     self.words(words);
-                    self.space = true;
+                    self.pending_space = true;
                 }
             }
             _ => {}
         }
     }
 
-    fn item(&mut self, tag: &OpenTag<'_>) {
+    fn item(&mut self, tag: &OpenTag) {
         self.marker = Some(Marker::Dash);
         let Some(list) = self.lists.last_mut() else {
             return;
         };
         // Items are not separated by empty lines, whatever blocks they contain.
-        if list.begun {
-            self.breaks = 1;
+        if list.has_items {
+            self.pending_breaks = 1;
         }
-        list.begun = true;
+        list.has_items = true;
         if let Some(next) = &mut list.next {
             let value = tag
                 .attribute("value")
@@ -306,7 +305,7 @@ impl TextFlow {
 
     fn cell(&mut self) {
         let Some(cells) = self.rows.last_mut() else {
-            self.space = true;
+            self.pending_space = true;
             return;
         };
         *cells += 1;
@@ -314,17 +313,17 @@ impl TextFlow {
         self.marker = None;
         if *cells > 1 {
             if !self.row {
-                self.breaks = 0;
+                self.pending_breaks = 0;
             }
-            self.borders = (self.borders + 1).min(BORDERS);
+            self.pending_borders = (self.pending_borders + 1).min(MAX_BORDERS);
         }
     }
 
     fn close(&mut self, name: &str) {
         match name {
             "pre" | "textarea" => {
-                self.kept = self.kept.saturating_sub(1);
-                self.fresh = false;
+                self.preformatted = self.preformatted.saturating_sub(1);
+                self.pre_just_opened = false;
             }
             "ul" | "ol" | "menu" => {
                 self.lists.pop();
@@ -338,17 +337,17 @@ impl TextFlow {
                     self.marker = None;
                 }
             }
-            "tr" => (self.borders, self.row) = (0, false),
+            "tr" => (self.pending_borders, self.row) = (0, false),
             "table" => {
                 self.rows.pop();
-                (self.borders, self.row) = (0, false);
+                (self.pending_borders, self.row) = (0, false);
             }
             _ => {}
         }
         self.edge(name);
     }
 
-    /// Breaks the line as the element requires; not before the first word of an item or a cell.
+    /// Breaks the line as the element requires, but not before the first word of an item or a cell.
     fn edge(&mut self, name: &str) {
         let wanted = match edge(name) {
             BlockEdge::Inline => return,
@@ -356,9 +355,9 @@ impl TextFlow {
             BlockEdge::Part if matches!(name, "ul" | "ol") && !self.lists.is_empty() => 1,
             BlockEdge::Part => 2,
         };
-        let begun = self.marker.is_none() && self.borders == 0 && !self.row;
-        if begun || name == "tr" {
-            self.breaks = self.breaks.max(wanted);
+        let has_items = self.marker.is_none() && self.pending_borders == 0 && !self.row;
+        if has_items || name == "tr" {
+            self.pending_breaks = self.pending_breaks.max(wanted);
         }
     }
 }

@@ -11,12 +11,12 @@ pub use part::{Selector, ids};
 pub use tokens::entities;
 pub(crate) use tokens::{HtmlToken, OpenTag, read};
 
-/// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with markers, table rows with `|` between cells, code
+/// An HTML fragment (a snippet, an answer, a description) as text: blocks on lines of their own, lists with markers, table rows with `|` between cells, code
 /// unchanged, links as their text.
 pub fn text(html: &str) -> String {
     let mut flow = TextFlow::default();
     read(html, |piece| flow.take(&piece));
-    flow.end().0
+    flow.finish().0
 }
 
 /// A page as text.
@@ -34,7 +34,7 @@ pub struct HtmlPage {
 pub fn page(html: &str) -> HtmlPage {
     let mut flow = TextFlow::page();
     read(html, |piece| flow.take(&piece));
-    let (text, title) = flow.end();
+    let (text, title) = flow.finish();
     HtmlPage {
         title,
         text,
@@ -50,7 +50,7 @@ pub fn page_part(html: &str, only: Option<&Selector>, without: &[&str]) -> Optio
         flow.take(piece);
         links.take(piece);
     });
-    let (text, title) = flow.end();
+    let (text, title) = flow.finish();
     found.then_some(HtmlPage {
         title,
         text,
@@ -63,7 +63,7 @@ pub fn title(html: &str) -> Option<String> {
     page(html).title
 }
 
-/// The same on one line.
+/// An HTML fragment as text on one line.
 pub fn line(html: &str) -> String {
     single_spaced(&text(html))
 }
@@ -74,13 +74,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tag_without_end_costs_no_time() {
+    fn an_unterminated_tag_takes_linear_time() {
         let attributes: String = (0..150_000).map(|n| format!("a{n}=b ")).collect();
         let begun = crate::base::cpu_time::CpuTime::now();
         let page = page(&format!("<p>one<br {attributes}><p>two"));
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
         assert!(page.text.starts_with("one") && page.text.ends_with("two"));
-        // A long element that is legitimate stays whole.
+        // A long but legitimate element is not cut.
         let (comment, data) = ("<p>no</p>'\"> ".repeat(100_000), "AAAA".repeat(100_000));
         let html = format!("<!--{comment}--><a href='data:,{data}'>one</a>");
         let page = page_part(&html, None, &[]).unwrap();
@@ -89,20 +89,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_comes_out_of_attributes_or_code() {
+    fn attributes_and_code_contain_no_terminal_controls() {
         let html = "<a href='/x&#27;]8;;'>w<img alt='pic &#27;[31m\u{9b}m'></a><p id='i\u{7}d'>t<pre>a&#13;b&#12;c</pre>";
         let page = page_part(html, None, &[]).unwrap();
         assert_eq!(page.text, "wpic [31mm\n\nt\n\na b c");
         let link = page.links.first().unwrap();
         assert_eq!(
-            (link.words.as_str(), link.href.as_str()),
+            (link.text.as_str(), link.href.as_str()),
             ("w pic [31mm", "/x]8;;")
         );
         assert_eq!(ids(html, 9), ["id"]);
     }
 
     #[test]
-    fn pieces_become_text() {
+    fn fragments_become_text() {
         for (html, wanted) in [
             ("plain", "plain"),
             (
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn entities_are_decoded_and_all_else_stays() {
+    fn entities_are_decoded_and_the_rest_is_unchanged() {
         for (text, wanted) in [
             ("plain", "plain"),
             ("a &lt;b&gt; &amp;amp; &eacute;&#8217;", "a <b> &amp; é’"),
@@ -154,6 +154,43 @@ mod tests {
             ),
         ] {
             assert_eq!(entities(text), wanted);
+        }
+    }
+
+    #[test]
+    fn tags_are_read_as_a_browser_does() {
+        let shown = |html: &str| {
+            let mut shown = String::new();
+            read(html, |piece| match piece {
+                HtmlToken::Open(tag) => {
+                    let of = |name| tag.attribute(name).unwrap_or("-").to_owned();
+                    shown += &format!("<{} {} {}>", tag.name(), of("a"), of("b"));
+                }
+                HtmlToken::Close(name) => shown += &format!("</{name}>"),
+                HtmlToken::Text(text) => shown += text,
+            });
+            shown
+        };
+        for (html, wanted) in [
+            ("\u{feff}x", "x"),
+            ("<P A=1 a=2 b='>'>", "<p 1 >>"),
+            ("<p b a=&lt;&copy=1&copy;>", "<p <&copy=1© >"),
+            ("</p a=1><p><br/>", "</p><p - -><br - ->"),
+            (
+                "<script><p>&lt;</SCRIPT >y",
+                "<script - -><p>&lt;</script>y",
+            ),
+            (
+                "<noscript><b></noscript>",
+                "<noscript - -><b - -></noscript>",
+            ),
+            ("<noframes><b></noframes>", "<noframes - -><b></noframes>"),
+            ("<title><b></p>&amp;</title>", "<title - -><b></p>&</title>"),
+            ("a<!-- <p> -->b<!doctype html>c", "abc"),
+            ("1 < 2 &notit; &#128; a\r\nb", "1 < 2 ¬it; € a\nb"),
+            ("one<p two", "one"),
+        ] {
+            assert_eq!(shown(html), wanted, "{html}");
         }
     }
 
@@ -183,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_page_is_chosen_and_its_frame_left_out() {
+    fn a_selector_picks_a_part_and_drops_its_frame() {
         let html = "<title>t</title><nav id=n><a href=/>home</a></nav><div id=m class='a b'>one <div>two</div>\
                     <a href=' /x '>a <b>link</b> <img alt=pic></a><a name=y>no</a><footer>f</footer></div>three";
         let get = |selector: &str| {
@@ -204,7 +241,7 @@ mod tests {
         assert_eq!(
             whole.links,
             [PageLink {
-                words: "a link pic".to_owned(),
+                text: "a link pic".to_owned(),
                 href: "/x".to_owned()
             }]
         );
@@ -215,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_danger() {
+    fn deep_nesting_does_not_overflow() {
         for (open, end) in [
             ("<div>", "end"),
             ("<ul><li>", "end"),
@@ -235,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_becomes_text(html in "(<[a-z/!]{0,8}[^>]{0,9}>?|&[a-z#0-9]{0,8};?|.{0,8}){0,30}") {
+        fn any_input_becomes_text(html in "(<[a-z/!]{0,8}[^>]{0,9}>?|&[a-z#0-9]{0,8};?|.{0,8}){0,30}") {
             let text = text(&html);
             prop_assert_eq!(text.chars().filter(|c| *c == '\x1b').count(), 0);
             prop_assert_eq!(text.trim_end(), &text);
@@ -243,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn no_word_is_lost_or_doubled(pieces in proptest::collection::vec(("(<[/]?(p|div|ul|ol|li|table|tr|td|th|dl|dd|dt|blockquote|h1|b|br|a)>){0,3}", "[a-z]{1,5}"), 0..20)) {
+        fn every_word_appears_once(pieces in proptest::collection::vec(("(<[/]?(p|div|ul|ol|li|table|tr|td|th|dl|dd|dt|blockquote|h1|b|br|a)>){0,3}", "[a-z]{1,5}"), 0..20)) {
             let html: String = pieces.iter().map(|(tags, word)| format!("{tags} {word} ")).collect();
             let words = |text: &str| -> Vec<String> {
                 text.split_whitespace()

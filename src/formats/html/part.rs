@@ -1,4 +1,4 @@
-//! Selects one element of a page, and drops the parts that frame the text.
+//! Selects one element of a page, and drops what surrounds its text.
 
 use super::tokens::{HtmlToken, OpenTag, read};
 use crate::base::text::single_spaced;
@@ -12,7 +12,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Parses one; `None` for selectors that need a browser.
+    /// Parses a selector; `None` for selectors that need a browser.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '#');
@@ -39,7 +39,7 @@ impl Selector {
         Some(selector)
     }
 
-    fn fits(&self, tag: &OpenTag<'_>) -> bool {
+    fn fits(&self, tag: &OpenTag) -> bool {
         self.name.as_ref().is_none_or(|name| tag.name() == name)
             && self
                 .id
@@ -49,11 +49,11 @@ impl Selector {
     }
 }
 
-/// An open element, counting nested ones of the same name.
+/// An open element, with the number of nested ones of the same name.
 struct OpenDepth(String, usize);
 
 impl OpenDepth {
-    /// Takes a token; true when it closed the element.
+    /// Processes a token; true when it closed the element.
     fn take(&mut self, piece: &HtmlToken<'_>) -> bool {
         match piece {
             HtmlToken::Open(tag) if tag.name() == self.0 => self.1 += 1,
@@ -64,8 +64,8 @@ impl OpenDepth {
     }
 }
 
-/// Passes the tokens of the first element that matches `only` (of the whole page without one) to `see`, without the elements named in `without`;
-/// true when there is such an element.
+/// Passes the tokens of the first element that matches `only` (without a selector, of the whole page) to `see`, without the elements named in `without`; true
+/// when there is such an element.
 pub(crate) fn part(
     html: &str,
     only: Option<&Selector>,
@@ -113,7 +113,7 @@ pub(crate) fn part(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageLink {
     /// Its text, on one line.
-    pub words: String,
+    pub text: String,
     /// Its target, as written.
     pub href: String,
 }
@@ -128,14 +128,14 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Takes the next piece.
+    /// Processes the next token.
     pub(crate) fn take(&mut self, piece: &HtmlToken<'_>) {
         match piece {
             HtmlToken::Open(tag) if tag.name() == "a" => {
                 self.close();
                 let href = tag.attribute("href").unwrap_or_default().trim();
                 self.open = (!href.is_empty()).then(|| PageLink {
-                    words: String::new(),
+                    text: String::new(),
                     href: href.to_owned(),
                 });
             }
@@ -143,34 +143,34 @@ impl Links {
             HtmlToken::Open(tag) if matches!(tag.name(), "script" | "style") => self.silent = true,
             HtmlToken::Close("script" | "style") => self.silent = false,
             HtmlToken::Open(tag) if tag.name() == "img" => {
-                self.words(&format!(" {} ", tag.attribute("alt").unwrap_or_default()));
+                self.push_text(&format!(" {} ", tag.attribute("alt").unwrap_or_default()));
             }
-            HtmlToken::Text(words) if !self.silent => self.words(words),
+            HtmlToken::Text(text) if !self.silent => self.push_text(text),
             HtmlToken::Open(_) | HtmlToken::Close(_) | HtmlToken::Text(_) => {}
         }
     }
 
-    fn words(&mut self, words: &str) {
+    fn push_text(&mut self, text: &str) {
         if let Some(link) = &mut self.open {
-            link.words.push_str(words);
+            link.text.push_str(text);
         }
     }
 
     fn close(&mut self) {
         if let Some(mut link) = self.open.take() {
-            link.words = single_spaced(&link.words);
+            link.text = single_spaced(&link.text);
             self.all.push(link);
         }
     }
 }
 
-/// The ids of elements, in order, at most `most`.
-pub fn ids(html: &str, most: usize) -> Vec<String> {
+/// The ids of elements in document order, at most `max`.
+pub fn ids(html: &str, max: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     read(html, |piece| {
         if let HtmlToken::Open(tag) = piece
             && let Some(id) = tag.attribute("id")
-            && found.len() < most
+            && found.len() < max
             && !id.trim().is_empty()
         {
             found.push(id.to_owned());

@@ -1,48 +1,38 @@
-//! Tokenizes HTML with a browser's tokenizer: one pass, however broken it is.
+//! Tokenizes HTML with a browser's tokenizer: one pass, however malformed the page is.
 
-use std::cell::{Cell, RefCell};
+use std::borrow::Cow;
 
-use html5ever::tendril::{StrTendril, Tendril};
-use html5ever::tokenizer::states::{RawKind, State};
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
+use html5gum::{Span, State, Tokenizer};
 
-/// Bytes given to the tokenizer at once.
-const RUN: usize = 64 * 1024;
-/// Words of one tag or comment from which it counts as unterminated. The tokenizer compares every attribute with all others of its tag, so a page
-/// of them would take quadratic time.
-const ENDLESS: usize = 12_000;
-/// Ends a tag in any state; plain text in a comment.
-const END: &str = "'\">";
-
-/// One piece.
+/// One token.
 #[derive(Debug)]
 pub(crate) enum HtmlToken<'a> {
     /// A tag that opens.
-    Open(OpenTag<'a>),
-    /// A tag that closes, by its name.
+    Open(&'a OpenTag),
+    /// A closing tag, by name.
     Close(&'a str),
-    /// Text, entities decoded; white space as written. Text may come in several pieces.
+    /// Text with entities decoded and white space as written. A text may come in several tokens.
     Text(&'a str),
 }
 
-/// A tag that opens an element, or is one (`br`).
-#[derive(Debug)]
-pub(crate) struct OpenTag<'a> {
-    tag: &'a Tag,
+/// An opening or an empty (`br`) tag.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTag {
+    name: String,
+    attributes: Vec<(String, String)>,
 }
 
-impl OpenTag<'_> {
+impl OpenTag {
     /// The element's name in lower case.
     pub(crate) fn name(&self) -> &str {
-        &self.tag.name
+        &self.name
     }
 
     /// An attribute's value.
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
-        let found = self.tag.attrs.iter().find(|own| &*own.name.local == name);
-        found.map(|own| &*own.value)
+        let found = self.attributes.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// True when the element has the class.
@@ -52,24 +42,20 @@ impl OpenTag<'_> {
     }
 }
 
-/// Shows every piece of `html` to `see`, in order.
-pub(crate) fn read(html: &str, see: impl FnMut(HtmlToken<'_>)) {
-    run(html, TokenizerOpts::default(), see);
+/// Passes every token of `html` to `see`, in order.
+pub(crate) fn read(html: &str, mut see: impl FnMut(HtmlToken<'_>)) {
+    let html = html.strip_prefix('\u{feff}').unwrap_or(html);
+    run(html, State::Data, &mut see);
 }
 
-/// Text with entities but without markup: they are decoded once, everything else stays.
+/// Text with entities but without markup: entities are decoded once, the rest is unchanged.
 pub fn entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // As in a `title`, where nothing is a tag.
-    let opts = TokenizerOpts {
-        initial_state: Some(State::RawData(RawKind::Rcdata)),
-        discard_bom: false,
-        ..TokenizerOpts::default()
-    };
     let mut out = String::with_capacity(text.len());
-    run(text, opts, |piece| {
+    // As in a `title`, where nothing is a tag.
+    run(text, State::RcData, &mut |piece| {
         if let HtmlToken::Text(text) = piece {
             out.push_str(text);
         }
@@ -77,71 +63,62 @@ pub fn entities(text: &str) -> String {
     out
 }
 
-fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(HtmlToken<'_>)) {
-    let sink = Sink {
-        see: RefCell::new(see),
-        any: Cell::new(false),
+fn run(html: &str, state: State, see: &mut dyn FnMut(HtmlToken<'_>)) {
+    let collector = TagCollector {
+        see,
+        tag: OpenTag::default(),
     };
-    let tokenizer = Tokenizer::new(sink, opts);
-    let queue = BufferQueue::default();
-    let mut rest = html;
-    let mut words = 0;
-    while !rest.is_empty() {
-        let end = rest.floor_char_boundary(RUN);
-        let (run, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        queue.push_back(Tendril::from_slice(run));
-        rest = later;
-        // It stops early only for a sink that runs scripts.
-        let _ = tokenizer.feed(&queue);
-        if tokenizer.sink.any.take() {
-            words = 0;
-            continue;
-        }
-        words += run.bytes().filter(|b| b" \n\t/'\"".contains(b)).count();
-        if words > ENDLESS {
-            queue.push_back(Tendril::from_slice(END));
-            words = 0;
-        }
+    let mut tokenizer = Tokenizer::new_with_emitter(html, CallbackEmitter::new(collector));
+    tokenizer.set_state(state);
+    // It yields the states that the collector asks for; reading from text cannot fail.
+    while let Some(Ok(state)) = tokenizer.next() {
+        tokenizer.set_state(state);
     }
-    tokenizer.end();
 }
 
-struct Sink<F> {
-    see: RefCell<F>,
-    /// Some token was emitted since the last check.
-    any: Cell<bool>,
+/// Collects the attributes of a tag until it is complete.
+struct TagCollector<'a> {
+    see: &'a mut dyn FnMut(HtmlToken<'_>),
+    tag: OpenTag,
 }
 
-impl<F: FnMut(HtmlToken<'_>)> TokenSink for Sink<F> {
-    type Handle = ();
-
-    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        let mut see = self.see.borrow_mut();
-        if !matches!(token, Token::ParseError(_)) {
-            self.any.set(true);
-        }
-        match token {
-            Token::TagToken(mut tag) if tag.kind == TagKind::StartTag => {
-                for attribute in &mut tag.attrs {
-                    attribute.value = plain(std::mem::take(&mut attribute.value));
-                }
-                see(HtmlToken::Open(OpenTag { tag: &tag }));
-                return after(&tag.name);
+impl Callback<State, ()> for TagCollector<'_> {
+    fn handle_event(&mut self, event: CallbackEvent<'_>, _: Span<()>) -> Option<State> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.tag.name = String::from_utf8_lossy(name).into_owned();
+                self.tag.attributes.clear();
             }
-            Token::TagToken(tag) => see(HtmlToken::Close(&tag.name)),
-            Token::CharacterTokens(text) => see(HtmlToken::Text(&plain(text))),
-            Token::DoctypeToken(_)
-            | Token::CommentToken(_)
-            | Token::NullCharacterToken
-            | Token::EOFToken
-            | Token::ParseError(_) => {}
+            CallbackEvent::AttributeName { name } => {
+                let name = String::from_utf8_lossy(name).into_owned();
+                self.tag.attributes.push((name, String::new()));
+            }
+            CallbackEvent::AttributeValue { value } => {
+                if let Some((_, last)) = self.tag.attributes.last_mut() {
+                    *last = without_controls(value).into_owned();
+                }
+            }
+            CallbackEvent::CloseStartTag { .. } => {
+                (self.see)(HtmlToken::Open(&self.tag));
+                return content_state(&self.tag.name);
+            }
+            CallbackEvent::EndTag { name } => {
+                (self.see)(HtmlToken::Close(&String::from_utf8_lossy(name)));
+            }
+            CallbackEvent::String { value } => {
+                (self.see)(HtmlToken::Text(&without_controls(value)))
+            }
+            CallbackEvent::Comment { .. }
+            | CallbackEvent::Doctype { .. }
+            | CallbackEvent::Error(_) => {}
         }
-        TokenSinkResult::Continue
+        None
     }
 }
 
 /// Text without control characters; a carriage return or a form feed, which is white space, becomes a space.
-fn plain(text: StrTendril) -> StrTendril {
+fn without_controls(text: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(text);
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(obeyed) {
         return text;
@@ -153,15 +130,13 @@ fn plain(text: StrTendril) -> StrTendril {
     text.chars().filter_map(shown).collect::<String>().into()
 }
 
-/// The tokenizer state for an element's content (HTML standard, 13.2.6).
-fn after(name: &str) -> TokenSinkResult<()> {
+/// The tokenizer's state for the content of an element (HTML standard, 13.2.6); its own table takes `noscript` for an element whose scripts run.
+fn content_state(name: &str) -> Option<State> {
     match name {
-        "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-        "style" | "iframe" | "noembed" | "noframes" | "xmp" => {
-            TokenSinkResult::RawData(RawKind::Rawtext)
-        }
-        "textarea" | "title" => TokenSinkResult::RawData(RawKind::Rcdata),
-        "plaintext" => TokenSinkResult::Plaintext,
-        _ => TokenSinkResult::Continue,
+        "script" => Some(State::ScriptData),
+        "style" | "iframe" | "noembed" | "noframes" | "xmp" => Some(State::RawText),
+        "textarea" | "title" => Some(State::RcData),
+        "plaintext" => Some(State::PlainText),
+        _ => None,
     }
 }

@@ -9,7 +9,7 @@ use super::scan::{CalendarScan, EventSpan};
 use super::text::unescape;
 use super::zones::Zones;
 
-/// How an event gives its end.
+/// How the end of an event is given.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventEnd {
     /// DTEND.
@@ -43,14 +43,14 @@ pub struct CalendarEvent {
     pub end: Option<EventEnd>,
     /// RRULE.
     pub rules: Vec<RecurrenceRule>,
-    /// RDATE, with the ends of periods.
+    /// RDATE, with the ends of its periods.
     pub more: Vec<(Moment, Option<EventEnd>)>,
     /// EXDATE.
     pub except: Vec<Moment>,
     /// RECURRENCE-ID.
     pub replaces: Option<Moment>,
     /// RANGE=THISANDFUTURE: it applies from that occurrence on.
-    pub onward: bool,
+    pub this_and_future: bool,
     /// STATUS:CANCELLED.
     pub cancelled: bool,
     /// Why a rule could not be parsed.
@@ -58,7 +58,7 @@ pub struct CalendarEvent {
 }
 
 impl CalendarEvent {
-    /// Reads the event at `place`; `None` when it has no valid start.
+    /// Reads the event at `place`; `None` without a valid start.
     pub fn read(file: &CalendarScan<'_>, place: &EventSpan, zones: &Zones<'_>) -> Option<Self> {
         let mut event = Self {
             uid: String::new(),
@@ -70,11 +70,11 @@ impl CalendarEvent {
             more: Vec::new(),
             except: Vec::new(),
             replaces: None,
-            onward: false,
+            this_and_future: false,
             cancelled: false,
             fault: None,
         };
-        let mut begun = false;
+        let mut started = false;
         let mut depth = 0;
         for line in ContentLines::new(file.bytes, place.range.clone()) {
             let Some(property) = Property::read(&unfold(file.bytes, &line)) else {
@@ -84,14 +84,14 @@ impl CalendarEvent {
                 "BEGIN" => depth += 1,
                 "END" => depth -= 1,
                 _ if depth != 1 => {}
-                "DTSTART" if !begun => {
+                "DTSTART" if !started => {
                     event.start = Moment::list(&property, zones).into_iter().next()?;
-                    begun = true;
+                    started = true;
                 }
                 _ => event.take(&property, zones),
             }
         }
-        begun.then_some(event)
+        started.then_some(event)
     }
 
     fn take(&mut self, property: &Property, zones: &Zones<'_>) {
@@ -107,14 +107,14 @@ impl CalendarEvent {
             }
             "RRULE" => match RecurrenceRule::read(&property.value) {
                 Ok(rule) => self.rules.push(rule),
-                Err(why) => self.fault = Some(why),
+                Err(error) => self.fault = Some(error),
             },
             "RDATE" => self.more.extend(periods(property, zones)),
             "EXDATE" => self.except.extend(Moment::list(property, zones)),
             "RECURRENCE-ID" => {
                 self.replaces = first();
                 let range = property.param("RANGE").unwrap_or_default();
-                self.onward = range.eq_ignore_ascii_case("THISANDFUTURE");
+                self.this_and_future = range.eq_ignore_ascii_case("THISANDFUTURE");
             }
             "STATUS" => {
                 self.cancelled = property.value.trim().eq_ignore_ascii_case("CANCELLED");

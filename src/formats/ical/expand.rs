@@ -1,40 +1,40 @@
-//! The occurrences of a recurrence rule, in the wall time of the event.
+//! Expands a recurrence rule into occurrences, in the wall time of the event.
 //!
-//! Each period (a year, a month, …) gives the dates that pass every BY part, then the times of day, then BYSETPOS picks. Without
-//! COUNT the walk begins at the first period that matters, so an old birthday costs as little as a new one.
+//! Each period (a year, a month, …) gives the dates that pass every BY part, then the times of day; BYSETPOS picks among them. Without COUNT the walk begins at
+//! the first period that matters, so an old birthday costs as little as a new one.
 
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use super::rule::{Freq, RecurrenceRule};
 
-/// Limit on the work for recurrences: a rule that repeats every second since 1970 must not hang a listing.
+/// Limits the work for recurrences: a rule that repeats every second since 1970 must not hang a listing.
 #[derive(Debug)]
 pub struct ExpansionBudget {
     left: u64,
-    /// It ran out; later occurrences are missing.
-    pub spent: bool,
+    /// True when it ran out; later occurrences are missing.
+    pub exhausted: bool,
 }
 
 impl ExpansionBudget {
-    /// So many steps.
+    /// A budget of this many steps.
     pub fn new(steps: u64) -> Self {
         Self {
             left: steps,
-            spent: false,
+            exhausted: false,
         }
     }
 
-    /// Spends so many steps; false when no more are left.
+    /// Spends this many steps; false when too few are left.
     fn take(&mut self, steps: u64) -> bool {
         self.left = self.left.saturating_sub(steps);
-        self.spent |= self.left == 0;
+        self.exhausted |= self.left == 0;
         self.left > 0
     }
 }
 
-/// Cost of an occurrence: it is sorted, moved to the user's zone and stored, whereas other steps only count.
-const KEPT: u64 = 16;
+/// Steps charged for an occurrence: it is sorted, moved to the user's zone and stored, whereas other steps only count.
+const OCCURRENCE_STEPS: u64 = 16;
 
 /// Calls `each` with every occurrence from `from` to `until`, both included, in order. Occurrences before `start` are skipped; `start` itself is
 /// one only if the rule gives it.
@@ -46,7 +46,7 @@ pub fn occurrences(
     budget: &mut ExpansionBudget,
     each: &mut dyn FnMut(DateTime),
 ) {
-    let rule = filled(rule, start);
+    let rule = with_defaults(rule, start);
     let mut left = rule.count.unwrap_or(u64::MAX);
     let mut period = if rule.count.is_some() {
         0
@@ -54,7 +54,7 @@ pub fn occurrences(
         first_period(&rule, start, from)
     };
     while left > 0 && budget.take(1) {
-        let Some(begin) = begin_of(&rule, start, period) else {
+        let Some(begin) = period_start(&rule, start, period) else {
             return;
         };
         if begin > until {
@@ -62,14 +62,14 @@ pub fn occurrences(
         }
         let mut all = times(&rule, begin, start, budget);
         if !rule.positions.is_empty() {
-            all = picked(&rule.positions, &all);
+            all = by_set_pos(&rule.positions, &all);
         }
         for at in all.into_iter().filter(|at| *at >= start) {
             if at > until {
                 return;
             }
             if at >= from {
-                if !budget.take(KEPT) {
+                if !budget.take(OCCURRENCE_STEPS) {
                     return;
                 }
                 each(at);
@@ -84,7 +84,7 @@ pub fn occurrences(
 }
 
 /// The rule with the defaults that RFC 5545 derives from DTSTART.
-fn filled(rule: &RecurrenceRule, start: DateTime) -> RecurrenceRule {
+fn with_defaults(rule: &RecurrenceRule, start: DateTime) -> RecurrenceRule {
     let mut rule = rule.clone();
     let free = rule.weeks.is_empty()
         && rule.year_days.is_empty()
@@ -103,7 +103,7 @@ fn filled(rule: &RecurrenceRule, start: DateTime) -> RecurrenceRule {
             Freq::Daily | Freq::Hourly | Freq::Minutely | Freq::Secondly => {}
         }
     }
-    let fill = |list: &mut Vec<i32>, below: Freq, value: i8| {
+    let or_default = |list: &mut Vec<i32>, below: Freq, value: i8| {
         if list.is_empty() && rule.freq < below {
             list.push(value.into());
         }
@@ -113,9 +113,9 @@ fn filled(rule: &RecurrenceRule, start: DateTime) -> RecurrenceRule {
         rule.minutes.clone(),
         rule.seconds.clone(),
     );
-    fill(&mut hours, Freq::Hourly, start.hour());
-    fill(&mut minutes, Freq::Minutely, start.minute());
-    fill(&mut seconds, Freq::Secondly, start.second());
+    or_default(&mut hours, Freq::Hourly, start.hour());
+    or_default(&mut minutes, Freq::Minutely, start.minute());
+    or_default(&mut seconds, Freq::Secondly, start.second());
     RecurrenceRule {
         hours,
         minutes,
@@ -138,7 +138,7 @@ fn weekday_from(day: Weekday, week_start: Weekday) -> i64 {
 }
 
 /// Where the period with this number begins; `None` beyond the end of the calendar.
-fn begin_of(rule: &RecurrenceRule, start: DateTime, period: i64) -> Option<DateTime> {
+fn period_start(rule: &RecurrenceRule, start: DateTime, period: i64) -> Option<DateTime> {
     let steps = period.checked_mul(rule.interval)?;
     let midnight = |date: Date| date.to_datetime(Time::midnight());
     match rule.freq {
@@ -174,7 +174,7 @@ fn plus_days(date: Date, days: i64) -> Option<Date> {
     date.checked_add(Span::new().try_days(days).ok()?).ok()
 }
 
-/// The last period that begins well before `from`, or the first.
+/// A period that begins well before `from`, or the first one.
 fn first_period(rule: &RecurrenceRule, start: DateTime, from: DateTime) -> i64 {
     if from <= start {
         return 0;
@@ -339,7 +339,7 @@ fn passes(rule: &RecurrenceRule, date: Date) -> bool {
         })
 }
 
-/// Whether a date is a weekday of BYDAY, an ordinal one counted in its month or year.
+/// Whether a date is a weekday of BYDAY; an ordinal counts in its month or year.
 fn falls_on(rule: &RecurrenceRule, date: Date, (nth, weekday): (i32, Weekday)) -> bool {
     if date.weekday() != weekday {
         return false;
@@ -380,7 +380,7 @@ fn week_of(date: Date, week_start: Weekday) -> (i32, i32) {
 }
 
 /// The members of a period's set at these positions, in order.
-fn picked(positions: &[i32], all: &[DateTime]) -> Vec<DateTime> {
+fn by_set_pos(positions: &[i32], all: &[DateTime]) -> Vec<DateTime> {
     let length = i32::try_from(all.len()).unwrap_or(i32::MAX);
     let mut out: Vec<DateTime> = positions
         .iter()
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_daily_life() {
+    fn everyday_rules_expand_correctly() {
         for (rule, start, want) in [
             (
                 "FREQ=WEEKLY;BYDAY=MO;COUNT=3",
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_window_shows_the_same_as_a_walk_from_the_start_and_costs_little() {
+    fn a_late_window_is_cheap_and_equals_a_walk_from_the_start() {
         for rule in [
             "FREQ=YEARLY",
             "FREQ=MONTHLY;BYDAY=2TU",
@@ -512,7 +512,7 @@ mod tests {
                 occurrences(&rule, start, from, until, &mut budget, &mut |at| {
                     out.push(at);
                 });
-                assert!(!budget.spent);
+                assert!(!budget.exhausted);
                 out
             };
             let whole: Vec<DateTime> = run(start, 10_000_000)
@@ -525,9 +525,9 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_seconds_is_not_put_together() {
-        let all = |most: u8| {
-            (0..most)
+    fn a_year_of_seconds_is_not_built() {
+        let all = |max: u8| {
+            (0..max)
                 .map(|n| n.to_string())
                 .collect::<Vec<_>>()
                 .join(",")
@@ -546,24 +546,24 @@ mod tests {
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
             count += 1;
         });
-        assert!(budget.spent && count == 0);
+        assert!(budget.exhausted && count == 0);
         assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
     }
 
     #[test]
-    fn endless_work_is_cut() {
+    fn endless_work_stops_at_the_budget() {
         let mut budget = ExpansionBudget::new(1_000);
         let rule =
             RecurrenceRule::read("FREQ=SECONDLY;COUNT=1000000;BYMONTH=2;BYMONTHDAY=30").unwrap();
         let start: DateTime = "1970-01-01T00:00:00".parse().unwrap();
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {});
-        assert!(budget.spent);
+        assert!(budget.exhausted);
         let mut budget = ExpansionBudget::new(1_000_000);
         let rule = RecurrenceRule::read("FREQ=YEARLY;INTERVAL=100").unwrap();
         let mut count = 0;
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
             count += 1;
         });
-        assert_eq!((count, budget.spent), (81, false));
+        assert_eq!((count, budget.exhausted), (81, false));
     }
 }

@@ -14,11 +14,11 @@ pub struct ContentLine {
     pub folded: bool,
 }
 
-/// The content lines of `bytes` in `range`. Lines end with CRLF, LF or CR; empty lines are ignored, also between a line and its continuation (from
-/// a writer that doubled its line ends).
+/// The content lines of `bytes` in `range`. Lines end with CRLF, LF or CR. Empty lines are ignored, also between a line and its continuation: some writers
+/// double their line breaks.
 #[derive(Debug, Clone)]
 pub struct ContentLines<'a> {
-    /// Up to the range's end.
+    /// The file up to the range's end.
     bytes: &'a [u8],
     at: usize,
 }
@@ -91,14 +91,14 @@ pub fn unfold<'a>(bytes: &'a [u8], line: &ContentLine) -> Cow<'a, [u8]> {
     }
     let mut out = Vec::with_capacity(raw.len());
     for (number, part) in raw.split(|byte| matches!(byte, b'\n' | b'\r')).enumerate() {
-        // The first byte of a continuation is the fold's own space.
+        // The first byte of a continuation is the space of the fold.
         let cut = usize::from(number > 0).min(part.len());
         out.extend_from_slice(part.get(cut..).unwrap_or_default());
     }
     Cow::Owned(out)
 }
 
-/// The name of a line, in its own case.
+/// The name of a line, in its original case.
 pub(crate) fn name(line: &[u8]) -> &[u8] {
     let end = line
         .iter()
@@ -136,7 +136,7 @@ impl Property {
                 _ => {}
             }
         }
-        // A quotation mark that is never closed hides no colon.
+        // An unclosed quotation mark hides no colon.
         let colon = colon.or_else(|| text.find(':'))?;
         cuts.retain(|cut| *cut < colon);
         cuts.push(colon);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_and_fold_is_read() {
+    fn every_line_break_and_fold_is_read() {
         let want = ["A:one two", "B:three"];
         for text in [
             "A:one\r\n  two\r\nB:three\r\n",
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colon_in_quotes_is_no_end_of_the_parameters() {
+    fn a_quoted_colon_does_not_end_the_parameters() {
         let got = Property::read(b"attendee;CN=\"a:b;c\";role=x:mailto:z").unwrap();
         assert_eq!(got.name, "ATTENDEE");
         assert_eq!(

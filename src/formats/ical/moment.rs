@@ -7,17 +7,17 @@ use jiff::{Span, Zoned};
 use super::line::Property;
 use super::zone::{Zone, ZoneSource};
 
-/// A point in time as a file says it.
+/// A point in time as written in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moment {
     /// A whole day.
     Day(Date),
-    /// A wall time somewhere.
+    /// A wall time in a zone.
     At(DateTime, Zone),
 }
 
 impl Moment {
-    /// Every value of a property (EXDATE holds several); those that are not times are left out.
+    /// The values of a property (EXDATE holds several); invalid ones are skipped.
     pub fn list(property: &Property, zones: &dyn ZoneSource) -> Vec<Self> {
         let zone = property.param("TZID");
         property
@@ -103,7 +103,7 @@ pub struct Length {
 }
 
 impl Length {
-    /// True for 24 hours and less.
+    /// True up to 24 hours.
     pub fn is_within_a_day(self) -> bool {
         match self.days {
             0 => (0..=86_400).contains(&self.seconds),
@@ -112,7 +112,7 @@ impl Length {
         }
     }
 
-    /// `PT1H30M`, `P1D`, `P2W`; `None` for what is not a duration, or a negative one.
+    /// `PT1H30M`, `P1D`, `P2W`; `None` for negative durations and anything else.
     pub fn read(text: &str) -> Option<Self> {
         let rest = text.trim();
         let rest = rest.strip_prefix('+').unwrap_or(rest);
@@ -142,7 +142,7 @@ impl Length {
         number.is_none().then_some(out)
     }
 
-    /// From one moment to another; zero when that is not later.
+    /// The length from `start` to `end`; zero when `end` is not later.
     pub fn between(start: &Moment, end: &Moment, view: &TimeZone) -> Option<Self> {
         if let (Moment::Day(start), Moment::Day(end)) = (start, end) {
             let days = start.until(*end).ok()?.get_days();
@@ -159,7 +159,7 @@ impl Length {
         })
     }
 
-    /// When something that begins at `start` ends.
+    /// The end of something that begins at `start`.
     pub fn after(self, start: &Zoned) -> Option<Zoned> {
         let days = Span::new().try_days(self.days).ok()?;
         let seconds = Span::new().try_seconds(self.seconds).ok()?;
@@ -173,7 +173,7 @@ mod tests {
     use crate::formats::ical::zone::NoZones;
 
     #[test]
-    fn only_times_that_exist_are_read() {
+    fn only_valid_times_are_parsed() {
         let zones = NoZones;
         let read = |text| Moment::read(text, None, &zones);
         assert!(read("20260229").is_none() && read("20261301").is_none());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed_or_refused() {
         let length = |days, seconds| Some(Length { days, seconds });
         assert_eq!(Length::read("PT1H30M"), length(0, 5_400));
         assert_eq!(Length::read("P1DT1S"), length(1, 1));

@@ -9,19 +9,19 @@ use super::zone::{NoZones, Zone};
 /// The frequency (FREQ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freq {
-    /// Every so many years.
+    /// FREQ=YEARLY.
     Yearly,
-    /// Every so many months.
+    /// FREQ=MONTHLY.
     Monthly,
-    /// Every so many weeks.
+    /// FREQ=WEEKLY.
     Weekly,
-    /// Every so many days.
+    /// FREQ=DAILY.
     Daily,
-    /// Every so many hours.
+    /// FREQ=HOURLY.
     Hourly,
-    /// Every so many minutes.
+    /// FREQ=MINUTELY.
     Minutely,
-    /// Every so many seconds.
+    /// FREQ=SECONDLY.
     Secondly,
 }
 
@@ -59,7 +59,7 @@ pub struct RecurrenceRule {
 }
 
 impl RecurrenceRule {
-    /// Reads the value of an RRULE.
+    /// Parses the value of an RRULE.
     ///
     /// # Errors
     /// A sentence on what could not be parsed.
@@ -88,23 +88,23 @@ impl RecurrenceRule {
             .filter(|part| !part.is_empty())
         {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let wrong = || format!("{name}={value}");
-            let within = |low: i32, high: i32| numbers(value, low, high).ok_or_else(wrong);
+            let invalid = || format!("{name}={value}");
+            let within = |low: i32, max: i32| numbers(value, low, max).ok_or_else(invalid);
             match name.trim() {
-                "FREQ" => freq = Some(frequency(value).ok_or_else(wrong)?),
+                "FREQ" => freq = Some(frequency(value).ok_or_else(invalid)?),
                 "INTERVAL" => {
-                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    let number: i64 = value.parse().map_err(|_| invalid())?;
                     rule.interval = Some(number)
                         .filter(|n| (1..=1_000_000).contains(n))
-                        .ok_or_else(wrong)?;
+                        .ok_or_else(invalid)?;
                 }
                 "COUNT" => {
                     // Some programs write -1 for "without end".
-                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    let number: i64 = value.parse().map_err(|_| invalid())?;
                     rule.count = u64::try_from(number).ok();
                 }
                 "UNTIL" => {
-                    rule.until = Some(Moment::read(value, None, &NoZones).ok_or_else(wrong)?);
+                    rule.until = Some(Moment::read(value, None, &NoZones).ok_or_else(invalid)?);
                 }
                 "BYMONTH" => rule.months = within(1, 12)?,
                 "BYWEEKNO" => rule.weeks = within(-53, 53)?,
@@ -114,23 +114,25 @@ impl RecurrenceRule {
                 "BYMINUTE" => rule.minutes = within(0, 59)?,
                 "BYSECOND" => rule.seconds = within(0, 60)?.iter().map(|n| (*n).min(59)).collect(),
                 "BYSETPOS" => rule.positions = within(-366, 366)?,
-                "WKST" => rule.week_start = weekday(value).ok_or_else(wrong)?,
+                "WKST" => rule.week_start = weekday(value).ok_or_else(invalid)?,
                 "BYDAY" => {
                     for day in value.split(',') {
                         let day = day.trim();
                         let letters = day.len().saturating_sub(2);
-                        let (number, name) = day.split_at_checked(letters).ok_or_else(wrong)?;
+                        let (number, name) = day.split_at_checked(letters).ok_or_else(invalid)?;
                         let number = if number.is_empty() {
                             Some(0)
                         } else {
                             number.parse().ok()
                         };
                         let number = number.filter(|n: &i32| (-53..=53).contains(n));
-                        rule.weekdays
-                            .push((number.ok_or_else(wrong)?, weekday(name).ok_or_else(wrong)?));
+                        rule.weekdays.push((
+                            number.ok_or_else(invalid)?,
+                            weekday(name).ok_or_else(invalid)?,
+                        ));
                     }
                 }
-                // Unknown parts change nothing that could be shown.
+                // Unknown parts are ignored: they change nothing that is shown.
                 _ => {}
             }
         }
@@ -181,12 +183,12 @@ fn weekday(word: &str) -> Option<Weekday> {
     })
 }
 
-/// A list of numbers, sorted, none twice; 0 only where it is the smallest allowed.
-fn numbers(text: &str, low: i32, high: i32) -> Option<Vec<i32>> {
+/// A list of numbers, sorted and without duplicates; 0 is accepted only where it is the smallest allowed.
+fn numbers(text: &str, low: i32, max: i32) -> Option<Vec<i32>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let number: i32 = part.trim().parse().ok()?;
-        if !(low..=high).contains(&number) || (number == 0 && low < 0) {
+        if !(low..=max).contains(&number) || (number == 0 && low < 0) {
             return None;
         }
         numbers.push(number);
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_that_mean_nothing_are_refused() {
+    fn invalid_rules_are_refused() {
         for text in [
             "",
             "FREQ=NEVER",

@@ -1,5 +1,5 @@
-//! The structure of a calendar file: where its events and time zones are, and where a new event goes. Reading changes nothing, so unknown parts
-//! stay byte for byte.
+//! Finds the parts of a calendar file: its events and time zones, and where a new event goes. The bytes stay untouched, so unknown parts survive a rewrite byte
+//! for byte.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use super::line::{ContentLine, ContentLines, Property, name, unfold};
 use super::moment::Length;
 use crate::base::text::{clip, escape_controls};
 
-/// An event's bytes, and the lines by which most events can be passed over without being read.
+/// An event's bytes, and the lines by which most events can be skipped without parsing them.
 #[derive(Debug, Clone, Default)]
 pub struct EventSpan {
-    /// From its BEGIN to behind its END, line ends included.
+    /// From its BEGIN to the end of its END, line breaks included.
     pub range: Range<usize>,
     /// The line UID.
     pub uid: Option<ContentLine>,
@@ -25,12 +25,12 @@ pub struct EventSpan {
     pub replaces: Option<ContentLine>,
     /// SEQUENCE: which of several versions of an event this is.
     pub sequence: u64,
-    /// It has a DURATION of more than a day, or one that cannot be read.
-    pub lasts: bool,
+    /// It has a DURATION of more than a day, or an invalid one.
+    pub is_long: bool,
 }
 
-/// Open components among which the one that an END closes is looked for.
-const NEAR: usize = 64;
+/// How many open components are searched for the start of an END.
+const MAX_SEARCHED_COMPONENTS: usize = 64;
 
 /// The structure of a file.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct CalendarScan<'a> {
     pub zones: Vec<Range<usize>>,
     /// Start of the last calendar's END line: new events go before it.
     pub insert: Option<usize>,
-    /// Why it must not be written: a component without END, or an END without BEGIN.
+    /// Why the file must not be written: a component without END, or an END without BEGIN.
     pub fault: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> ScanWalk<'a> {
             }
             Some(b'D') if is("DURATION") => {
                 let length = value().and_then(Length::read);
-                event.lasts |= length.is_none_or(|length| !length.is_within_a_day());
+                event.is_long |= length.is_none_or(|length| !length.is_within_a_day());
             }
             Some(b'S') if is("SEQUENCE") => {
                 let number = value().and_then(|text| text.trim().parse().ok());
@@ -136,17 +136,17 @@ impl<'a> ScanWalk<'a> {
         }
     }
 
-    fn begin(&mut self, what: &[u8], line: &ContentLine) {
-        let what = component(what.trim_ascii());
+    fn begin(&mut self, name: &[u8], line: &ContentLine) {
+        let name = component(name.trim_ascii());
         let depth = self.open.len() + 1;
-        if *what == *b"VEVENT" && self.event.is_none() {
+        if *name == *b"VEVENT" && self.event.is_none() {
             let mut place = EventSpan::default();
             place.range.start = line.range.start;
             self.event = Some((depth, place));
-        } else if *what == *b"VTIMEZONE" && self.zone.is_none() {
+        } else if *name == *b"VTIMEZONE" && self.zone.is_none() {
             self.zone = Some((depth, line.range.start));
         }
-        self.open.push((what, line.range.start));
+        self.open.push((name, line.range.start));
     }
 
     fn end(&mut self, what: &[u8], line: &ContentLine) {
@@ -159,8 +159,8 @@ impl<'a> ScanWalk<'a> {
                     &format!("{} is ended by END:{}", shown(&open), shown(&what)),
                     at,
                 );
-                // The end of an outer component closes the inner ones; an end without a start is ignored.
-                let near = self.open.len().saturating_sub(NEAR);
+                // The end of an outer component closes the inner ones; an END without a BEGIN is ignored.
+                let near = self.open.len().saturating_sub(MAX_SEARCHED_COMPONENTS);
                 let inner = self.open.iter().skip(near);
                 if let Some(outer) = inner.clone().rposition(|(name, _)| *name == what) {
                     self.open.truncate(near + outer);
@@ -190,11 +190,11 @@ impl<'a> ScanWalk<'a> {
         }
     }
 
-    fn fault(&mut self, what: &str, at: usize) {
+    fn fault(&mut self, name: &str, at: usize) {
         if self.found.fault.is_none() {
             let before = self.found.bytes.get(..at).unwrap_or_default();
             let ends = before.iter().filter(|byte| **byte == b'\n').count();
-            self.found.fault = Some(format!("{what} (line {})", ends + 1));
+            self.found.fault = Some(format!("{name} (line {})", ends + 1));
         }
     }
 
@@ -206,7 +206,7 @@ impl<'a> ScanWalk<'a> {
     }
 }
 
-/// A component's name in upper case; the usual ones cost no memory.
+/// A component's name in upper case; the usual ones need no allocation.
 fn component(word: &[u8]) -> Cow<'static, [u8]> {
     const USUAL: [&[u8]; 6] = [
         b"VEVENT",
@@ -234,7 +234,7 @@ fn shown(word: &[u8]) -> String {
 }
 
 impl CalendarScan<'_> {
-    /// Why the file must not be written; an empty one may be.
+    /// Why the file must not be written; an empty file may be.
     pub fn trouble(&self) -> Option<&str> {
         let empty = self.bytes.trim_ascii().is_empty();
         let none = (self.insert.is_none() && !empty).then_some("there is no VCALENDAR in it");
@@ -254,10 +254,10 @@ impl CalendarScan<'_> {
             let text = unfold(self.bytes, line);
             Property::read(&text).map(|property| property.value.trim().to_owned())
         };
-        let which = place.replaces.as_ref().and_then(one);
+        let recurrence_id = place.replaces.as_ref().and_then(one);
         (
             self.uid(place).unwrap_or_default(),
-            which.unwrap_or_default(),
+            recurrence_id.unwrap_or_default(),
         )
     }
 
@@ -269,7 +269,7 @@ impl CalendarScan<'_> {
         fits(value(&unfold(self.bytes, line)).trim_ascii())
     }
 
-    /// The first eight digits of a line's value as a number, YYYYMMDD: enough to pass over events that are years away.
+    /// The first eight digits of a line's value as a number, YYYYMMDD: enough to skip events that are years away.
     pub fn day(&self, line: &ContentLine) -> Option<u32> {
         let text = unfold(self.bytes, line);
         let digits = value_of_time(&text)?;
@@ -280,7 +280,7 @@ impl CalendarScan<'_> {
     }
 }
 
-/// The first eight bytes behind the last colon; a TZID may hold colons, a time never does.
+/// The eight bytes after the last colon; a TZID may contain colons, a time never does.
 fn value_of_time(text: &[u8]) -> Option<&[u8]> {
     let colon = text.iter().rposition(|byte| *byte == b':')?;
     text.get(colon + 1..colon + 9)
@@ -303,7 +303,7 @@ pub fn with_event(bytes: &[u8], event: &str, product: &str) -> Result<Vec<u8>, S
     Ok([before, event.as_bytes(), after].concat())
 }
 
-/// The file without these events, everything else as it was.
+/// The file without the event `uid`, everything else unchanged, and how many components were removed.
 ///
 /// # Errors
 /// Why the file must not be written.
@@ -339,7 +339,7 @@ mod tests {
     const EVENT: &str = "BEGIN:VEVENT\r\nUID:new\r\nEND:VEVENT\r\n";
 
     #[test]
-    fn an_event_goes_in_and_out_without_moving_a_byte() {
+    fn adding_and_removing_an_event_restores_every_byte() {
         let files = [
             "BEGIN:VCALENDAR\r\nX-A:\r\n  folded\r\nEND:VCALENDAR\r\n",
             "BEGIN:VCALENDAR\nBEGIN:VTODO\nUID:new\nEND:VTODO\nEND:VCALENDAR\n\n",
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_fit_nothing_cost_no_time() {
+    fn unmatched_ends_take_linear_time() {
         let file = "BEGIN:A\n".repeat(30_000) + &"END:B\n".repeat(30_000);
         let begun = crate::base::cpu_time::CpuTime::now();
         let found = scan(file.as_bytes());
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_never_written() {
+    fn a_malformed_calendar_is_never_written() {
         for (file, words) in [
             (
                 "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\n",
@@ -393,7 +393,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_scanned_and_events_come_out_as_they_went_in(
+        fn any_bytes_scan_and_events_survive_unchanged(
             lines in proptest::collection::vec("(BEGIN:VEVENT|END:VEVENT|BEGIN:VCALENDAR|END:VCALENDAR|BEGIN:X|END:X|UID:[a-c]| [a-z]{0,3}|[A-Z]{1,3}:\\PC{0,5}|)(\r\n|\n|\r)", 0..24)
         ) {
             let text = lines.concat();

@@ -1,11 +1,11 @@
-//! TEXT values: escaped, unescaped, and lines folded at 75 octets.
+//! TEXT values: escaping, unescaping, and folding lines at 75 octets.
 
 use crate::base::text::{self, clip};
 
-/// Octets of a physical line, at most.
-const WIDTH: usize = 75;
-/// Characters of a text that are shown.
-const LINE: usize = 200;
+/// Maximum octets of a physical line (RFC 5545 section 3.1).
+const MAX_LINE_OCTETS: usize = 75;
+/// Maximum characters of a text that are shown.
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// Escapes a text value. Line breaks become `\n`; other control characters, which the format forbids, are dropped.
 pub fn escape(text: &str) -> String {
@@ -44,16 +44,16 @@ pub(crate) fn unescape(value: &str) -> String {
     out
 }
 
-/// The beginning of a text on one line, as it is shown.
+/// The beginning of a text on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    clip(&text::one_line(text), LINE)
+    clip(&text::one_line(text), MAX_SHOWN_CHARS)
 }
 
-/// Adds a content line, folded, with its line end.
+/// Adds a content line, folded, with its line break.
 pub(crate) fn push_line(out: &mut String, line: &str) {
     let mut width = 0;
     for c in line.chars() {
-        if width + c.len_utf8() > WIDTH {
+        if width + c.len_utf8() > MAX_LINE_OCTETS {
             out.push_str("\r\n ");
             width = 1;
         }
@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_escape_is_left_alone() {
+    fn unknown_escapes_are_left_unchanged() {
         assert_eq!(
             unescape("a\\,b\\;c\\\\d\\ne\\Nf\\\"\\x\\"),
             "a,b;c\\d\ne\nf\\\"\\x\\"
@@ -80,16 +80,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn texts_come_back(text in "[^\r\n\u{2028}\u{2029}\u{0}-\u{1f}\u{7f}-\u{9f}]{0,200}") {
+        fn an_escaped_text_unescapes_to_itself(text in "[^\r\n\u{2028}\u{2029}\u{0}-\u{1f}\u{7f}-\u{9f}]{0,200}") {
             prop_assert_eq!(unescape(&escape(&text)), text);
         }
 
         #[test]
-        fn folded_lines_are_narrow_and_come_back(text in "[^\r\n]{1,300}") {
+        fn folded_lines_are_short_and_unfold_to_the_original(text in "[^\r\n]{1,300}") {
             let line = format!("X:{text}");
             let mut out = String::new();
             push_line(&mut out, &line);
-            prop_assert!(out.split("\r\n").all(|part| part.len() <= WIDTH));
+            prop_assert!(out.split("\r\n").all(|part| part.len() <= MAX_LINE_OCTETS));
             let bytes = out.as_bytes();
             let lines: Vec<_> = ContentLines::new(bytes, 0..bytes.len()).collect();
             prop_assert_eq!(lines.len(), 1);

@@ -1,4 +1,4 @@
-//! A time zone of a calendar file, and where the zone of a name comes from.
+//! The time zone of a wall time, and the lookup of zones by name.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub enum Zone {
     Floating,
     /// A zone of the database.
     Known(TimeZone),
-    /// The rules of a VTIMEZONE: offsets and since when they hold.
+    /// The rules of a VTIMEZONE: offsets and the times from which they apply.
     Rules(Arc<Vec<(DateTime, Offset)>>),
 }
 
@@ -53,14 +53,14 @@ impl Zone {
             Self::Known(zone) => moment.with_time_zone(zone.clone()).datetime(),
             Self::Rules(rules) => {
                 // An onset is given in the time that applied before it.
-                let held = rules.windows(2).rev().find_map(|pair| match pair {
+                let offset_before = rules.windows(2).rev().find_map(|pair| match pair {
                     [(_, before), (since, offset)] => {
                         let since = before.to_timestamp(*since).ok()?;
                         (since <= moment.timestamp()).then_some(*offset)
                     }
                     _ => None,
                 });
-                let offset = held.or_else(|| rules.first().map(|(_, offset)| *offset));
+                let offset = offset_before.or_else(|| rules.first().map(|(_, offset)| *offset));
                 offset
                     .unwrap_or(Offset::UTC)
                     .to_datetime(moment.timestamp())
@@ -69,13 +69,13 @@ impl Zone {
     }
 }
 
-/// Where the zone of a name comes from.
+/// Looks up zones by name.
 pub trait ZoneSource {
     /// The zone of this name.
     fn find(&self, id: &str) -> Zone;
 }
 
-/// No zones: for times that are said without one.
+/// Knows no zones: for times that are given without one.
 pub(crate) struct NoZones;
 
 impl ZoneSource for NoZones {

@@ -1,4 +1,4 @@
-//! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the person's own.
+//! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the user's own.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -18,16 +18,16 @@ use super::zone::{NoZones, Zone, ZoneSource};
 use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
 
-/// Steps of recurrence that the zones of one file may cost.
-const STEPS: u64 = 3_000_000;
+/// Maximum recurrence steps for the zones of one file.
+const MAX_STEPS: u64 = 3_000_000;
 
 /// The zones of one file, looked up once each.
 #[derive(Debug)]
 pub struct Zones<'a> {
     file: &'a CalendarScan<'a>,
-    /// The zones of this machine.
+    /// The zone database of this machine.
     known: &'a ZoneFiles,
-    /// Where the file has its own zones, by id.
+    /// Where the file defines its own zones, by id.
     places: OnceCell<HashMap<String, Vec<Range<usize>>>>,
     budget: RefCell<ExpansionBudget>,
     found: RefCell<HashMap<String, Zone>>,
@@ -35,19 +35,19 @@ pub struct Zones<'a> {
 }
 
 impl<'a> Zones<'a> {
-    /// The zones of a file, on a machine with these.
+    /// The zones of `file`, backed by the database `known`.
     pub fn of(file: &'a CalendarScan<'a>, known: &'a ZoneFiles) -> Self {
         Self {
             file,
             known,
             places: OnceCell::new(),
-            budget: RefCell::new(ExpansionBudget::new(STEPS)),
+            budget: RefCell::new(ExpansionBudget::new(MAX_STEPS)),
             found: RefCell::default(),
             unknown: RefCell::default(),
         }
     }
 
-    /// The ids that nobody knows; their times were taken as the person's own.
+    /// The ids that could not be resolved; their times were read in the user's zone.
     pub fn unknown(&self) -> Vec<String> {
         self.unknown.borrow().iter().cloned().collect()
     }
@@ -62,7 +62,7 @@ impl<'a> Zones<'a> {
 }
 
 impl ZoneSource for Zones<'_> {
-    /// From this machine's database, else by the file's own rules, else the person's own.
+    /// From this machine's database, else by the file's own rules, else the user's own.
     fn find(&self, id: &str) -> Zone {
         if let Some(zone) = self.found.borrow().get(id) {
             return zone.clone();
@@ -82,7 +82,7 @@ impl ZoneSource for Zones<'_> {
     }
 }
 
-/// Where the zones of a file are, by their ids: texts here, with their commas escaped, and none as a parameter.
+/// Where the zones of a file are, by id. An id is a TEXT value here, with its commas escaped, but not where it is a parameter.
 fn places(file: &CalendarScan<'_>) -> HashMap<String, Vec<Range<usize>>> {
     let mut places: HashMap<String, Vec<Range<usize>>> = HashMap::new();
     for range in &file.zones {
@@ -110,7 +110,7 @@ fn known(zones: &ZoneFiles, id: &str) -> Option<TimeZone> {
         .find_map(|name| zones.find(&name))
 }
 
-/// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
+/// The offsets of the STANDARD and DAYLIGHT parts, and the times from which they apply.
 fn observances(
     properties: &[Property],
     budget: &mut ExpansionBudget,
@@ -156,7 +156,7 @@ fn observances(
             );
         }
         if let Some(Ok(rule)) = value("RRULE").map(RecurrenceRule::read) {
-            // Said in UTC, while onsets are in the time that held before.
+            // UNTIL is in UTC, whereas onsets are in the offset that applied before.
             let until = match &rule.until {
                 None => last,
                 Some(Moment::Day(day)) => day.at(23, 59, 59, 0),
@@ -194,7 +194,7 @@ mod tests {
     const FILE: &str = "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Somewhere: else\nBEGIN:DAYLIGHT\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nDTSTART:19700329T020000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\nEND:DAYLIGHT\nBEGIN:STANDARD\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\nEND:STANDARD\nEND:VTIMEZONE\nEND:VCALENDAR\n";
 
     #[test]
-    fn many_zones_are_looked_up_once_and_endless_ones_are_cut() {
+    fn each_zone_is_looked_up_once_and_endless_rules_stop() {
         let zone = |id: &str, rule: &str| {
             format!(
                 "BEGIN:VTIMEZONE\nTZID:{id}\nBEGIN:STANDARD\nTZOFFSETTO:+0200\nDTSTART:20200101T000000\n{rule}END:STANDARD\nEND:VTIMEZONE\n"
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_files_own_rules_say_the_same_as_the_database() {
+    fn the_rules_of_a_file_agree_with_the_database() {
         let file = scan(FILE.as_bytes());
         let machine = ZoneFiles::default();
         let zones = Zones::of(&file, &machine);

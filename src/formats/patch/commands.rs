@@ -3,7 +3,7 @@
 
 use super::edit::{FileLine, rebuild, split};
 use super::parse::PatchLine;
-use super::{EditedText, parted, without_last_break};
+use super::{EditedText, split_bom, without_last_break};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 
@@ -19,9 +19,9 @@ enum Act {
 /// A block.
 struct LineCommand {
     act: Act,
-    /// The line, counted from 1; 0 inserts before the first.
+    /// The line, 1-based; 0 inserts before the first.
     line: usize,
-    /// Lines that go.
+    /// Number of lines removed.
     count: usize,
     new: Vec<String>,
     /// Its line in the patch, 1-based.
@@ -41,18 +41,18 @@ pub fn is_commands(text: &str) -> bool {
 /// # Errors
 /// `Input` with the line of the patch that is not a command, a line that the file does not have, or two commands for one line.
 pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
-    let (mark, body) = parted(old);
+    let (mark, body) = split_bom(old);
     let lines = split(body);
     let commands = parse(patch)?;
-    let mut taken: Vec<(usize, usize, usize)> = Vec::new();
+    let mut ranges: Vec<(usize, usize, usize)> = Vec::new();
     for command in &commands {
         check(command, lines.len(), name)?;
         if command.count > 0 {
-            taken.push((command.line, command.line + command.count, command.number));
+            ranges.push((command.line, command.line + command.count, command.number));
         }
     }
-    taken.sort_unstable();
-    for (one, other) in taken.iter().zip(taken.iter().skip(1)) {
+    ranges.sort_unstable();
+    for (one, other) in ranges.iter().zip(ranges.iter().skip(1)) {
         if other.0 < one.1 {
             return Err(Problem::input(format!(
                 "The commands at lines {} and {} of the patch both change line {} of {name}.",
@@ -81,13 +81,13 @@ pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<EditedText>
         text: format!("{mark}{text}"),
         report: commands
             .iter()
-            .map(|command| told(command, &lines))
+            .map(|command| report_line(command, &lines))
             .collect(),
     })
 }
 
 fn check(command: &LineCommand, total: usize, name: &str) -> Outcome<()> {
-    let wrong = |what: String| {
+    let invalid = |what: String| {
         let has = plural(total, "line");
         Err(Problem::input(format!(
             "{what} (line {} of the patch): {name} has {has}.",
@@ -98,10 +98,10 @@ fn check(command: &LineCommand, total: usize, name: &str) -> Outcome<()> {
     let last = command.line.saturating_add(command.count.max(1)) - 1;
     match command.act {
         Act::Insert if command.line > total => {
-            wrong(format!("INSERT {} is past the end", command.line))
+            invalid(format!("INSERT {} is past the end", command.line))
         }
-        Act::Replace | Act::Delete if command.line == 0 => wrong("There is no line 0".to_owned()),
-        Act::Replace | Act::Delete if last > total => wrong(format!("There is no line {last}")),
+        Act::Replace | Act::Delete if command.line == 0 => invalid("There is no line 0".to_owned()),
+        Act::Replace | Act::Delete if last > total => invalid(format!("There is no line {last}")),
         _ => Ok(()),
     }
 }
@@ -111,13 +111,13 @@ fn change(command: &LineCommand, lines: &[FileLine<'_>]) -> (usize, Vec<PatchLin
         Act::Insert => command.line,
         Act::Replace | Act::Delete => command.line.saturating_sub(1),
     };
-    let gone = lines.iter().skip(at).take(command.count);
-    let gone = gone.map(|line| PatchLine::Remove(line.text.to_owned()));
+    let removed = lines.iter().skip(at).take(command.count);
+    let removed = removed.map(|line| PatchLine::Remove(line.text.to_owned()));
     let new = command.new.iter().cloned().map(PatchLine::Add);
-    (at, gone.chain(new).collect())
+    (at, removed.chain(new).collect())
 }
 
-fn told(command: &LineCommand, lines: &[FileLine<'_>]) -> String {
+fn report_line(command: &LineCommand, lines: &[FileLine<'_>]) -> String {
     let line = command.line;
     let old = lines
         .get(line.saturating_sub(1))
@@ -158,12 +158,12 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
     let text = super::wrap::fence(text.trim()).unwrap_or(text);
     let lines: Vec<&str> = text.lines().collect();
     let mut commands: Vec<LineCommand> = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let number = at + 1;
+    for (index, line) in lines.iter().enumerate() {
+        let number = index + 1;
         let starts = commands.is_empty()
-            || at
+            || index
                 .checked_sub(1)
-                .is_some_and(|before| parts(&lines, before));
+                .is_some_and(|before| is_separator(&lines, before));
         if let (true, Some((act, line, count))) = (starts, command(line)) {
             let count = match act {
                 Act::Replace => 1,
@@ -171,7 +171,7 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
                 Act::Delete => count.unwrap_or(1),
             };
             if act == Act::Delete && count == 0 {
-                return Err(wrong(number, "a count of 0 deletes nothing"));
+                return Err(invalid(number, "a count of 0 deletes nothing"));
             }
             commands.push(LineCommand {
                 act,
@@ -182,14 +182,15 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
             });
             continue;
         }
-        if parts(&lines, at) || (commands.is_empty() && matches!(line.trim(), "" | "---")) {
+        if is_separator(&lines, index) || (commands.is_empty() && matches!(line.trim(), "" | "---"))
+        {
             continue;
         }
         match commands.last_mut() {
-            None => return Err(wrong(number, "there is no command")),
+            None => return Err(invalid(number, "there is no command")),
             Some(last) if last.act == Act::Delete => {
                 if !line.trim().is_empty() {
-                    return Err(wrong(number, "DELETE takes no text"));
+                    return Err(invalid(number, "DELETE takes no text"));
                 }
             }
             Some(last) => last.new.push(unescaped(line).to_owned()),
@@ -199,7 +200,7 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
         .iter()
         .find(|command| command.act != Act::Delete && command.new.is_empty())
     {
-        return Err(wrong(empty.number, "the text is missing"));
+        return Err(invalid(empty.number, "the text is missing"));
     }
     if commands.is_empty() {
         return Err(Problem::input("The patch is empty.").next(EXAMPLE));
@@ -207,12 +208,12 @@ fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
     Ok(commands)
 }
 
-fn wrong(number: usize, what: &str) -> Problem {
+fn invalid(number: usize, what: &str) -> Problem {
     Problem::input(format!("Line {number} of the patch: {what}.")).next(EXAMPLE)
 }
 
-/// Whether the line at `at` parts two blocks: `---` alone, with a command or the end after it. Elsewhere it is text.
-fn parts(lines: &[&str], at: usize) -> bool {
+/// Whether the line at `at` separates two blocks: `---` alone, followed by a command or the end. Elsewhere it is text.
+fn is_separator(lines: &[&str], at: usize) -> bool {
     if lines.get(at).map(|line| line.trim_end()) != Some("---") {
         return false;
     }
@@ -235,39 +236,39 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn done(old: &str, patch: &str) -> Result<String, String> {
+    fn apply_to(old: &str, patch: &str) -> Result<String, String> {
         apply_commands(old, patch, "n.md")
-            .map(|done| done.text)
+            .map(|apply_to| apply_to.text)
             .map_err(|problem| problem.one_line())
     }
 
     #[test]
-    fn numbers_refer_to_the_file_before() {
+    fn numbers_refer_to_the_original_file() {
         let patch = "DELETE 1 2\n---\nINSERT 0\ntop\n---\nREPLACE 4\nfour\n4b\n---\nINSERT 3\nx\n---\nINSERT 3:\ny\n---\n";
         assert!(is_commands(patch));
         assert_eq!(
-            done("1\n2\n3\n4\n5\n", patch).unwrap(),
+            apply_to("1\n2\n3\n4\n5\n", patch).unwrap(),
             "top\n3\nx\ny\nfour\n4b\n5\n"
         );
-        assert_eq!(done("", "INSERT 0\na").unwrap(), "a\n");
-        assert_eq!(done("a\r\nb", "replace 2\nc").unwrap(), "a\r\nc");
-        assert_eq!(done("a\nb\n", "REPLACE 1\n\n").unwrap(), "\nb\n");
+        assert_eq!(apply_to("", "INSERT 0\na").unwrap(), "a\n");
+        assert_eq!(apply_to("a\r\nb", "replace 2\nc").unwrap(), "a\r\nc");
+        assert_eq!(apply_to("a\nb\n", "REPLACE 1\n\n").unwrap(), "\nb\n");
     }
 
     #[test]
-    fn text_may_hold_what_parts_blocks() {
+    fn text_may_contain_the_separator() {
         assert_eq!(
-            done("a\n", "REPLACE 1\n---\ntitle: x\n---\nDELETED 3\n---\n").unwrap(),
+            apply_to("a\n", "REPLACE 1\n---\ntitle: x\n---\nDELETED 3\n---\n").unwrap(),
             "---\ntitle: x\n---\nDELETED 3\n"
         );
         assert_eq!(
-            done("a\n", "REPLACE 1\n\\---\nDELETE 3\n\\---\n").unwrap(),
+            apply_to("a\n", "REPLACE 1\n\\---\nDELETE 3\n\\---\n").unwrap(),
             "---\nDELETE 3\n---\n"
         );
     }
 
     #[test]
-    fn what_cannot_be_done_is_said_with_its_line() {
+    fn an_invalid_command_is_refused_with_its_line() {
         for (patch, words) in [
             (
                 "REPLACE 9\nx",
@@ -288,8 +289,8 @@ mod tests {
             ("CHANGE 1\nx", "no command"),
             ("", "empty"),
         ] {
-            let said = done("1\n2\n3\n", patch).unwrap_err();
-            assert!(said.contains(words), "{patch:?}: {said}");
+            let error = apply_to("1\n2\n3\n", patch).unwrap_err();
+            assert!(error.contains(words), "{patch:?}: {error}");
         }
         assert!(!is_commands("@@ -1 +1 @@\n-REPLACE 1\n"));
     }
@@ -303,12 +304,12 @@ mod tests {
             wanted[at] = new.clone();
             let wanted: String = wanted.iter().map(|line| format!("{line}\n")).collect();
             prop_assume!(new != "---");
-            prop_assert_eq!(done(&old, &format!("REPLACE {}\n{new}\n", at + 1)), Ok(wanted));
+            prop_assert_eq!(apply_to(&old, &format!("REPLACE {}\n{new}\n", at + 1)), Ok(wanted));
         }
 
         #[test]
-        fn any_text_gives_an_answer(old in "[ab\r\n]{0,9}", lines in proptest::collection::vec("(REPLACE|INSERT|DELETE) [0-9]{1,2}( [0-9])?|---|\\PC{0,4}", 0..9)) {
-            let _ = done(&old, &lines.join("\n"));
+        fn any_text_gives_a_result(old in "[ab\r\n]{0,9}", lines in proptest::collection::vec("(REPLACE|INSERT|DELETE) [0-9]{1,2}( [0-9])?|---|\\PC{0,4}", 0..9)) {
+            let _ = apply_to(&old, &lines.join("\n"));
         }
     }
 }

@@ -1,7 +1,6 @@
-//! The chunks of one update applied to a text, without a disk.
+//! Applies the chunks of one update to a text: pure, no disk.
 //!
-//! Only lines marked `-` and `+` change: a context line that was found in spite of a different space or dash stays as the file
-//! has it.
+//! Only lines marked `-` and `+` change: a context line that matched despite a different space or dash stays as it is in the file.
 
 use std::borrow::Cow;
 
@@ -10,8 +9,8 @@ use super::seek::LineIndex;
 use crate::base::problem::{Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls};
 
-/// Lines of the file shown when a place was not found.
-const SHOWN: usize = 10;
+/// Lines of the file shown when the place was not found.
+const SHOWN_LINES: usize = 10;
 
 /// The text after all chunks. Ends in a line break; new lines get the line break of the line they replace, otherwise the file's most common one.
 ///
@@ -39,7 +38,7 @@ pub fn new_text(old: &str, chunks: &[PatchChunk], name: &str) -> Result<String, 
             continue;
         }
         let (at, changes) = place(&texts, chunk, &wanted, from)
-            .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
+            .ok_or_else(|| place_not_found(chunk, &wanted, &texts, from, name))?;
         places.push((at, changes));
         from = at + wanted.len().min(texts.lines.len() - at);
     }
@@ -73,8 +72,8 @@ pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
         .collect()
 }
 
-/// The break most used in the file; of two equally used ones the first, and a line feed without any.
-fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
+/// The most frequent line break of the file; the first one among equals, and LF if there is none.
+fn most_frequent_break<'a>(lines: &[FileLine<'a>]) -> &'a str {
     let windows = lines.iter().filter(|line| line.end == "\r\n").count();
     let unix = lines.iter().filter(|line| line.end == "\n").count();
     let first_is_windows = lines.first().is_some_and(|line| line.end == "\r\n");
@@ -96,7 +95,7 @@ pub(super) fn wanted(lines: &[PatchLine]) -> Vec<&str> {
         .collect()
 }
 
-/// The place of the chunk, and its lines as compared: a last old line that is empty may match the end of the file.
+/// Where the chunk matches, and the lines it was matched with: an empty last line may match the end of the file.
 fn place<'a>(
     texts: &LineIndex<'_>,
     chunk: &'a PatchChunk,
@@ -117,7 +116,7 @@ fn place<'a>(
     Some((at?, Cow::Owned(without_last_blank(&chunk.lines))))
 }
 
-/// The lines of a chunk without the empty old line at their end; an empty new line that answers to it goes too.
+/// The lines of a chunk without the empty old line at their end and the empty new line that corresponds to it.
 fn without_last_blank(lines: &[PatchLine]) -> Vec<PatchLine> {
     let mut lines = lines.to_vec();
     let was_old = |line: &PatchLine| !matches!(line, PatchLine::Add(_));
@@ -137,10 +136,10 @@ fn without_last_blank(lines: &[PatchLine]) -> Vec<PatchLine> {
     lines
 }
 
-/// The text with `places` changed, which are in the order of the file. Every line ends in a break: new ones in that of the line they
-/// replace, otherwise in the one most used.
+/// The text with `places`, given in file order, changed. Every line ends in a break: new ones in that of the line they replace, otherwise in the most frequent
+/// one.
 pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[PatchLine])]) -> String {
-    let usual = usual_end(lines);
+    let usual = most_frequent_break(lines);
     let mut out = String::new();
     let mut put = |text: &str, end: &str| {
         out.push_str(text);
@@ -190,25 +189,25 @@ fn no_anchor(
             "The line \"{}\" after \"@@\" (line {} of the patch) is not in {name}{}.",
             clip(&escape_controls(anchor), 120),
             chunk.number,
-            after(from)
+            seek_after(from)
         ),
     );
     if anchor.starts_with('-') && anchor.contains(" +") && anchor.contains("@@") {
         return problem.next("\"@@\" takes no line numbers here: write \"@@\" alone, or a whole line of the file after it.");
     }
-    hint(problem, &[anchor], texts, from, name)
+    not_found_hint(problem, &[anchor], texts, from, name)
 }
 
-fn no_place(
+fn place_not_found(
     chunk: &PatchChunk,
     wanted: &[&str],
     texts: &LineIndex<'_>,
     from: usize,
     name: &str,
 ) -> Problem {
-    let sought: Vec<String> = wanted
+    let expected: Vec<String> = wanted
         .iter()
-        .take(SHOWN)
+        .take(SHOWN_LINES)
         .map(|line| clip(&escape_controls(line), 200))
         .collect();
     let problem = Problem::new(
@@ -217,7 +216,7 @@ fn no_place(
             "The expected lines of the change at line {} of the patch are not {} {name}{}.",
             chunk.number,
             if chunk.at_end { "at the end of" } else { "in" },
-            after(from)
+            seek_after(from)
         ),
     );
     let mut problem = match texts.seek(wanted, from, false).filter(|_| chunk.at_end) {
@@ -225,17 +224,17 @@ fn no_place(
             "They stand at line {}: leave out \"*** End of File\".",
             at + 1
         )),
-        None => hint(problem, wanted, texts, from, name),
+        None => not_found_hint(problem, wanted, texts, from, name),
     };
     let facts = problem.facts.take().unwrap_or_default();
     problem.facts(
-        format!("Expected:\n{}\n\n{facts}", sought.join("\n"))
+        format!("Expected:\n{}\n\n{facts}", expected.join("\n"))
             .trim_end()
             .to_owned(),
     )
 }
 
-fn after(from: usize) -> String {
+fn seek_after(from: usize) -> String {
     if from == 0 {
         String::new()
     } else {
@@ -244,7 +243,7 @@ fn after(from: usize) -> String {
 }
 
 /// Says that the place is earlier in the file, or shows the most similar lines.
-fn hint(
+fn not_found_hint(
     problem: Problem,
     wanted: &[&str],
     texts: &LineIndex<'_>,
@@ -264,7 +263,7 @@ fn hint(
             problem.facts(super::replace::numbered(
                 &texts.lines,
                 at,
-                wanted.len().clamp(3, SHOWN),
+                wanted.len().clamp(3, SHOWN_LINES),
             ))
         }
         None => problem,
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_said_to_be_the_end_of_the_file_are_changed_nowhere_else() {
+    fn end_of_file_chunks_match_only_at_the_end() {
         let text = edited("a\nb\n", "@@\n-a\n+A\n*** End of File")
             .unwrap_err()
             .for_model();
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_found_is_explained() {
+    fn a_missing_place_is_explained() {
         let problem =
             edited("fn one() {\n    let x = 1;\n}\n", "@@\n-    let x = 2;\n+y").unwrap_err();
         let text = problem.for_model();
@@ -385,7 +384,7 @@ mod tests {
         }
 
         #[test]
-        fn any_chunks_give_an_answer(old in "[ab \r\n]{0,20}", body in proptest::collection::vec("(@@( [ab])?|[ +\\-][ab ]{0,2})", 1..8)) {
+        fn any_chunks_give_a_result(old in "[ab \r\n]{0,20}", body in proptest::collection::vec("(@@( [ab])?|[ +\\-][ab ]{0,2})", 1..8)) {
             let text = format!("*** Begin Patch\n*** Update File: f\n{}\n*** End Patch", body.join("\n"));
             if let Ok(patch) = parse(&text)
                 && let [Section::Update { chunks, .. }] = patch.sections.as_slice()

@@ -1,19 +1,19 @@
-//! Applies unified diffs of one file: context is checked, wrong counts are corrected, a hunk that is a few lines off is found. All hunks or none.
+//! Applies unified diffs of one file: context is checked, wrong counts are corrected, and a hunk is found a few lines off. All hunks or none.
 
 use super::edit::{rebuild, split, wanted};
 use super::parse::PatchLine;
 use super::replace::numbered;
 use super::seek::LineIndex;
 use super::wrap::fence;
-use super::{EditedText, parted, without_last_break};
+use super::{EditedText, split_bom, without_last_break};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, plural};
 
-/// Lines of the file, and of the hunk, shown when a place was not found.
-const SHOWN: usize = 12;
+/// Lines of the file and of the hunk shown when the place was not found.
+const SHOWN_LINES: usize = 12;
 
-/// Empty lines at the end of a hunk of which each may be context.
-const SOFT: usize = 8;
+/// How many empty lines at the end of a hunk are tried as context one by one.
+const MAX_SOFT_STEPS: usize = 8;
 
 const EXAMPLE: &str = "A hunk looks like this, with a space, \"-\" or \"+\" in front of every line:\n@@ -3,2 +3,2 @@\n unchanged line\n-old line\n+new line";
 
@@ -23,12 +23,12 @@ struct Hunk<'a> {
     header: &'a str,
     /// The header's line in the patch, 1-based.
     number: usize,
-    /// Line and count of the old side, when the header states them.
+    /// Line and count of the old side, when the header gives them.
     stated: Option<(usize, usize)>,
     lines: Vec<PatchLine>,
     /// How many of the last lines are completely empty: they may be context, or just the end of the patch text.
     soft: usize,
-    /// The last line of the old side, of the new side, has no break.
+    /// Whether the last line of the old side and of the new side has no line break.
     bare: (bool, bool),
 }
 
@@ -42,11 +42,11 @@ pub fn is_hunks(text: &str) -> bool {
 /// # Errors
 /// `Input` with the line of the patch that is not a diff; `Missing` with the hunk that does not fit and the actual text.
 pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
-    let (mark, body) = parted(old);
+    let (mark, body) = split_bom(old);
     let patch = fence(patch.trim()).unwrap_or(patch);
     let mut hunks = parse(patch)?;
-    let asked = asked(patch);
-    if asked.new && !body.is_empty() {
+    let header_requests = header_requests(patch);
+    if header_requests.new && !body.is_empty() {
         return Err(Problem::input(format!(
             "The patch makes a new file (--- /dev/null), and {name} exists with {}.",
             plural(split(body).len(), "line")
@@ -61,7 +61,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     let (mut from, mut drift) = (0, 0);
     for (index, hunk) in hunks.iter_mut().enumerate() {
         let at = place(hunk, &texts, from, drift)
-            .ok_or_else(|| no_place(hunk, index, &texts, from, name))?;
+            .ok_or_else(|| does_not_fit(hunk, index, &texts, from, name))?;
         let at =
             at.map_err(|problem| problem.next(format!("It is hunk {} of the patch.", index + 1)))?;
         if let Some((line, count)) = hunk.stated {
@@ -76,7 +76,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
         .map(|(at, hunk)| (*at, hunk.lines.as_slice()))
         .collect();
     let mut text = rebuild(&lines, &changes);
-    // A text without breaks of its own takes those of the patch.
+    // A text without line breaks of its own gets those of the patch.
     if !body.contains('\n') && patch.contains("\r\n") {
         text = text.replace('\n', "\r\n");
     }
@@ -85,15 +85,18 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     }
     let report = hunks.iter().zip(&places).enumerate();
     let mut report: Vec<String> = report
-        .map(|(index, (hunk, at))| told(index, hunk, *at))
+        .map(|(index, (hunk, at))| report_line(index, hunk, *at))
         .collect();
-    if asked.gone {
-        report.push("The patch deletes the file; it stays, with what is left in it.".to_owned());
+    if header_requests.deleted {
+        report.push(
+            "The patch asks to delete the file; the file is kept, with the remaining text."
+                .to_owned(),
+        );
     }
-    if let Some(other) = asked.other {
+    if let Some(other) = header_requests.other {
         let other = clip(&escape_controls(other), 120);
         report.push(format!(
-            "The patch renames the file to {other}; it keeps its name."
+            "The patch asks to rename the file to {other}; the file keeps its name."
         ));
     }
     Ok(EditedText {
@@ -102,17 +105,17 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     })
 }
 
-/// Changes other than to the text that the lines before the first hunk request.
+/// What the lines before the first hunk ask for besides changes to the text.
 struct DiffHeader<'a> {
-    /// The file is new.
+    /// The patch creates the file.
     new: bool,
-    /// The file goes.
-    gone: bool,
-    /// The file gets this name.
+    /// The patch deletes the file.
+    deleted: bool,
+    /// The new name of the file.
     other: Option<&'a str>,
 }
 
-fn asked(patch: &str) -> DiffHeader<'_> {
+fn header_requests(patch: &str) -> DiffHeader<'_> {
     let head = || patch.lines().take_while(|line| !line.starts_with("@@"));
     let is_null = |line: &str, sign: &str| {
         let name = line.strip_prefix(sign).map(str::trim_start);
@@ -120,7 +123,7 @@ fn asked(patch: &str) -> DiffHeader<'_> {
     };
     DiffHeader {
         new: head().any(|line| is_null(line, "--- ")),
-        gone: head().any(|line| is_null(line, "+++ ")),
+        deleted: head().any(|line| is_null(line, "+++ ")),
         other: head().find_map(|line| line.strip_prefix("rename to ")),
     }
 }
@@ -129,7 +132,7 @@ fn signed(number: usize) -> isize {
     isize::try_from(number).unwrap_or(isize::MAX)
 }
 
-/// The 0-based place that a header states; a hunk without old lines goes after its line.
+/// The 0-based line that a header means; a hunk without old lines goes after its line.
 fn first(line: usize, count: usize) -> usize {
     if count == 0 {
         line
@@ -138,7 +141,7 @@ fn first(line: usize, count: usize) -> usize {
     }
 }
 
-/// Where the hunk fits; `None` when nowhere. Drops completely empty lines from its end if it only fits without them.
+/// Where the hunk fits; `None` if nowhere. Drops empty lines from its end if it only fits without them.
 fn place(
     hunk: &mut Hunk<'_>,
     texts: &LineIndex<'_>,
@@ -153,7 +156,7 @@ fn place(
                 first(line, count).saturating_add_signed(drift)
             });
             match (wanted.is_empty(), stated) {
-                (true, None) => return Some(Err(nowhere(hunk))),
+                (true, None) => return Some(Err(no_position(hunk))),
                 (true, Some(at)) => (at >= from && at <= texts.lines.len()).then_some(at),
                 (false, Some(at)) => texts.seek_near(&wanted, from, at),
                 (false, None) => match texts.seek(&wanted, from, false) {
@@ -162,7 +165,7 @@ fn place(
                             .seek(&wanted, at + 1, false)
                             .is_some_and(|next| same(&texts.lines, at, next, wanted.len())) =>
                     {
-                        return Some(Err(twice(hunk, at)));
+                        return Some(Err(ambiguous(hunk, at)));
                     }
                     found => found,
                 },
@@ -172,17 +175,18 @@ fn place(
             return found.map(Ok);
         }
         // One by one while they may be context; a page of them is only the end of the text.
-        let off = if hunk.soft > SOFT {
-            hunk.soft - SOFT
+        let dropped = if hunk.soft > MAX_SOFT_STEPS {
+            hunk.soft - MAX_SOFT_STEPS
         } else {
             1
         };
-        hunk.soft -= off;
-        hunk.lines.truncate(hunk.lines.len().saturating_sub(off));
+        hunk.soft -= dropped;
+        hunk.lines
+            .truncate(hunk.lines.len().saturating_sub(dropped));
     }
 }
 
-/// Two places hold the same lines, so that a hunk without line numbers means neither.
+/// Both places match, so a hunk without line numbers is ambiguous.
 fn same(texts: &[&str], one: usize, other: usize, count: usize) -> bool {
     texts.get(one..one + count) == texts.get(other..other + count)
 }
@@ -197,7 +201,7 @@ fn ends_in_break(body: &str, hunks: &[Hunk<'_>], places: &[usize], total: usize)
     }
 }
 
-fn told(index: usize, hunk: &Hunk<'_>, at: usize) -> String {
+fn report_line(index: usize, hunk: &Hunk<'_>, at: usize) -> String {
     let count =
         |wanted: fn(&PatchLine) -> bool| hunk.lines.iter().filter(|line| wanted(line)).count();
     let removed = count(|line| matches!(line, PatchLine::Remove(_)));
@@ -224,7 +228,7 @@ fn told(index: usize, hunk: &Hunk<'_>, at: usize) -> String {
     )
 }
 
-fn nowhere(hunk: &Hunk<'_>) -> Problem {
+fn no_position(hunk: &Hunk<'_>) -> Problem {
     Problem::input(format!(
         "The hunk at line {} of the patch only adds lines and does not say where.",
         hunk.number
@@ -232,16 +236,16 @@ fn nowhere(hunk: &Hunk<'_>) -> Problem {
     .next("Add line numbers, @@ -LINE,0 +LINE,COUNT @@, or a line of context.")
 }
 
-fn twice(hunk: &Hunk<'_>, at: usize) -> Problem {
+fn ambiguous(hunk: &Hunk<'_>, at: usize) -> Problem {
     Problem::input(format!(
-        "The lines of the hunk at line {} of the patch stand more than once in the file (first at line {}).",
+        "The lines of the hunk at line {} of the patch occur more than once in the file (first at line {}).",
         hunk.number,
         at + 1
     ))
     .next("Add line numbers, @@ -LINE,COUNT +LINE,COUNT @@, or more context.")
 }
 
-fn no_place(
+fn does_not_fit(
     hunk: &Hunk<'_>,
     index: usize,
     texts: &LineIndex<'_>,
@@ -265,7 +269,7 @@ fn no_place(
         .filter(|at| !wanted.is_empty() && *at < from)
     {
         return problem.next(format!(
-            "Its lines stand at line {}, before the end of an earlier hunk: put hunks in the order of the file.",
+            "Its lines are at line {}, before the end of an earlier hunk: put hunks in the order of the file.",
             at + 1
         ));
     }
@@ -274,37 +278,37 @@ fn no_place(
         texts
             .lines
             .len()
-            .saturating_sub(wanted.len().clamp(3, SHOWN)),
+            .saturating_sub(wanted.len().clamp(3, SHOWN_LINES)),
     );
-    let sought: Vec<String> = wanted
+    let expected: Vec<String> = wanted
         .iter()
-        .take(SHOWN)
+        .take(SHOWN_LINES)
         .map(|line| clip(&escape_controls(line), 200))
         .collect();
     problem
         .next("Read the note again and copy the lines exactly.")
         .facts(format!(
             "Expected:\n{}\n\nFound:\n{}",
-            sought.join("\n"),
-            numbered(&texts.lines, start, wanted.len().clamp(3, SHOWN))
+            expected.join("\n"),
+            numbered(&texts.lines, start, wanted.len().clamp(3, SHOWN_LINES))
         ))
 }
 
 /// Reads the hunks of a diff of one file.
 fn parse(text: &str) -> Outcome<Vec<Hunk<'_>>> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut at = lines
+    let mut pos = lines
         .iter()
         .position(|line| line.starts_with("@@"))
         .ok_or_else(|| {
             Problem::input("The patch has no hunk: no line begins with \"@@\".").next(EXAMPLE)
         })?;
     let mut hunks = Vec::new();
-    while let Some(header) = lines.get(at) {
-        let (hunk, next) = hunk(&lines, at, header)?;
+    while let Some(header) = lines.get(pos) {
+        let (hunk, next) = hunk(&lines, pos, header)?;
         hunks.push(hunk);
         match next {
-            Some(next) => at = next,
+            Some(next) => pos = next,
             None => break,
         }
     }
@@ -351,7 +355,7 @@ fn hunk<'a>(
         }
         let full = ranges.is_some_and(|((_, a), (_, b))| old >= a && new >= b);
         if full && *line == "-- " {
-            // The signature of a mailed patch.
+            // The signature of a mailed patch (`-- `).
             break;
         }
         let pair = line.starts_with("--- ")
@@ -395,7 +399,7 @@ fn hunk<'a>(
         at += 1;
     }
     while let (true, Some(((_, stated), _))) = (hunk.soft > 0, ranges) {
-        // Lines beyond the header's counts are the space between hunks.
+        // Empty lines beyond the header's counts separate hunks.
         if old <= stated {
             break;
         }

@@ -1,4 +1,4 @@
-//! Edits of files: the Codex patch form, unified diffs and line commands, and the replacement of one passage.
+//! Edits of files: the Codex patch format, unified diffs, line commands, and the replacement of one passage.
 
 pub(crate) mod commands;
 pub(crate) mod edit;
@@ -27,7 +27,7 @@ pub struct EditedText {
     pub report: Vec<String>,
 }
 
-/// Takes the last line's break off where it must not have one.
+/// Removes the last line break of a text that must not end in one.
 fn without_last_break(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
@@ -38,8 +38,8 @@ fn without_last_break(mut text: String) -> String {
     text
 }
 
-/// A byte order mark, and the text after it.
-fn parted(text: &str) -> (&str, &str) {
+/// The byte-order mark, and the text after it.
+fn split_bom(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", text),

@@ -1,4 +1,4 @@
-//! Patch text to sections, with line numbers in every error.
+//! Parses a patch into sections; every error names the line.
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
@@ -6,32 +6,32 @@ use crate::base::text::{clip, escape_controls};
 /// A parsed patch; has at least one section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// In the order of the text, which is the order of doing.
+    /// In the order of the text, in which they are applied.
     pub sections: Vec<Section>,
 }
 
 /// The change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
-    /// A file is written, over an existing one.
+    /// A file is written, even over an existing one.
     Add {
-        /// As given.
+        /// As written in the patch.
         path: String,
         /// The whole content; empty or ending in a line feed.
         text: String,
     },
     /// A file is removed.
     Delete {
-        /// As given.
+        /// As written in the patch.
         path: String,
     },
     /// A file is changed, and moved when `to` is given.
     Update {
-        /// As given.
+        /// As written in the patch.
         path: String,
-        /// The new path, as given.
+        /// The new path, as written in the patch.
         to: Option<String>,
-        /// At least one, in the order of the file.
+        /// At least one, in file order.
         chunks: Vec<PatchChunk>,
     },
 }
@@ -52,11 +52,11 @@ pub struct PatchChunk {
 /// A line of a chunk, without its mark and its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchLine {
-    /// In the file, kept.
+    /// Stays in the file.
     Keep(String),
-    /// In the file, removed.
+    /// Is removed from the file.
     Remove(String),
-    /// Is new.
+    /// Is added to the file.
     Add(String),
 }
 
@@ -102,7 +102,7 @@ pub fn parse(text: &str) -> Outcome<Patch> {
 
 const EXAMPLE: &str = "A patch looks like this:\n*** Begin Patch\n*** Update File: src/main.rs\n@@\n unchanged line\n-old line\n+new line\n*** End Patch";
 
-/// The lines between the outer marks.
+/// Reads the lines between the outer markers.
 struct PatchReader<'a> {
     body: &'a [&'a str],
     at: usize,
@@ -113,16 +113,16 @@ impl<'a> PatchReader<'a> {
         self.body.get(self.at).copied()
     }
 
-    /// The line of the patch text that is next, counted from 1.
+    /// The number of the next line of the patch, 1-based.
     fn number(&self) -> usize {
         self.at + 2
     }
 
-    fn wrong(&self, what: &str) -> Problem {
+    fn invalid(&self, what: &str) -> Problem {
         Problem::input(format!("Line {} of the patch: {what}", self.number()))
     }
 
-    /// Goes past empty lines; false at the end.
+    /// Skips empty lines; false at the end.
     fn skip_blank(&mut self) -> bool {
         while self.peek().is_some_and(|line| line.trim().is_empty()) {
             self.at += 1;
@@ -146,7 +146,7 @@ impl<'a> PatchReader<'a> {
             self.update(path)
         } else {
             Err(self
-                .wrong(&format!("{} is not the start of a section.", shown(line)))
+                .invalid(&format!("{} is not the start of a section.", shown(line)))
                 .next(format!(
                     "Sections start with \"{ADD} PATH\", \"{DELETE} PATH\" or \"{UPDATE} PATH\"."
                 )))
@@ -156,7 +156,7 @@ impl<'a> PatchReader<'a> {
     fn path(&self, path: &str) -> Outcome<String> {
         if path.is_empty() {
             return Err(self
-                .wrong("the path is missing.")
+                .invalid("the path is missing.")
                 .next("Write it after the colon."));
         }
         Ok(path.to_owned())
@@ -169,13 +169,13 @@ impl<'a> PatchReader<'a> {
             text.push('\n');
             self.at += 1;
         }
-        // An empty line may only separate sections; inside the new file it would be lost without a word.
+        // An empty line may only separate sections; inside the new file it would be lost silently.
         let blank = self.at;
         self.skip_blank();
         if self.at > blank && self.peek().is_some_and(|line| line.starts_with('+')) {
             self.at = blank;
             return Err(self
-                .wrong("an empty line in a new file needs a \"+\" too.")
+                .invalid("an empty line in a new file needs a \"+\" too.")
                 .next("Put \"+\" in front of every line of the new file."));
         }
         Ok(text)
@@ -201,7 +201,7 @@ impl<'a> PatchReader<'a> {
         if chunks.is_empty() {
             self.at = start;
             return Err(self
-                .wrong(&format!("the update of {} changes nothing.", shown(&path)))
+                .invalid(&format!("the update of {} changes nothing.", shown(&path)))
                 .next("Add \"@@\" and lines that start with \" \", \"-\" or \"+\"; to move a file, change or repeat a line of it too."));
         }
         Ok(Section::Update { path, to, chunks })
@@ -217,13 +217,13 @@ impl<'a> PatchReader<'a> {
                 Some(text.strip_prefix(' ').unwrap_or(text).to_owned())
             }
             _ if first => {
-                // The first chunk may do without.
+                // The first chunk needs no `@@`.
                 self.at = self.at.wrapping_sub(1);
                 None
             }
             _ => {
                 return Err(self
-                    .wrong(&format!("expected \"@@\" before the next change, got {}.", shown(line)))
+                    .invalid(&format!("expected \"@@\" before the next change, got {}.", shown(line)))
                     .next("Start every change but the first with \"@@\", and every line in it with \" \", \"-\" or \"+\"."));
             }
         };
@@ -248,7 +248,7 @@ impl<'a> PatchReader<'a> {
         if lines.is_empty() {
             let found = self.peek().map_or("the end".to_owned(), shown);
             return Err(self
-                .wrong(&format!("expected a line starting with \" \", \"-\" or \"+\", got {found}."))
+                .invalid(&format!("expected a line starting with \" \", \"-\" or \"+\", got {found}."))
                 .next("One \"@@\" line stands before each change; a second one right after it is not understood."));
         }
         Ok(PatchChunk {
@@ -260,7 +260,7 @@ impl<'a> PatchReader<'a> {
     }
 }
 
-/// The rest of a header line; white space around the mark is ignored.
+/// The rest of a header line; white space around the marker is ignored.
 fn header<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     line.trim().strip_prefix(mark).map(str::trim)
 }
@@ -284,13 +284,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn within(body: &str) -> Outcome<Patch> {
+    fn patch_lines(body: &str) -> Outcome<Patch> {
         parse(&format!("*** Begin Patch\n{body}\n*** End Patch\n"))
     }
 
     #[test]
     fn all_sections_in_one() {
-        let patch = within(
+        let patch = patch_lines(
             "*** Add File: a b.txt\n+one\n+\n\n*** Delete File: d\n*** Update File: u\n*** Move to: v\n@@ fn x()\n keep\n-old\n+new\n*** End of File\n@@\n\n-x",
         )
         .unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_and_what_belongs_there() {
+    fn errors_name_the_line_and_what_is_expected() {
         for (body, line, words) in [
             ("*** Frobnicate File: x", "Line 2", "*** Add File:"),
             ("*** Add File: a\n+x\n\n+y", "Line 4", "\"+\""),
@@ -354,7 +354,7 @@ mod tests {
                 "the end",
             ),
         ] {
-            let text = within(body).unwrap_err().for_model();
+            let text = patch_lines(body).unwrap_err().for_model();
             assert!(
                 text.contains(line) && text.contains(words),
                 "{body:?}: {text}"
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_of_windows_are_not_content() {
+    fn carriage_returns_are_not_content() {
         let patch = parse("*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n").unwrap();
         assert_eq!(
             patch.sections,
@@ -391,7 +391,7 @@ mod tests {
         ) {
             let text = lines.join("\n");
             let _ = parse(&text);
-            let _ = within(&text);
+            let _ = patch_lines(&text);
         }
     }
 }

@@ -36,15 +36,15 @@ pub fn replace_once(text: &str, old: &str, new: &str, name: &str) -> Outcome<Str
         }
         many => return Err(too_many(text, many, name)),
     }
-    let (flat, offsets) = flattened(text);
-    let (old, _) = flattened(old);
+    let (flat, offsets) = with_line_feeds(text);
+    let (old, _) = with_line_feeds(old);
     match occurrences(&flat, &old).as_slice() {
         [] => Err(not_found(text, &old, name)),
         [at] => {
             let origin = |at: usize| offsets.get(at).copied().unwrap_or(text.len());
             let (start, end) = (origin(*at), origin(at + old.len()));
             let passage = text.get(start..end).unwrap_or_default();
-            let (new, _) = flattened(new);
+            let (new, _) = with_line_feeds(new);
             let new = if passage.contains("\r\n") {
                 new.replace('\n', "\r\n")
             } else {
@@ -83,8 +83,8 @@ fn has_bare_feed(text: &str) -> bool {
         .any(|line| line.ends_with('\n') && !line.ends_with("\r\n"))
 }
 
-/// The text with only line feeds, and for each byte (and the end) its offset in the original. A break begins at its carriage return.
-fn flattened(text: &str) -> (String, Vec<usize>) {
+/// The text with only line feeds, and for each byte (and the end) its offset in the original. A CRLF maps to its carriage return.
+fn with_line_feeds(text: &str) -> (String, Vec<usize>) {
     let mut flat = String::with_capacity(text.len());
     let mut offsets = Vec::with_capacity(text.len() + 1);
     let mut chars = text.char_indices().peekable();
@@ -163,17 +163,17 @@ pub(super) fn similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         .map(|line| line.trim())
         .find(|line| !line.is_empty())?;
     let mut best = None;
-    for (at, line) in lines.iter().enumerate().take(200_000) {
-        let score = likeness(line.trim(), first);
-        if score >= 50 && best.is_none_or(|(most, _)| score > most) {
-            best = Some((score, at));
+    for (index, line) in lines.iter().enumerate().take(200_000) {
+        let score = similarity(line.trim(), first);
+        if score >= 50 && best.is_none_or(|(max, _)| score > max) {
+            best = Some((score, index));
         }
     }
-    best.map(|(_, at)| at)
+    best.map(|(_, index)| index)
 }
 
-/// 0 to 100: the share of the longer line covered by common prefix and suffix. Cheap on purpose: every line of a large file is compared.
-fn likeness(a: &str, b: &str) -> usize {
+/// From 0 to 100: the share of the longer line covered by common prefix and suffix. Cheap on purpose: every line of a large file is compared.
+fn similarity(a: &str, b: &str) -> usize {
     let longest = a.len().max(b.len());
     if longest == 0 {
         return 0;
@@ -189,7 +189,7 @@ fn likeness(a: &str, b: &str) -> usize {
     (start + end).min(shortest) * 100 / longest
 }
 
-/// `count` lines of the file from one line before `at`, numbered as `read_file` does.
+/// `count` lines of the file, starting one line before `at`, numbered as `read_file` does.
 pub(super) fn numbered(lines: &[&str], at: usize, count: usize) -> String {
     lines
         .iter()
@@ -207,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_passage_that_overlaps_itself_costs_no_time() {
+    fn a_self_overlapping_passage_takes_linear_time() {
         let (text, old) = ("a\n".repeat(60_000), "a\r\n".repeat(30_000));
         let begun = crate::base::cpu_time::CpuTime::now();
         let problem = replace_once(&text, &old, "b", "f").unwrap_err().one_line();
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn any_texts_give_an_answer(text in "[ab\r\né]{0,12}", old in "[ab\r\né]{0,4}", new in "[ab\r\n]{0,4}") {
+        fn any_texts_give_a_result(text in "[ab\r\né]{0,12}", old in "[ab\r\né]{0,4}", new in "[ab\r\n]{0,4}") {
             let _ = replace_once(&text, &old, &new, "f");
         }
     }

@@ -1,11 +1,11 @@
-//! Finding lines in a file although a model's copy of them differs a little: four passes, the strictest first. The time that takes
-//! grows with the file and with what is sought, never with their product.
+//! Finds lines in a file although a model's copy of them differs a little: four passes, the strictest first. The time grows with the file and with the lines
+//! sought, never with their product.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// The lines of a file, to be sought in.
+/// The lines of a file, to be searched.
 pub(super) struct LineIndex<'a> {
     pub(super) lines: Vec<&'a str>,
     passes: [OnceCell<Pass<'a>>; KEYS.len()],
@@ -18,10 +18,10 @@ const KEYS: [LineKey; 4] = [
     |line| line.into(),
     |line| line.trim_end().into(),
     |line| line.trim().into(),
-    |line| plain(line).collect(),
+    |line| ascii_punctuation(line).collect(),
 ];
 
-/// The lines as numbers, which are the same for lines that are the same in this pass.
+/// The lines as numbers; lines that are equal in this pass have the same number.
 struct Pass<'a> {
     numbers: HashMap<Cow<'a, str>, usize>,
     lines: Vec<usize>,
@@ -114,18 +114,18 @@ pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<It
     let mut borders = vec![0];
     let mut border = 0;
     for item in part.iter().skip(1) {
-        border = longer(&part, &borders, border, item);
+        border = extend_match(&part, &borders, border, item);
         borders.push(border);
     }
     let mut fit = 0;
-    text.iter().enumerate().filter_map(move |(at, item)| {
-        fit = longer(&part, &borders, fit, item);
-        (fit > 0 && fit == part.len()).then(|| at + 1 - fit)
+    text.iter().enumerate().filter_map(move |(index, item)| {
+        fit = extend_match(&part, &borders, fit, item);
+        (fit > 0 && fit == part.len()).then(|| index + 1 - fit)
     })
 }
 
 /// The longest prefix that ends with `item`, given the length matched before it.
-fn longer<T: PartialEq>(part: &[T], borders: &[usize], mut fit: usize, item: &T) -> usize {
+fn extend_match<T: PartialEq>(part: &[T], borders: &[usize], mut fit: usize, item: &T) -> usize {
     loop {
         if part.get(fit) == Some(item) {
             return fit + 1;
@@ -138,7 +138,7 @@ fn longer<T: PartialEq>(part: &[T], borders: &[usize], mut fit: usize, item: &T)
 }
 
 /// The characters of a line with typographic dashes, quotes and spaces as ASCII.
-pub(super) fn plain(line: &str) -> impl Iterator<Item = char> {
+pub(super) fn ascii_punctuation(line: &str) -> impl Iterator<Item = char> {
     line.trim().chars().map(|c| match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
         '\u{2018}'..='\u{201b}' => '\'',
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_place_is_taken_never_before_the_first_allowed() {
+    fn the_nearest_place_is_never_before_the_start() {
         let lines = ["a", "b", "a", "b", "a"];
         assert_eq!(near(&lines, &["a"], 0, 3), Some(4));
         assert_eq!(near(&lines, &["a"], 0, 2), Some(2));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_one_line_over_and_over_takes_no_time() {
+    fn a_file_of_identical_lines_takes_linear_time() {
         let (lines, wanted) = (vec![" a"; 60_000], vec!["a"; 30_000]);
         let begun = crate::base::cpu_time::CpuTime::now();
         let unlike = [wanted.as_slice(), &["b"]].concat();

@@ -1,11 +1,11 @@
-//! Unified diffs, which some models send: recognised and turned into an example of the form that works.
+//! Recognises unified diffs, which some models send, and turns them into an example of the form that works.
 
 use std::fmt::Write as _;
 
 use crate::base::problem::Problem;
 
-/// Lines of the example at most.
-const EXAMPLE: usize = 60;
+/// Maximum lines of the example.
+const EXAMPLE_LINES: usize = 60;
 
 /// A problem that explains how to send the change when `text` is a unified diff; `None` otherwise. The diff is not applied: its line numbers are
 /// often wrong, and the expected form is one step away.
@@ -17,19 +17,19 @@ pub fn explain_unified_diff(text: &str) -> Option<Problem> {
     let total = converted.lines().count();
     let mut example: String = converted
         .lines()
-        .take(EXAMPLE)
+        .take(EXAMPLE_LINES)
         .map(|line| format!("{line}\n"))
         .collect();
-    if total > EXAMPLE {
+    if total > EXAMPLE_LINES {
         let _ = writeln!(
             example,
             "… ({} more lines in the same way)",
-            total - EXAMPLE
+            total - EXAMPLE_LINES
         );
     }
     Some(
-        Problem::input("This is a unified diff, which is not applied here.")
-            .next("Send path, old_str and new_str for one change, or the text below, which says the same, as the whole argument.")
+        Problem::input("This is a unified diff, which this tool does not apply.")
+            .next("Send path, old_str and new_str for one change, or the text below, which means the same, as the whole argument.")
             .facts(example.trim_end().to_owned()),
     )
 }
@@ -50,7 +50,7 @@ fn is_unified(text: &str) -> bool {
     false
 }
 
-/// `@@ -1,3 +1,4 @@`, with or without the counts and a text behind.
+/// `@@ -1,3 +1,4 @@`, with or without the counts and a text after it.
 fn is_hunk(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("@@ -") else {
         return false;
@@ -90,7 +90,7 @@ fn convert(text: &str) -> String {
             };
             in_hunk = to == "/dev/null";
             if in_hunk {
-                // The removed lines add nothing to the deletion.
+                // A deletion needs no removed lines.
                 while lines
                     .peek()
                     .is_some_and(|next| !next.starts_with("--- ") && !next.starts_with("diff "))
@@ -118,7 +118,7 @@ fn convert(text: &str) -> String {
     out
 }
 
-/// The path of a file line without `a/` or `b/` and without a time behind a tab.
+/// The path of a file line without `a/` or `b/` and without the time after a tab.
 fn path(line: &str) -> &str {
     let path = line.get(4..).unwrap_or_default();
     let path = path.split('\t').next().unwrap_or_default().trim();
@@ -162,13 +162,13 @@ mod tests {
         );
         let example = explain_unified_diff(&text).unwrap().facts.unwrap();
         assert!(
-            example.lines().count() == EXAMPLE + 1 && example.contains("more lines"),
+            example.lines().count() == EXAMPLE_LINES + 1 && example.contains("more lines"),
             "{example}"
         );
     }
 
     #[test]
-    fn other_texts_are_none() {
+    fn other_texts_are_not_diffs() {
         for text in [
             "",
             "*** Begin Patch\n@@ -1 +1 @@\n",
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_diff_gives_a_patch_that_parses_or_not_but_never_panics(lines in proptest::collection::vec(
+        fn any_diff_converts_without_a_panic(lines in proptest::collection::vec(
             prop_oneof![Just("--- a/f"), Just("+++ b/f"), Just("+++ /dev/null"), Just("@@ -1 +1 @@"), Just("diff x"), Just("-a"), Just("+b"), Just(" c"), Just("")], 0..14)
         ) {
             if let Some(problem) = explain_unified_diff(&lines.join("\n")) {

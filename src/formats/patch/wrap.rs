@@ -1,14 +1,14 @@
-//! Finding the patch text in what a model sent as arguments.
+//! Finds the patch text in what a model sent as arguments.
 
 use serde_json::Value;
 
-/// Wrappings inside wrappings that are opened.
-const DEEPEST: usize = 4;
+/// How many nested wrappings are removed.
+const MAX_DEPTH: usize = 4;
 
 /// The patch text if `text` is one: bare, in a here-document (with or without `apply_patch` in front), in a code fence, as a JSON string, or as the
 /// only value of an object (`input`, `patch`, `diff`). `None` otherwise.
 pub fn unwrap_patch_text(text: &str) -> Option<String> {
-    open(text, DEEPEST)
+    open(text, MAX_DEPTH)
 }
 
 fn open(text: &str, depth: usize) -> Option<String> {
@@ -48,7 +48,7 @@ fn here_document(text: &str) -> Option<&str> {
     (last.trim() == "EOF").then_some(inner)
 }
 
-/// A Markdown code fence around the whole.
+/// The content of a Markdown code fence around the whole text.
 pub(crate) fn fence(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let (inner, last) = rest.trim_end().rsplit_once('\n')?;
@@ -63,7 +63,7 @@ mod tests {
     const PATCH: &str = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
 
     #[test]
-    fn every_wrapping_is_opened() {
+    fn every_wrapping_is_removed() {
         let json = serde_json::to_string(PATCH).unwrap();
         for text in [
             PATCH.to_owned(),
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_gives_an_answer(text in "[\"{}:<EOF'`\n\\\\a* ]{0,40}") {
+        fn any_text_gives_a_result(text in "[\"{}:<EOF'`\n\\\\a* ]{0,40}") {
             let _ = unwrap_patch_text(&text);
         }
     }

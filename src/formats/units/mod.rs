@@ -1,4 +1,4 @@
-//! Conversion between units: parsing the text, and wording the answer.
+//! Conversion between units: parses the text and words the answer.
 
 pub(crate) mod currency;
 mod names;
@@ -8,7 +8,7 @@ mod table;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use currency::{Money, currency, is_sign};
-use names::{ParsedUnit, meanings, near};
+use names::{ParsedUnit, meanings, suggestions};
 use number::Number;
 use table::{ECONOMY, LENGTH, MASS, TEMPERATURE, VOLUME};
 
@@ -22,7 +22,7 @@ struct Quantity {
 #[derive(Debug)]
 pub(crate) enum Converted {
     /// `5 mi = 8.04672 km`.
-    Said(String),
+    Answer(String),
     /// An amount of one currency in another; the rate has to be looked up.
     Exchange(Number, Money, Money),
 }
@@ -40,9 +40,9 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
         true => value.to_owned(),
         false => format!("{value} {}", from.trim()),
     };
-    let (number, rest) = leading(&amount).ok_or_else(|| {
-        let shown = clip(&escape_controls(value), 60);
-        Problem::input(format!("\"{shown}\" is not a number."))
+    let (number, rest) = leading_number(&amount).ok_or_else(|| {
+        let format_amount = clip(&escape_controls(value), 60);
+        Problem::input(format!("\"{format_amount}\" is not a number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
     let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
@@ -54,20 +54,20 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
         }
         notes.push("nm was read as nautical mile; write nanometre for the other.".to_owned());
     }
-    let said = match between(number, &from, &to) {
-        Ok(said) => said,
+    let answer = match convert_units(number, &from, &to) {
+        Ok(answer) => answer,
         Err(problem) => return exchange(number, &from, &to, problem),
     };
     notes.extend(
         [&from, &to]
             .into_iter()
-            .filter_map(|text| note(text, &said)),
+            .filter_map(|text| note(text, &answer)),
     );
-    notes.insert(0, said);
-    Ok(Converted::Said(notes.join("\n")))
+    notes.insert(0, answer);
+    Ok(Converted::Answer(notes.join("\n")))
 }
 
-/// Two texts that are not units of one kind, as currencies.
+/// Tries two texts that are not units of one kind as currencies.
 fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<Converted> {
     let (source, target) = (currency(from), currency(to));
     match (source, target) {
@@ -75,8 +75,8 @@ fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<C
         (None, None) => Err(problem),
         // A unit that is also a currency code, such as "cup", is the unit when paired with another unit.
         (Some(_), None) | (None, Some(_)) if are_units(from, to) => Err(problem),
-        (Some(money), None) => Err(one_side(money, to)),
-        (None, Some(money)) => Err(one_side(money, from)),
+        (Some(money), None) => Err(mixed_currency(money, to)),
+        (None, Some(money)) => Err(mixed_currency(money, from)),
     }
 }
 
@@ -85,7 +85,7 @@ fn are_units(from: &str, to: &str) -> bool {
 }
 
 /// The error for a currency paired with something else.
-fn one_side(money: Money, other: &str) -> Problem {
+fn mixed_currency(money: Money, other: &str) -> Problem {
     let Some(unit) = meanings(other).into_iter().next() else {
         return unknown(other);
     };
@@ -98,7 +98,7 @@ fn one_side(money: Money, other: &str) -> Problem {
     .next("Give two units of one kind, or two currencies.")
 }
 
-fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
+fn convert_units(number: Number, from: &str, to: &str) -> Outcome<String> {
     let sources = amounts(number, from)?;
     let targets = meanings(to);
     for source in &sources {
@@ -106,7 +106,10 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
             return answer(source, target);
         }
     }
-    if let Some(several) = sources.iter().find_map(|source| parted(source, to)) {
+    if let Some(several) = sources
+        .iter()
+        .find_map(|source| in_several_units(source, to))
+    {
         return several;
     }
     let (Some(source), Some(target)) = (sources.first(), targets.first()) else {
@@ -122,7 +125,7 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
     ));
     let weighs = [(VOLUME, MASS), (MASS, VOLUME)].contains(&(source.dims, target.dims));
     let problem = if weighs {
-        problem.next("What a volume weighs depends on what is in it.")
+        problem.next("The weight of a volume depends on the substance.")
     } else {
         problem
     };
@@ -132,25 +135,26 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
 /// The error for a text that is not a unit.
 fn unknown(text: &str) -> Problem {
     const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
-    let shown = clip(&escape_controls(text.trim()), 60);
-    let what = format!("unknown unit \"{shown}\".");
+    let format_amount = clip(&escape_controls(text.trim()), 60);
+    let message = format!("unknown unit \"{format_amount}\".");
     let code = text.trim();
-    let near = near(text);
+    let suggestions = suggestions(text);
     let letters = code.len() == 3 && code.chars().all(|c| c.is_ascii_alphabetic());
-    let is_code = letters && (near.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
-    match near.as_slice() {
+    let is_code =
+        letters && (suggestions.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
+    match suggestions.as_slice() {
         _ if is_code => Problem::input(format!(
-            "unknown conversion: there is no rate for {shown}: it is neither a known currency nor a known unit."
+            "unknown conversion: there is no rate for {format_amount}: it is neither a known currency nor a known unit."
         ))
         .next(format!("Units are, for example, {UNITS}."))
-        .next(format!("Currencies are {}.", currency::some())),
-        [] => Problem::input(what).next(format!("For example {UNITS}.")),
-        near => Problem::input(format!("{what} Nearest: {}.", near.join(", "))),
+        .next(format!("Currencies are {}.", currency::examples())),
+        [] => Problem::input(message).next(format!("For example {UNITS}.")),
+        suggestions => Problem::input(format!("{message} Nearest: {}.", suggestions.join(", "))),
     }
 }
 
 /// The number at the start of a text, and the rest: `5`, `1,234.5`, `2,5`, `1/2`, `2 1/2`, `½`.
-fn leading(text: &str) -> Option<(Number, &str)> {
+fn leading_number(text: &str) -> Option<(Number, &str)> {
     let text = text.trim_start().trim_start_matches('+');
     let (sign, text) = match text.strip_prefix(['-', '−']) {
         Some(rest) => (-1, rest.trim_start()),
@@ -178,7 +182,7 @@ fn leading(text: &str) -> Option<(Number, &str)> {
             rest = after;
         }
     }
-    // A power of ten: an e with digits right behind it.
+    // A power of ten: an e directly followed by digits.
     if let Some(after) = rest.strip_prefix(['e', 'E']) {
         let bare = after.strip_prefix(['+', '-']).unwrap_or(after);
         let count = bare.bytes().take_while(u8::is_ascii_digit).count();
@@ -195,9 +199,9 @@ fn leading(text: &str) -> Option<(Number, &str)> {
         }
         Some((part, after)) => {
             rest = after;
-            figure(&number)?.plus(part)
+            grouped_number(&number)?.plus(part)
         }
-        None => figure(&number)?,
+        None => grouped_number(&number)?,
     };
     // "2 1/2"
     if let Some((part, after)) = mixed(rest).filter(|_| !number.contains('/')) {
@@ -241,8 +245,8 @@ fn mixed(text: &str) -> Option<(Number, &str)> {
     (!top.is_empty() && !bottom.is_empty()).then(|| Some((Number::parse(digits)?, rest)))?
 }
 
-/// A number with thousands separated by commas, or with a decimal comma.
-fn figure(text: &str) -> Option<Number> {
+/// A number with commas between thousands, or with a decimal comma.
+fn grouped_number(text: &str) -> Option<Number> {
     let text = text.replace('_', "");
     let groups: Vec<&str> = text.split(',').collect();
     let plain = match groups.as_slice() {
@@ -264,7 +268,7 @@ fn figure(text: &str) -> Option<Number> {
     Number::parse(&plain)
 }
 
-/// The possible meanings of number and unit text together, the likeliest first.
+/// The possible meanings of number and unit text together, the most likely first.
 fn amounts(number: Number, from: &str) -> Outcome<Vec<Quantity>> {
     let units = meanings(from);
     if !units.is_empty() {
@@ -291,7 +295,7 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Quantity>> {
         let unit = unit.trim_end_matches(',').trim_end_matches(" and").trim();
         parts.push((number, unit.to_owned()));
         let Some(at) = next else { break };
-        (number, rest) = leading(rest.get(at..)?)?;
+        (number, rest) = leading_number(rest.get(at..)?)?;
     }
     if parts.len() < 2 {
         return None;
@@ -299,7 +303,7 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Quantity>> {
     let mut units: Vec<(Number, ParsedUnit)> = Vec::new();
     for (number, text) in parts {
         let feet = units.last().is_some_and(|(_, unit)| unit.symbol == "ft");
-        // 5'11 leaves the inches unsaid.
+        // "5'11" omits the sign of the inches.
         let text = if text.is_empty() && feet {
             "in"
         } else {
@@ -336,12 +340,13 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Quantity>> {
     Some(Ok(amount))
 }
 
-/// Start of a number after white space or a mark for feet or inches.
+/// The start of a number after white space or a sign for feet or inches.
 fn next_number(text: &str) -> Option<usize> {
     let mut before = 'x';
     for (at, c) in text.char_indices() {
-        let parted = before.is_whitespace() || matches!(before, '\'' | '"' | '′' | '″' | '’' | '°');
-        if parted && c.is_ascii_digit() {
+        let in_several_units =
+            before.is_whitespace() || matches!(before, '\'' | '"' | '′' | '″' | '’' | '°');
+        if in_several_units && c.is_ascii_digit() {
             return Some(at);
         }
         before = c;
@@ -359,9 +364,9 @@ impl Quantity {
         let (number, unit) = &self.first;
         let mut sum = number
             .plus(unit.offset.unwrap_or(Number::ZERO))
-            .times(unit.factor);
+            .multiplied_by(unit.factor);
         for (number, unit) in &self.more {
-            let part = number.times(unit.factor);
+            let part = number.multiplied_by(unit.factor);
             // -5 ft 3 in is below zero as a whole.
             sum = match self.first.0.is_negative() {
                 true => sum.minus(part),
@@ -371,68 +376,74 @@ impl Quantity {
         sum
     }
 
-    fn shown(&self) -> String {
+    fn format_amount(&self) -> String {
         let parts = std::iter::once(&self.first).chain(&self.more);
-        let parts: Vec<String> = parts.map(|(number, unit)| shown(*number, unit)).collect();
+        let parts: Vec<String> = parts
+            .map(|(number, unit)| format_amount(*number, unit))
+            .collect();
         parts.join(" ")
     }
 }
 
-fn shown(number: Number, unit: &ParsedUnit) -> String {
+fn format_amount(number: Number, unit: &ParsedUnit) -> String {
     match unit.symbol.as_str() {
         sign @ ("°" | "′" | "″") => format!("{number}{sign}"),
         symbol => format!("{number} {symbol}"),
     }
 }
 
-/// Distance by fuel, and fuel by distance.
-fn turned(source: &ParsedUnit, target: &ParsedUnit) -> bool {
+/// Whether one is distance per fuel and the other fuel per distance.
+fn is_inverse(source: &ParsedUnit, target: &ParsedUnit) -> bool {
     let back = target.dims.map(|dim| -dim);
     source.dims == back && (source.dims == ECONOMY || target.dims == ECONOMY)
 }
 
 fn same_kind(source: &Quantity, target: &ParsedUnit) -> bool {
-    source.unit().dims == target.dims || turned(source.unit(), target)
+    source.unit().dims == target.dims || is_inverse(source.unit(), target)
 }
 
 fn answer(source: &Quantity, target: &ParsedUnit) -> Outcome<String> {
-    let base = above_zero(source)?;
-    let result = match turned(source.unit(), target) {
+    let base = checked_base(source)?;
+    let result = match is_inverse(source.unit(), target) {
         true if base.is_zero() => {
             return Err(Problem::input(format!(
                 "{} has no counterpart in {}.",
-                source.shown(),
+                source.format_amount(),
                 target.symbol
             )));
         }
-        true => Number::ONE.over(base).over(target.factor),
+        true => Number::ONE.divided_by(base).divided_by(target.factor),
         false => base
-            .over(target.factor)
+            .divided_by(target.factor)
             .minus(target.offset.unwrap_or(Number::ZERO)),
     };
     if !result.is_finite() {
         return Err(Problem::limit("The result is too large a number."));
     }
-    Ok(format!("{} = {}", source.shown(), shown(result, target)))
+    Ok(format!(
+        "{} = {}",
+        source.format_amount(),
+        format_amount(result, target)
+    ))
 }
 
-/// The amount in base units.
-fn above_zero(source: &Quantity) -> Outcome<Number> {
+/// The amount in base units, unless it is below absolute zero.
+fn checked_base(source: &Quantity) -> Outcome<Number> {
     let base = source.base();
     let unit = source.unit();
     if unit.dims == TEMPERATURE && base.is_negative() {
         let zero = unit.offset.unwrap_or(Number::ZERO).negative();
         return Err(Problem::input(format!(
             "{} is below absolute zero ({}).",
-            source.shown(),
-            shown(zero, unit)
+            source.format_amount(),
+            format_amount(zero, unit)
         )));
     }
     Ok(base)
 }
 
-/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. `None` when they are not of its kind.
-fn parted(source: &Quantity, to: &str) -> Option<Outcome<String>> {
+/// The amount in several units, `ft in` or `h min s`: whole numbers of all but the last. `None` when they are of another kind.
+fn in_several_units(source: &Quantity, to: &str) -> Option<Outcome<String>> {
     let text = to.replace([',', '+', '&'], " ");
     let words = text.split_whitespace().filter(|word| *word != "and");
     let mut units = Vec::new();
@@ -444,7 +455,7 @@ fn parted(source: &Quantity, to: &str) -> Option<Outcome<String>> {
     if larger.is_empty() {
         return None;
     }
-    let mut rest = match above_zero(source) {
+    let mut rest = match checked_base(source) {
         Ok(base) => base,
         Err(problem) => return Some(Err(problem)),
     };
@@ -454,14 +465,14 @@ fn parted(source: &Quantity, to: &str) -> Option<Outcome<String>> {
     }
     let mut parts = Vec::new();
     for unit in larger {
-        let whole = rest.over(unit.factor).whole();
-        rest = rest.minus(whole.times(unit.factor));
-        parts.push(shown(whole, unit));
+        let whole = rest.divided_by(unit.factor).whole();
+        rest = rest.minus(whole.multiplied_by(unit.factor));
+        parts.push(format_amount(whole, unit));
     }
-    parts.push(shown(rest.over(last.factor), last));
+    parts.push(format_amount(rest.divided_by(last.factor), last));
     Some(Ok(format!(
         "{} = {sign}{}",
-        source.shown(),
+        source.format_amount(),
         parts.join(" ")
     )))
 }
@@ -474,7 +485,7 @@ fn is_far(text: &str) -> bool {
 }
 
 /// A note on how a unit without capitals was read.
-fn note(text: &str, said: &str) -> Option<String> {
+fn note(text: &str, answer: &str) -> Option<String> {
     let text = text.trim();
     let capital = match text {
         "kb" => "kB",
@@ -485,7 +496,8 @@ fn note(text: &str, said: &str) -> Option<String> {
         _ => return None,
     };
     let bits = capital.replace('B', "b");
-    said.contains(capital)
+    answer
+        .contains(capital)
         .then(|| format!("{text} was read as {capital}, bytes; {bits} is bits."))
 }
 

@@ -1,22 +1,22 @@
-//! From a text to a unit: symbols in their own case, names in any, prefixes, powers, quotients and products.
+//! Turns a text into a unit: symbols in their own case, names in any, prefixes, powers, quotients and products.
 
 use super::number::Number;
 use super::table::{
-    BINARY, COMMON, DECIMAL, Dimensions, KINDS, OTHERWISE, Prefixes, ROWS, SPELLINGS, TEMPERATURE,
-    UnitSpec,
+    BINARY, CONTEXT_MEANINGS, DECIMAL, Dimensions, KINDS, Prefixes, SPELLINGS, SUGGESTED,
+    TEMPERATURE, UNITS, UnitSpec,
 };
 use crate::base::text::clip;
 
-/// Characters of a unit's text at most.
+/// Maximum characters of a unit's text.
 const MAX_UNIT_CHARS: usize = 80;
 /// The highest power.
-const HIGHEST: i32 = 9;
+const MAX_POWER: i32 = 9;
 
 /// A unit that a text means.
 #[derive(Debug, Clone)]
 pub(super) struct ParsedUnit {
     pub(super) dims: Dimensions,
-    /// In base units.
+    /// The unit in base units.
     pub(super) factor: Number,
     /// Added before the factor is applied: temperatures alone have one.
     pub(super) offset: Option<Number>,
@@ -41,7 +41,7 @@ impl ParsedUnit {
     ) -> Option<Self> {
         let unit = Self::of(row)?;
         Some(Self {
-            factor: unit.factor.times(Number::parse(factor)?),
+            factor: unit.factor.multiplied_by(Number::parse(factor)?),
             symbol: format!("{symbol}{}", row.symbol),
             name: format!("{name}{}", row.name),
             ..unit
@@ -62,21 +62,21 @@ impl ParsedUnit {
     }
 }
 
-/// The possible meanings of a text, the likeliest first; empty when it is not a unit.
+/// The possible meanings of a text, the most likely first; empty when it is not a unit.
 pub(super) fn meanings(text: &str) -> Vec<ParsedUnit> {
     if text.chars().count() > MAX_UNIT_CHARS {
         return Vec::new();
     }
-    let text = plain(text);
+    let text = normalize(text);
     let spelled = SPELLINGS.iter().find(|(own, _)| *own == text);
     let text = spelled.map_or(text, |(_, meant)| (*meant).to_owned());
     let mut found: Vec<ParsedUnit> = single(&text).into_iter().collect();
     let lower = text.to_lowercase();
-    let others = OTHERWISE.iter().filter(|(word, _)| *word == lower);
+    let others = CONTEXT_MEANINGS.iter().filter(|(word, _)| *word == lower);
     found.extend(others.filter_map(|(_, symbol)| by_symbol(symbol)));
     if found.is_empty() {
         found.extend(expression(&text, false));
-        // lb/in², kg/cm² and lb·ft are written for forces.
+        // lb/in², kg/cm² and lb·ft mean forces.
         let is_mixture = found.first().is_some_and(|unit| !unit.is_known());
         let forces = expression(&text, true).filter(|unit| is_mixture && unit.is_known());
         found.extend(forces);
@@ -84,8 +84,8 @@ pub(super) fn meanings(text: &str) -> Vec<ParsedUnit> {
     found
 }
 
-/// The text with one sign for each thing.
-fn plain(text: &str) -> String {
+/// The text with one spelling for each sign.
+fn normalize(text: &str) -> String {
     let text = text
         .replace("**", "^")
         .replace(['º', '˚'], "°")
@@ -126,12 +126,12 @@ fn single(text: &str) -> Option<ParsedUnit> {
         .or_else(|| temperature(&lower))
         .or_else(|| data(&lower))
         .or_else(|| any_case(&lower))
-        .or_else(|| several(text))
+        .or_else(|| without_plural_s(text))
 }
 
 /// By the exact symbol.
 fn by_symbol(text: &str) -> Option<ParsedUnit> {
-    if let Some(row) = ROWS.iter().find(|row| row.symbol == text) {
+    if let Some(row) = UNITS.iter().find(|row| row.symbol == text) {
         return ParsedUnit::of(row);
     }
     // L and u are how many keyboards write l and µ.
@@ -144,9 +144,9 @@ fn by_symbol(text: &str) -> Option<ParsedUnit> {
             .strip_prefix(prefix.0)
             .or_else(|| text.strip_prefix('u').filter(|_| prefix.0 == "µ"))
             .or_else(|| text.strip_prefix('K').filter(|_| prefix.0 == "k"))?;
-        let row = ROWS
+        let row = UNITS
             .iter()
-            .find(|row| takes(row, binary) && same(row.symbol, rest))?;
+            .find(|row| accepts(row, binary) && same(row.symbol, rest))?;
         ParsedUnit::prefixed(row, prefix)
     })
 }
@@ -156,7 +156,7 @@ fn prefixes() -> impl Iterator<Item = (&'static (&'static str, &'static str, &'s
     BINARY.iter().map(|prefix| (prefix, true)).chain(decimal)
 }
 
-fn takes(row: &UnitSpec, binary: bool) -> bool {
+fn accepts(row: &UnitSpec, binary: bool) -> bool {
     match row.prefixes {
         Prefixes::None => false,
         Prefixes::Decimal => !binary,
@@ -164,7 +164,7 @@ fn takes(row: &UnitSpec, binary: bool) -> bool {
     }
 }
 
-/// Whether a row goes by this name, in lower case.
+/// Whether this unit has the name, given in lower case.
 fn is_named(row: &UnitSpec, name: &str) -> bool {
     let with_s = |one: &str| one == name || name.strip_suffix('s') == Some(one);
     let plural = row.plural.to_lowercase();
@@ -175,20 +175,19 @@ fn is_named(row: &UnitSpec, name: &str) -> bool {
         full == name || plural == name
     };
     own || row
-        .others
-        .iter()
+        .others()
         .any(|other| other.to_lowercase() == name || (other.chars().count() > 1 && with_s(other)))
 }
 
 fn by_name(name: &str) -> Option<ParsedUnit> {
-    if let Some(row) = ROWS.iter().find(|row| is_named(row, name)) {
+    if let Some(row) = UNITS.iter().find(|row| is_named(row, name)) {
         return ParsedUnit::of(row);
     }
     prefixes().find_map(|(prefix, binary)| {
         let rest = name.strip_prefix(prefix.1)?.trim_start_matches(['-', ' ']);
-        let row = ROWS
+        let row = UNITS
             .iter()
-            .find(|row| takes(row, binary) && rest.len() > 2 && is_named(row, rest))?;
+            .find(|row| accepts(row, binary) && rest.len() > 2 && is_named(row, rest))?;
         ParsedUnit::prefixed(row, prefix)
     })
 }
@@ -199,7 +198,8 @@ fn temperature(lower: &str) -> Option<ParsedUnit> {
         .iter()
         .find_map(|word| lower.strip_prefix(word))?
         .trim();
-    ROWS.iter()
+    UNITS
+        .iter()
         .find(|row| {
             row.dims == TEMPERATURE && (is_named(row, rest) || row.symbol.to_lowercase() == rest)
         })
@@ -230,24 +230,24 @@ fn data(lower: &str) -> Option<ParsedUnit> {
 /// A symbol in the wrong case; of prefixes that differ only in case the common one.
 fn any_case(lower: &str) -> Option<ParsedUnit> {
     let same = |row: &UnitSpec, rest: &str| row.symbol.to_lowercase() == rest;
-    if let Some(row) = ROWS.iter().find(|row| same(row, lower)) {
+    if let Some(row) = UNITS.iter().find(|row| same(row, lower)) {
         return ParsedUnit::of(row);
     }
     prefixes().find_map(|(prefix, binary)| {
         let rest = lower.strip_prefix(prefix.0.to_lowercase().as_str())?;
-        let row = ROWS
+        let row = UNITS
             .iter()
-            .find(|row| takes(row, binary) && same(row, rest))?;
+            .find(|row| accepts(row, binary) && same(row, rest))?;
         ParsedUnit::prefixed(row, prefix)
     })
 }
 
 /// `kms`, `kgs`: a symbol of more than one letter with the s of a plural.
-fn several(text: &str) -> Option<ParsedUnit> {
+fn without_plural_s(text: &str) -> Option<ParsedUnit> {
     let rest = text
         .strip_suffix('s')
         .filter(|rest| rest.chars().count() > 1)?;
-    let is_table = ROWS.iter().any(|row| row.symbol == rest);
+    let is_table = UNITS.iter().any(|row| row.symbol == rest);
     if is_table {
         return None;
     }
@@ -338,7 +338,7 @@ fn power(text: &str) -> Option<(ParsedUnit, i32)> {
     };
     let power = digits.parse::<i32>().ok()?.checked_mul(sign)?;
     let unit = single(base.trim_end_matches('^').trim())?;
-    (power != 0 && power.abs() <= HIGHEST).then_some((unit, power))
+    (power != 0 && power.abs() <= MAX_POWER).then_some((unit, power))
 }
 
 fn joined(
@@ -366,7 +366,7 @@ fn joined(
             let mark = if sign < 0 { "/" } else { "·" };
             (
                 format!("{}{mark}{shown}", whole.symbol),
-                whole.factor.times(factor),
+                whole.factor.multiplied_by(factor),
             )
         }
     };
@@ -381,29 +381,30 @@ fn joined(
 }
 
 /// The three units most similar to an unknown text, as `mi (mile)`.
-pub(super) fn near(text: &str) -> Vec<String> {
-    let word = clip(&plain(text).to_lowercase(), 24);
+pub(super) fn suggestions(text: &str) -> Vec<String> {
+    let word = clip(&normalize(text).to_lowercase(), 24);
     let limit = if word.chars().count() < 4 { 1 } else { 2 };
-    let common = COMMON.iter().filter_map(|symbol| by_symbol(symbol));
+    let common = SUGGESTED.iter().filter_map(|symbol| by_symbol(symbol));
     let common = common.map(|unit| (unit, None));
-    let mut scored: Vec<(usize, usize, usize, String)> = ROWS
+    let mut scored: Vec<(usize, usize, usize, String)> = UNITS
         .iter()
         .filter_map(|row| Some((ParsedUnit::of(row)?, Some(row))))
         .chain(common)
         .filter_map(|(unit, row)| {
-            let by = |other: &str| score(&word, &other.to_lowercase(), limit);
-            let others = row.map_or(&[][..], |row| row.others).iter().copied();
+            let by = |other: &str| edit_score(&word, &other.to_lowercase(), limit);
+            let others = row
+                .into_iter()
+                .flat_map(|row| row.others().chain([row.plural]));
             let best = [unit.symbol.as_str(), unit.name.as_str()]
                 .into_iter()
-                .chain(row.map(|row| row.plural))
-                .chain(others)
                 .filter_map(by)
+                .chain(others.filter_map(by))
                 .min()?;
             let shown = match unit.symbol == unit.name {
                 true => unit.symbol.clone(),
                 false => format!("{} ({})", unit.symbol, unit.name),
             };
-            // Of equally near ones those that keep the word's letters come first.
+            // Of equally similar ones, those that keep the word's letters come first.
             let strange = unit
                 .symbol
                 .to_lowercase()
@@ -422,11 +423,11 @@ pub(super) fn near(text: &str) -> Vec<String> {
 }
 
 /// The edit distance of two words if it is small; a prefix counts as one edit.
-fn score(word: &str, other: &str, limit: usize) -> Option<usize> {
+fn edit_score(word: &str, other: &str, limit: usize) -> Option<usize> {
     let begins = other.chars().count() > 1
         && word.chars().count() > 1
         && (word.starts_with(other) || other.starts_with(word));
-    let edits = distance(word, other);
+    let edits = edit_distance(word, other);
     match begins {
         true => Some(edits.min(1)),
         false => (edits <= limit && edits < word.chars().count()).then_some(edits),
@@ -434,7 +435,7 @@ fn score(word: &str, other: &str, limit: usize) -> Option<usize> {
 }
 
 /// The number of edits (insert, delete, replace) between two words.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.chars().enumerate() {

@@ -3,13 +3,13 @@
 use std::fmt;
 
 /// Significant digits of a number that is not shown exactly.
-const DIGITS: usize = 12;
+const SIGNIFICANT_DIGITS: usize = 12;
 /// Significant digits of an exact fraction that is shown whole.
-const EXACT: usize = 15;
-/// Digits before the point from which a number is shown with a power of ten.
+const MAX_EXACT_DIGITS: usize = 15;
+/// Number of digits before the point from which a power of ten is shown.
 const MAX_PLAIN_DIGITS: i32 = 21;
-/// Zeros behind the point from which it is.
-const SMALLEST: i32 = -7;
+/// Number of zeros after the point from which a power of ten is shown.
+const MIN_PLAIN_POWER: i32 = -7;
 
 /// A number.
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +29,18 @@ impl Number {
         near: 1.0,
     };
 
-    fn new(top: i128, bottom: i128) -> Option<Self> {
-        let shared = gcd(top, bottom)?;
-        let (top, bottom) = (top.checked_div(shared)?, bottom.checked_div(shared)?);
-        let sign = bottom.signum();
-        let exact = (top.checked_mul(sign)?, bottom.checked_mul(sign)?);
-        #[allow(clippy::cast_precision_loss, reason = "the exact value stands beside")]
+    fn new(numerator: i128, denominator: i128) -> Option<Self> {
+        let shared = gcd(numerator, denominator)?;
+        let (numerator, denominator) = (
+            numerator.checked_div(shared)?,
+            denominator.checked_div(shared)?,
+        );
+        let sign = denominator.signum();
+        let exact = (numerator.checked_mul(sign)?, denominator.checked_mul(sign)?);
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "the exact value is kept as well"
+        )]
         let near = exact.0 as f64 / exact.1 as f64;
         (exact.1 != 0).then_some(Self {
             exact: Some(exact),
@@ -48,10 +54,10 @@ impl Number {
 
     /// A decimal number, with or without a power of ten, or a fraction of two.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        if let Some((top, bottom)) = text.split_once('/') {
-            let bottom = Self::decimal(bottom.trim())?;
-            let top = Self::decimal(top.trim())?;
-            return (!bottom.is_zero()).then(|| top.over(bottom));
+        if let Some((numerator, denominator)) = text.split_once('/') {
+            let denominator = Self::decimal(denominator.trim())?;
+            let numerator = Self::decimal(numerator.trim())?;
+            return (!denominator.is_zero()).then(|| numerator.divided_by(denominator));
         }
         Self::decimal(text)
     }
@@ -74,35 +80,35 @@ impl Number {
             None => (text, 0),
         };
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let top: i128 = format!("{whole}{part}").parse().ok()?;
+        let numerator: i128 = format!("{whole}{part}").parse().ok()?;
         let power = power.checked_sub(i32::try_from(part.len()).ok()?)?;
         let ten = 10i128.checked_pow(power.unsigned_abs())?;
         match power {
-            0.. => Self::new(top.checked_mul(ten)?, 1),
-            _ => Self::new(top, ten),
+            0.. => Self::new(numerator.checked_mul(ten)?, 1),
+            _ => Self::new(numerator, ten),
         }
     }
 
-    pub(crate) fn times(self, other: Self) -> Self {
+    pub(crate) fn multiplied_by(self, other: Self) -> Self {
         let exact = || {
             let ((a, b), (c, d)) = (self.exact?, other.exact?);
             // Reduce crosswise first: the product then fits more often.
             let (one, two) = (gcd(a, d)?, gcd(c, b)?);
-            let top = a.checked_div(one)?.checked_mul(c.checked_div(two)?)?;
-            let bottom = b.checked_div(two)?.checked_mul(d.checked_div(one)?)?;
-            Self::new(top, bottom)
+            let numerator = a.checked_div(one)?.checked_mul(c.checked_div(two)?)?;
+            let denominator = b.checked_div(two)?.checked_mul(d.checked_div(one)?)?;
+            Self::new(numerator, denominator)
         };
         exact().unwrap_or(Self::inexact(self.near * other.near))
     }
 
     /// The quotient; `other` is not zero.
-    pub(crate) fn over(self, other: Self) -> Self {
-        let turned = match other.exact {
-            Some((top, bottom)) => Self::new(bottom, top),
+    pub(crate) fn divided_by(self, other: Self) -> Self {
+        let inverse = match other.exact {
+            Some((numerator, denominator)) => Self::new(denominator, numerator),
             None => None,
         };
-        match turned {
-            Some(turned) => self.times(turned),
+        match inverse {
+            Some(inverse) => self.multiplied_by(inverse),
             None => Self::inexact(self.near / other.near),
         }
     }
@@ -110,8 +116,8 @@ impl Number {
     pub(super) fn plus(self, other: Self) -> Self {
         let exact = || {
             let ((a, b), (c, d)) = (self.exact?, other.exact?);
-            let top = a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?;
-            Self::new(top, b.checked_mul(d)?)
+            let numerator = a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?;
+            Self::new(numerator, b.checked_mul(d)?)
         };
         exact().unwrap_or(Self::inexact(self.near + other.near))
     }
@@ -122,7 +128,9 @@ impl Number {
 
     pub(super) fn negative(self) -> Self {
         Self {
-            exact: self.exact.map(|(top, bottom)| (-top, bottom)),
+            exact: self
+                .exact
+                .map(|(numerator, denominator)| (-numerator, denominator)),
             near: -self.near,
         }
     }
@@ -130,15 +138,19 @@ impl Number {
     pub(super) fn power(self, power: i32) -> Self {
         let mut out = Self::ONE;
         for _ in 0..power.unsigned_abs() {
-            out = out.times(self);
+            out = out.multiplied_by(self);
         }
-        if power < 0 { Self::ONE.over(out) } else { out }
+        if power < 0 {
+            Self::ONE.divided_by(out)
+        } else {
+            out
+        }
     }
 
-    /// Without what is behind the point, towards zero.
+    /// The integer part.
     pub(super) fn whole(self) -> Self {
         self.exact
-            .and_then(|(top, bottom)| Self::new(top.checked_div(bottom)?, 1))
+            .and_then(|(numerator, denominator)| Self::new(numerator.checked_div(denominator)?, 1))
             .unwrap_or(Self::inexact(self.near.trunc()))
     }
 
@@ -150,7 +162,7 @@ impl Number {
         self.near < 0.0
     }
 
-    /// Neither too large nor too small to be a number.
+    /// False for overflow and for results that are not numbers.
     pub(crate) fn is_finite(self) -> bool {
         self.near.is_finite()
     }
@@ -162,11 +174,14 @@ impl Number {
     /// Rounded to `places` decimals, halves away from zero, with trailing zeros.
     pub(crate) fn fixed(self, places: usize) -> String {
         let exact = || {
-            let (top, bottom) = self.exact?;
+            let (numerator, denominator) = self.exact?;
             let ten = 10u128.checked_pow(u32::try_from(places).ok()?)?;
-            let (top, bottom) = (top.unsigned_abs(), bottom.unsigned_abs());
-            let twice = top.checked_mul(ten)?.checked_mul(2)?.checked_add(bottom)?;
-            let units = twice.checked_div(bottom.checked_mul(2)?)?;
+            let (numerator, denominator) = (numerator.unsigned_abs(), denominator.unsigned_abs());
+            let twice = numerator
+                .checked_mul(ten)?
+                .checked_mul(2)?
+                .checked_add(denominator)?;
+            let units = twice.checked_div(denominator.checked_mul(2)?)?;
             let digits = format!("{units:0>width$}", width = places + 1);
             let (whole, part) = digits.split_at_checked(digits.len() - places)?;
             let sign = if self.is_negative() && units > 0 {
@@ -180,7 +195,7 @@ impl Number {
         exact().unwrap_or_else(|| format!("{:.places$}", self.near))
     }
 
-    /// As an amount of money with `places` decimals; a small one gets more, for four significant digits.
+    /// An amount of money with `places` decimals; a small one gets more, for four significant digits.
     pub(crate) fn money(self, places: usize) -> String {
         let size = self.near.abs();
         if size == 0.0 || size >= 1.0 {
@@ -194,29 +209,32 @@ impl Number {
         let zeros = (-libm::log10(size)).floor().clamp(0.0, 20.0) as usize;
         let text = self.fixed((zeros + 4).max(places));
         let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
-        let kept = part.trim_end_matches('0').len().max(places);
-        match part.get(..kept).unwrap_or(part) {
+        let width = part.trim_end_matches('0').len().max(places);
+        match part.get(..width).unwrap_or(part) {
             "" => whole.to_owned(),
             part => format!("{whole}.{part}"),
         }
     }
 
-    /// Digits and the power of ten of the first, of an exact number; `None` when that takes too long a division.
+    /// The digits of an exact number and the power of ten of the first; `None` when the division would take too long.
     fn digits(self) -> Option<(String, i32)> {
-        let (top, bottom) = self.exact?;
-        let (top, bottom) = (top.unsigned_abs(), bottom.unsigned_abs());
-        let (whole, mut rest) = (top.checked_div(bottom)?, top.checked_rem(bottom)?);
+        let (numerator, denominator) = self.exact?;
+        let (numerator, denominator) = (numerator.unsigned_abs(), denominator.unsigned_abs());
+        let (whole, mut rest) = (
+            numerator.checked_div(denominator)?,
+            numerator.checked_rem(denominator)?,
+        );
         let mut digits = if whole == 0 {
             String::new()
         } else {
             whole.to_string()
         };
         let mut power = i32::try_from(digits.len()).ok()? - 1;
-        let most = digits.len().max(EXACT);
-        while rest != 0 && digits.len() <= most {
+        let max_digits = digits.len().max(MAX_EXACT_DIGITS);
+        while rest != 0 && digits.len() <= max_digits {
             rest = rest.checked_mul(10)?;
-            let digit = rest.checked_div(bottom)?;
-            rest = rest.checked_rem(bottom)?;
+            let digit = rest.checked_div(denominator)?;
+            rest = rest.checked_rem(denominator)?;
             if digits.is_empty() && digit == 0 {
                 power -= 1;
             } else {
@@ -226,10 +244,12 @@ impl Number {
                 return None;
             }
         }
-        if rest == 0 && digits.len() <= most {
+        if rest == 0 && digits.len() <= max_digits {
             return Some((digits, power));
         }
-        let keep = usize::try_from(power + 1).unwrap_or_default().max(DIGITS);
+        let keep = usize::try_from(power + 1)
+            .unwrap_or_default()
+            .max(SIGNIFICANT_DIGITS);
         Some(rounded(&digits, keep, power))
     }
 }
@@ -260,13 +280,13 @@ fn rounded(digits: &str, keep: usize, power: i32) -> (String, i32) {
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_zero() && self.exact.is_none_or(|(top, _)| top == 0) {
+        if self.is_zero() && self.exact.is_none_or(|(numerator, _)| numerator == 0) {
             return f.write_str("0");
         }
         let (digits, power) = match self.digits() {
             Some(found) => found,
             None => {
-                let text = format!("{:.*e}", DIGITS - 1, self.near.abs());
+                let text = format!("{:.*e}", SIGNIFICANT_DIGITS - 1, self.near.abs());
                 let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
                 (digits.replace('.', ""), power.parse().unwrap_or_default())
             }
@@ -274,15 +294,15 @@ impl fmt::Display for Number {
         if self.near < 0.0 {
             f.write_str("-")?;
         }
-        f.write_str(&laid_out(digits.trim_end_matches('0'), power))
+        f.write_str(&place_point(digits.trim_end_matches('0'), power))
     }
 }
 
-/// Digits as a number, the first of them standing for that power of ten.
-fn laid_out(digits: &str, power: i32) -> String {
+/// Writes digits as a number; `power` is the power of ten of the first.
+fn place_point(digits: &str, power: i32) -> String {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
-    if !(SMALLEST..MAX_PLAIN_DIGITS).contains(&power) {
+    if !(MIN_PLAIN_POWER..MAX_PLAIN_DIGITS).contains(&power) {
         let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
         let point = if rest.is_empty() { "" } else { "." };
         return format!("{first}{point}{rest}e{power}");
@@ -317,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_a_person_writes_them() {
+    fn numbers_are_shown_as_people_write_them() {
         for (given, text) in [
             ("5", "5"),
             ("-0.5", "-0.5"),
@@ -374,15 +394,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back_is_exact(top in -1_000_000_000i64..1_000_000_000, a in 1i64..1_000_000, b in 1i64..1_000_000) {
-            let number = Number::parse(&top.to_string()).unwrap();
+        fn a_round_trip_is_exact(numerator in -1_000_000_000i64..1_000_000_000, a in 1i64..1_000_000, b in 1i64..1_000_000) {
+            let number = Number::parse(&numerator.to_string()).unwrap();
             let factor = Number::parse(&format!("{a}/{b}")).unwrap();
-            prop_assert_eq!(number.times(factor).over(factor).to_string(), top.to_string());
-            prop_assert_eq!(number.plus(factor).minus(factor).to_string(), top.to_string());
+            prop_assert_eq!(number.multiplied_by(factor).divided_by(factor).to_string(), numerator.to_string());
+            prop_assert_eq!(number.plus(factor).minus(factor).to_string(), numerator.to_string());
         }
 
         #[test]
-        fn the_floating_one_agrees(text in "-?[0-9]{1,9}(\\.[0-9]{1,9})?(e-?[0-9]{1,2})?") {
+        fn the_float_agrees_with_the_fraction(text in "-?[0-9]{1,9}(\\.[0-9]{1,9})?(e-?[0-9]{1,2})?") {
             let number = Number::parse(&text).unwrap();
             let back: f64 = number.to_string().parse().unwrap();
             let wanted: f64 = text.parse().unwrap();

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn said(value: &str, from: &str, to: &str) -> String {
+fn answer_of(value: &str, from: &str, to: &str) -> String {
     match convert(value, from, to) {
-        Ok(Converted::Said(said)) => said,
+        Ok(Converted::Answer(answer)) => answer,
         Ok(Converted::Exchange(amount, from, to)) => {
             format!("{amount} {} to {}", from.code, to.code)
         }
@@ -15,7 +15,7 @@ fn said(value: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn every_kind_of_unit() {
+fn every_kind_of_unit_converts() {
     for (value, from, to, answer) in [
         ("5", "mi", "km", "5 mi = 8.04672 km"),
         ("5", "miles", "kilometers", "5 mi = 8.04672 km"),
@@ -106,12 +106,12 @@ fn every_kind_of_unit() {
         ("1e3", "m", "km", "1000 m = 1 km"),
         ("0", "m", "ft", "0 m = 0 ft"),
     ] {
-        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+        assert_eq!(answer_of(value, from, to), answer, "{value} {from} -> {to}");
     }
 }
 
 #[test]
-fn amounts_in_several_units_and_odd_numbers() {
+fn compound_amounts_and_unusual_numbers_convert() {
     for (value, from, to, answer) in [
         ("5", "ft 3 in", "cm", "5 ft 3 in = 160.02 cm"),
         ("5 ft 3 in", "", "cm", "5 ft 3 in = 160.02 cm"),
@@ -139,7 +139,7 @@ fn amounts_in_several_units_and_odd_numbers() {
         ("-5", "km", "m", "-5 km = -5000 m"),
         ("0.1", "km", "m", "0.1 km = 100 m"),
     ] {
-        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+        assert_eq!(answer_of(value, from, to), answer, "{value} {from} -> {to}");
     }
 }
 
@@ -157,25 +157,25 @@ fn units_come_before_currencies() {
         ("5", "US dollars", "Swiss francs", "5 USD to CHF"),
         ("5 euro", "", "yen", "5 EUR to JPY"),
     ] {
-        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+        assert_eq!(answer_of(value, from, to), answer, "{value} {from} -> {to}");
     }
 }
 
 #[test]
-fn ambiguous_symbols_are_told() {
+fn ambiguous_symbols_add_a_note() {
     assert_eq!(
-        said("5", "nm", "km"),
+        answer_of("5", "nm", "km"),
         "5 nmi = 9.26 km\nnm was read as nautical mile; write nanometre for the other."
     );
-    assert_eq!(said("500", "nm", "µm"), "500 nm = 0.5 µm");
+    assert_eq!(answer_of("500", "nm", "µm"), "500 nm = 0.5 µm");
     assert_eq!(
-        said("5", "gb", "MiB"),
+        answer_of("5", "gb", "MiB"),
         "5 GB = 4768.37158203125 MiB\ngb was read as GB, bytes; Gb is bits."
     );
 }
 
 #[test]
-fn what_cannot_be_converted_says_why() {
+fn a_failed_conversion_names_the_reason() {
     for (value, from, to, words) in [
         (
             "5",
@@ -240,26 +240,26 @@ fn what_cannot_be_converted_says_why() {
         ("1/0", "m", "km", "is not a number"),
         ("five", "m", "km", "is not a number"),
     ] {
-        let answer = said(value, from, to);
+        let answer = answer_of(value, from, to);
         assert!(answer.contains(words), "{value} {from} {to}: {answer}");
     }
     let long = "m".repeat(100_000);
-    assert!(said("5", &long, "m").len() < 400);
-    assert!(said("1e308", "Ym", "fm").contains("too large"));
+    assert!(answer_of("5", &long, "m").len() < 400);
+    assert!(answer_of("1e308", "Ym", "fm").contains("too large"));
 }
 
 fn symbols() -> Vec<String> {
-    let rows = table::ROWS.iter().map(|row| row.symbol.to_owned());
-    let common = table::COMMON.iter().map(|symbol| (*symbol).to_owned());
+    let rows = table::UNITS.iter().map(|row| row.symbol.to_owned());
+    let common = table::SUGGESTED.iter().map(|symbol| (*symbol).to_owned());
     rows.chain(common).collect()
 }
 
 #[test]
 fn every_name_means_its_own_unit() {
-    for row in table::ROWS {
+    for row in table::UNITS {
         for text in [row.symbol, row.name, row.plural]
             .into_iter()
-            .chain(row.others.iter().copied())
+            .chain(row.others())
         {
             if text.is_empty() {
                 continue;
@@ -273,7 +273,7 @@ fn every_name_means_its_own_unit() {
 
 proptest! {
     #[test]
-    fn there_and_back_gives_the_number(value in -1_000_000i32..1_000_000, from in 0usize..200, to in 0usize..200) {
+    fn a_round_trip_gives_the_number_back(value in -1_000_000i32..1_000_000, from in 0usize..200, to in 0usize..200) {
         let symbols = symbols();
         let first = |text: &String| meanings(text).into_iter().next().unwrap();
         let from = &symbols[from % symbols.len()];
@@ -285,7 +285,7 @@ proptest! {
             .collect();
         let to = alike[to % alike.len()];
         let target = first(to);
-        let there = said(&value.to_string(), from, to);
+        let there = answer_of(&value.to_string(), from, to);
         let middle = there.lines().next().unwrap().split(" = ").nth(1).unwrap().to_owned();
         let number: f64 = middle.split([' ', '°', '′', '″']).next().unwrap().parse().unwrap();
         let exact = f64::from(value) * source.factor.near() / target.factor.near();
@@ -293,9 +293,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_parser(value in "\\PC{0,12}", from in "[a-zA-Z0-9 ^/*°'\",.µ²-]{0,16}|\\PC{0,10}", to in "[a-z/ 0-9^]{0,8}") {
-        let _ = said(&value, &from, &to);
-        let _ = said("5", &from, &to);
-        let _ = said("5", &to, &from);
+    fn no_text_makes_the_parser_panic(value in "\\PC{0,12}", from in "[a-zA-Z0-9 ^/*°'\",.µ²-]{0,16}|\\PC{0,10}", to in "[a-z/ 0-9^]{0,8}") {
+        let _ = answer_of(&value, &from, &to);
+        let _ = answer_of("5", &from, &to);
+        let _ = answer_of("5", &to, &from);
     }
 }

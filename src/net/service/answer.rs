@@ -7,12 +7,13 @@ use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use serde_json::Value;
 use ureq::http::HeaderMap;
 
-use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::problem::{Outcome, Problem, ProblemKind, io_words};
 use crate::base::redact;
 use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::formats::charset;
+use crate::net::error::NetError;
 use crate::net::guarded_client::PARTIAL_CONTENT;
-use crate::net::http::{NetError, Response};
+use crate::net::http::Response;
 use crate::net::retry_after;
 use crate::net::services::Service;
 
@@ -41,7 +42,7 @@ pub(crate) enum Unread {
     /// It has more bytes than this.
     TooLarge(usize),
     /// It is compressed in a way that cannot be undone.
-    Garbled,
+    Garbled(String),
     /// The connection failed.
     Net(NetError),
 }
@@ -93,7 +94,7 @@ fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u
     } else if deflated {
         // The header's name means zlib; some servers send the bare stream.
         unpacked(ZlibDecoder::new(bytes.as_slice()), most).or_else(|why| match why {
-            Unread::Garbled => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
+            Unread::Garbled(_) => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
             why => Err(why),
         })
     } else {
@@ -106,7 +107,7 @@ fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     from.take(limit)
         .read_to_end(&mut bytes)
-        .map_err(|_| Unread::Garbled)?;
+        .map_err(|why| Unread::Garbled(io_words(&why)))?;
     if bytes.len() > most {
         return Err(Unread::TooLarge(most));
     }
@@ -122,8 +123,7 @@ impl Unread {
                 most / 1_000_000
             ))
             .next("Ask for less."),
-            Self::Garbled => Problem::network(format!("What {place} sent cannot be decompressed."))
-                .next("Try again later."),
+            Self::Garbled(why) => NetError::Garbled(why).problem(place),
             Self::Net(error) => error.problem(place),
         }
     }

@@ -6,8 +6,9 @@ use super::answer::ServiceResponse;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::thousands;
 use crate::formats::address::Address;
+use crate::net::error::{NetError, Peer};
 use crate::net::guarded_client::GuardedClient;
-use crate::net::http::{Client, ClientOptions, NetError, Response, Timeouts};
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::service::request::{RequestBody, RequestBuilder};
 use crate::net::service::{REST, time_limit};
@@ -149,17 +150,13 @@ impl RequestBuilder<'_> {
         out.gates
             .pass(&host(url), name, self.service.gap, &self.stop)?;
         let origin = origin(url);
-        let (client, used) = match out.clients.take(&origin) {
-            Some(client) => (client, true),
-            None => (self.client(url)?, false),
+        let client = match out.clients.take(&origin) {
+            Some(client) => client,
+            None => self.client(url)?,
         };
-        let mut response = self.request(&client, url, sent);
-        // A reused connection may have been closed by the server meanwhile; nothing was answered on it.
-        if used && matches!(response, Err(NetError::Broken { early: true, .. })) {
-            client.forget();
-            response = self.request(&client, url, sent);
-        }
-        let response = response.map_err(|why| why.problem(name))?;
+        let response = self
+            .request(&client, url, sent)
+            .map_err(|why| why.problem(Peer::from(name).through(client.proxy())))?;
         let next = match response.status {
             301 | 302 | 303 | 307 | 308 => response.header_text("location"),
             _ => None,

@@ -3,8 +3,8 @@
 //! An allow-list, because git gets new settings with every release and tools add their own. Names are git's own in lower case; `*` matches a
 //! subsection.
 
-/// Settings that every call gives itself.
-pub(super) const ANSWERED: [&str; 25] = [
+/// Settings that every call overrides itself.
+pub(super) const FIXED: [&str; 25] = [
     "core.quotePath=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -218,8 +218,8 @@ const KEYS: [&str; 128] = [
     "submodule.*.url",
 ];
 
-/// Files of text that git repeats when it does not understand them: the user may name any, a repository none.
-const OF_THE_USER: [&str; 2] = ["core.attributesfile", "mailmap.file"];
+/// Text files that git quotes when it cannot parse them: the user may name any, a repository none.
+const USER_FILES: [&str; 2] = ["core.attributesfile", "mailmap.file"];
 
 /// How a clone reaches the network: the user's own choice (see [`super::clone`]), never a repository's.
 const NETWORK: [&str; 6] = [
@@ -240,7 +240,7 @@ fn parts(name: &[u8]) -> Option<(&str, bool, &str)> {
     Some((section, first != last, variable))
 }
 
-/// One of `list` names the setting: by its section, or whole.
+/// Whether `list` names the setting, by its section or in full.
 fn names(list: &[&str], name: &[u8]) -> bool {
     let Some((section, below, variable)) = parts(name) else {
         return false;
@@ -263,25 +263,25 @@ pub(super) fn is_data(name: &[u8]) -> bool {
     names(&SECTIONS, name) || names(&KEYS, name)
 }
 
-/// True when the user may set it, but no repository.
-pub(super) fn is_the_users(name: &[u8]) -> bool {
-    names(&OF_THE_USER, name)
+/// True when the user may set it, but no repository may.
+pub(super) fn is_user_setting(name: &[u8]) -> bool {
+    names(&USER_FILES, name)
 }
 
-/// True when it says how the network is reached.
+/// True when it determines how the network is reached.
 pub(super) fn is_network(name: &[u8]) -> bool {
     names(&NETWORK, name)
 }
 
-/// True when every call gives it itself.
-pub(super) fn is_answered(name: &[u8]) -> bool {
-    ANSWERED.iter().any(|setting| {
+/// True when every call sets it itself.
+pub(super) fn is_fixed(name: &[u8]) -> bool {
+    FIXED.iter().any(|setting| {
         let own = setting.split('=').next().unwrap_or_default();
         own.as_bytes().eq_ignore_ascii_case(name)
     })
 }
 
-/// The replacement of a setting that is not allowed. An empty program means none; a filter without one must not be required either.
+/// The replacement of a setting that is not allowed. An empty program means none; a filter without a program must not be required either.
 pub(super) fn replacement(name: &[u8]) -> &'static str {
     match parts(name) {
         Some(("color", false, _) | (_, _, "required")) => "false",
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_are_allowed_and_whatever_else_is_not() {
+    fn only_data_settings_are_allowed() {
         for name in [
             "core.filemode",
             "extensions.objectformat",
@@ -325,7 +325,7 @@ mod tests {
             assert!(!is_data(name.as_bytes()), "{name}");
         }
         assert!(!is_data(b"fil\xffter.x.clean") && !is_data(b"core.\xff"));
-        assert!(is_answered(b"core.fsmonitor") && is_answered(b"core.hookspath"));
+        assert!(is_fixed(b"core.fsmonitor") && is_fixed(b"core.hookspath"));
         assert_eq!(replacement(b"color.status"), "false");
         assert_eq!(replacement(b"filter.x.required"), "false");
         assert_eq!(replacement(b"filter.x.clean"), "");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::allowed::ANSWERED;
+use super::allowed::FIXED;
 use super::config::{self, Setting};
 use super::launch::{EMPTY, FALSE, Launch};
 use crate::base::cancel::Cancel;
@@ -21,11 +21,11 @@ use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::git_env;
 
 /// Interval of progress reports.
-const EACH: Duration = Duration::from_millis(300);
-/// Beginning of the names of folders that a clone comes into.
-const SCRATCH: &str = ".marvin-clone-";
-/// No clone runs that long.
-const STALE: Duration = Duration::from_secs(3600);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(300);
+/// Prefix of the temporary folders that clones are made in.
+const SCRATCH_PREFIX: &str = ".marvin-clone-";
+/// A temporary folder older than this is abandoned: no clone runs that long.
+const STALE_AGE: Duration = Duration::from_secs(3600);
 /// What to clone, and with which program.
 #[derive(Debug, Clone)]
 pub(crate) struct CloneRequest<'a> {
@@ -33,16 +33,16 @@ pub(crate) struct CloneRequest<'a> {
     pub url: &'a str,
     /// Only the newest commit.
     pub shallow: bool,
-    /// Longest run.
+    /// Time limit.
     pub limit: Duration,
-    /// gh and the name it knows the repository by, where it is to fetch instead of git.
+    /// The `gh` program and its name for the repository, if it fetches instead of git.
     pub gh: Option<(&'a Path, &'a str)>,
     /// Variables that only gh gets.
     pub gh_vars: Vec<(String, String)>,
 }
 
 impl CloneRequest<'_> {
-    /// Clones to `dest`, which must not exist; `told` is called with the number of bytes received.
+    /// Clones to `dest`, which must not exist; `on_progress` is called with the number of bytes received.
     ///
     /// # Errors
     /// It failed or was cancelled; `dest` does not exist then.
@@ -51,38 +51,39 @@ impl CloneRequest<'_> {
         dest: &Path,
         env: &Env,
         stop: &Cancel,
-        told: &(dyn Fn(u64) + Sync),
+        on_progress: &(dyn Fn(u64) + Sync),
     ) -> Outcome<()> {
         let above = dest.parent().unwrap_or(Path::new("/"));
-        let cannot = |why| Problem::system(format!("Cannot write into {}", above.display()), why);
-        // Removed when dropped, with all that is in it.
+        let cannot =
+            |error| Problem::system(format!("Cannot write into {}", above.display()), error);
+        // Removed with its contents when dropped.
         let scratch = make_scratch(above).map_err(cannot)?;
-        sweep(above);
+        remove_stale(above);
         let launch = Launch::new(above, None, env, stop);
         let settings = config::read(&launch)?.replacements_but_network()?;
         let into = scratch.path().join("clone");
         let (ended, _linked) = stop.child();
-        let done = std::thread::scope(|scope| {
+        let output = std::thread::scope(|scope| {
             let (ended, into) = (&ended, &into);
             scope.spawn(move || {
-                while ended.sleep(EACH) {
-                    let bytes = weight(&into.join(".git/objects/pack"));
+                while ended.sleep(PROGRESS_INTERVAL) {
+                    let bytes = total_bytes(&into.join(".git/objects/pack"));
                     if bytes > 0 {
-                        told(bytes);
+                        on_progress(bytes);
                     }
                 }
             });
             let run = self.prepared(into, above, env, &settings);
-            let done = run.and_then(|run| run.run(stop));
+            let output = run.and_then(|run| run.run(stop));
             ended.fire();
-            done
+            output
         })?
         .unless_cancelled()?;
-        if !done.success() {
-            return Err(failed(self, &done));
+        if !output.success() {
+            return Err(clone_failed(self, &output));
         }
-        fs::rename(&into, dest).map_err(|why| {
-            Problem::system(format!("Cannot put the clone at {}", dest.display()), why)
+        fs::rename(&into, dest).map_err(|error| {
+            Problem::system(format!("Cannot put the clone at {}", dest.display()), error)
         })
     }
 
@@ -124,21 +125,19 @@ impl CloneRequest<'_> {
         let mut run = match self.gh {
             Some((gh, name)) => {
                 // gh starts git itself, so the settings go into variables.
-                let answered = ANSWERED
-                    .iter()
-                    .filter_map(|setting| setting.split_once('='));
-                let answered = answered.map(|(name, value)| Ok((name, value)));
+                let fixed = FIXED.iter().filter_map(|setting| setting.split_once('='));
+                let fixed = fixed.map(|(name, value)| Ok((name, value)));
                 let own = settings.iter().map(|setting| {
                     let name = std::str::from_utf8(&setting.name);
                     let value = std::str::from_utf8(&setting.value);
                     name.and_then(|name| value.map(|value| (name, value)))
                 });
                 let mut count = 0usize;
-                for setting in answered.chain(own) {
-                    let (name, value) = setting.map_err(|why| {
+                for setting in fixed.chain(own) {
+                    let (name, value) = setting.map_err(|error| {
                         Problem::config("A git setting has a name that is not valid text.")
                             .next("\"git config --list\" shows it.")
-                            .because(why)
+                            .because(error)
                     })?;
                     vars.push((format!("GIT_CONFIG_KEY_{count}"), name.to_owned()));
                     vars.push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
@@ -150,11 +149,11 @@ impl CloneRequest<'_> {
                 ProgramSpec::new(gh, words.chain(options), vars)
             }
             None => {
-                let answered = ANSWERED.map(|setting| ["-c".into(), OsString::from(setting)]);
-                let words = answered
+                let fixed = FIXED.map(|setting| ["-c".into(), OsString::from(setting)]);
+                let words = fixed
                     .into_iter()
                     .flatten()
-                    .chain(settings.iter().flat_map(Setting::words))
+                    .chain(settings.iter().flat_map(Setting::arguments))
                     .chain(["clone".into()])
                     .chain(options.map(OsString::from))
                     .chain(["--".into(), self.url.into(), into.into()]);
@@ -169,34 +168,42 @@ impl CloneRequest<'_> {
     }
 }
 
-/// A folder for one clone in `above`, which another call that failed may remove while it is empty.
+/// A temporary folder for one clone in `above`. The loop: another failing call may remove `above` while it is empty.
 fn make_scratch(above: &Path) -> std::io::Result<tempfile::TempDir> {
     let mut left = 3u8;
     loop {
         fs::create_dir_all(above)?;
-        let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(above);
+        let made = tempfile::Builder::new()
+            .prefix(SCRATCH_PREFIX)
+            .tempdir_in(above);
         match made {
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound && left > 0 => left -= 1,
+            Err(reason) if reason.kind() == std::io::ErrorKind::NotFound && left > 0 => left -= 1,
             made => return made,
         }
     }
 }
 
-/// Removes what clones that were killed left behind long ago.
-fn sweep(above: &Path) {
+/// Removes folders left behind long ago by clones that were killed.
+fn remove_stale(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let old = entry.metadata().and_then(|about| about.modified());
-        let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+        let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE_AGE));
         // A link is not followed: it is not a folder.
         let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if old && folder && entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+        if old
+            && folder
+            && entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(SCRATCH_PREFIX)
+        {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Bytes of the files in a folder.
-fn weight(dir: &Path) -> u64 {
+/// Total size of the files in a folder.
+fn total_bytes(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.metadata().ok())
@@ -204,13 +211,13 @@ fn weight(dir: &Path) -> u64 {
         .sum()
 }
 
-fn failed(clone: &CloneRequest<'_>, done: &ProgramOutput) -> Problem {
-    if done.timed_out {
-        return Problem::timeout(format!("git clone {}.", done.ending()))
+fn clone_failed(clone: &CloneRequest<'_>, output: &ProgramOutput) -> Problem {
+    if output.timed_out {
+        return Problem::timeout(format!("git clone {}.", output.ending()))
             .next("Nothing was kept. A shallow clone is smaller.");
     }
-    let said = done.stderr.text();
-    let words: Vec<&str> = said
+    let git_output = output.stderr.text();
+    let words: Vec<&str> = git_output
         .lines()
         .filter(|line| {
             ["fatal:", "error:", "remote: "]
@@ -219,7 +226,7 @@ fn failed(clone: &CloneRequest<'_>, done: &ProgramOutput) -> Problem {
         })
         .collect();
     let words = if words.is_empty() {
-        said.trim().to_owned()
+        git_output.trim().to_owned()
     } else {
         words.join(" ")
     };

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use super::launch::{EMPTY, FALSE, Launch};
-use super::{allowed, answer};
+use super::{allowed, output};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{escape_controls, thousands};
 
@@ -19,9 +19,9 @@ enum Scope {
     Repository,
 }
 
-/// Blame's lists of commits: the setting has several values, and none takes another back.
+/// Blame's lists of commits: the setting has several values, and none overrides another.
 const IGNORED_REVISIONS: &[u8] = b"blame.ignorerevsfile";
-/// Most overrides, and their size in bytes: they are arguments of every call, and git takes disproportionately long over many.
+/// Maximum number of overrides, and their total size in bytes: they are arguments of every call, and git takes disproportionately long over many.
 const MAX_REPLACEMENTS: usize = 1000;
 const MAX_REPLACEMENT_BYTES: usize = 64 * 1024;
 
@@ -32,14 +32,14 @@ struct ConfigEntry {
     value: Vec<u8>,
 }
 
-/// A setting for git's command line, where it comes after those of the files.
+/// A setting for git's command line, where it overrides those of the files.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) name: Vec<u8>,
     pub(super) value: Vec<u8>,
 }
 
-/// All settings that git finds where it runs, in its order: the last of a name counts.
+/// All settings that git finds where it runs, in order: the last one of a name counts.
 #[derive(Debug, Default)]
 pub(super) struct GitConfig {
     entries: Vec<ConfigEntry>,
@@ -54,7 +54,7 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<GitConfig> {
     // Scope and setting alternate. Settings of this call itself have the scope "command" and are skipped.
     let mut scope = None;
     let list = ["config", "--list", "--includes", "--show-scope", "--null"];
-    let done = launch.split(&list, None, &mut |piece| match scope.take() {
+    let output = launch.split(&list, None, &mut |piece| match scope.take() {
         None => {
             scope = Some(match piece {
                 b"command" => None,
@@ -72,7 +72,7 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<GitConfig> {
             });
         }
     })?;
-    answer::said(&launch.dir, done)?;
+    output::git_output(&launch.dir, output)?;
     Ok(config)
 }
 
@@ -85,7 +85,7 @@ impl GitConfig {
         self.replacements_but(|_| false)
     }
 
-    /// The same for git that is to fetch from the network, which the user's own settings may say how to reach.
+    /// The same for a git call that fetches from the network: the user's own settings may say how to reach it.
     ///
     /// # Errors
     /// As [`GitConfig::replacements`].
@@ -99,9 +99,9 @@ impl GitConfig {
         let mut seen = HashSet::new();
         let mut settings = Vec::new();
         for entry in &self.entries {
-            let of_the_user = allowed::is_the_users(&entry.name);
+            let of_the_user = allowed::is_user_setting(&entry.name);
             if allowed::is_data(&entry.name)
-                || allowed::is_answered(&entry.name)
+                || allowed::is_fixed(&entry.name)
                 || (of_the_user && entry.scope == Scope::User)
                 || also(entry)
                 || !seen.insert(&entry.name)
@@ -122,7 +122,7 @@ impl GitConfig {
         let bytes: usize = settings.iter().map(|setting| setting.name.len()).sum();
         if settings.len() > MAX_REPLACEMENTS || bytes > MAX_REPLACEMENT_BYTES {
             return Err(Problem::refused(format!(
-                "git's configuration holds {} settings that would have to be switched off here, more than an honest one has.",
+                "git's configuration holds {} settings that would have to be switched off here, more than a normal one has.",
                 thousands(settings.len() as u64)
             ))
             .next("\"git config --list --show-origin\" shows where they are; remove those of the repository."));
@@ -168,7 +168,7 @@ impl GitConfig {
             .filter(|entry| entry.name == IGNORED_REVISIONS);
         for entry in lists.filter(|entry| !entry.value.is_empty()) {
             let named = Path::new(OsStr::from_bytes(&entry.value));
-            // git puts a home folder, or that of its own installation, in the place of these beginnings.
+            // git replaces these prefixes by a home folder or its own installation folder.
             let expands = [&b"~"[..], b"%(", b":("]
                 .iter()
                 .any(|start| entry.value.starts_with(start));
@@ -197,7 +197,7 @@ impl GitConfig {
         })
     }
 
-    /// Values of core.worktree that git may take; a linked worktree heeds them only when it has a configuration of its own.
+    /// Values of core.worktree that git may use; a linked worktree respects them only when it has a configuration of its own.
     pub(super) fn worktrees(&self, linked: bool) -> Vec<PathBuf> {
         let values = |wanted: &'static [u8]| {
             let own = self.entries.iter().filter(|e| e.scope == Scope::Repository);
@@ -213,8 +213,8 @@ impl GitConfig {
 }
 
 impl Setting {
-    /// The command-line arguments that set it.
-    pub(super) fn words(&self) -> Vec<OsString> {
+    /// The command-line arguments for this setting.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
         let (name, value) = (self.name.as_slice(), self.value.as_slice());
         if !name.contains(&b'=') {
             return vec![
@@ -222,8 +222,8 @@ impl Setting {
                 OsString::from_vec([name, b"=", value].concat()),
             ];
         }
-        // -c splits at the first `=`, this at the last. git before 2.31 does not know it and fails, which is better than obeying the setting. Names
-        // with a `=` only ever get one of these two values.
+        // -c splits at the first `=`, this at the last. git before 2.31 does not know it and fails, which is better than obeying the setting. Names with a `=`
+        // only ever get one of these two values.
         let variable = if value.is_empty() { EMPTY.0 } else { FALSE.0 };
         vec![OsString::from_vec(
             [b"--config-env=", name, b"=", variable.as_bytes()].concat(),

@@ -1,14 +1,14 @@
-//! Files with a configured filter, which does not run here.
+//! Files with a configured filter; filters do not run here.
 
 use std::collections::BTreeSet;
 
-use super::answer;
 use super::launch::Launch;
+use super::output;
 use crate::base::problem::Outcome;
 use crate::base::text::{escape_controls, plural};
 
-/// Names that a note lists.
-const SHOWN: usize = 5;
+/// Maximum names that a note lists.
+const MAX_LISTED: usize = 5;
 
 /// The files of `paths` (relative to where git runs) whose attributes name one of `filters`.
 ///
@@ -29,25 +29,25 @@ pub(super) fn filtered(
         .cloned()
         .chain(["check-attr", "-z", "--stdin", "filter"].map(Into::into))
         .collect();
-    // Path, attribute and value take turns.
-    let mut turn = 0u8;
+    // Path, attribute and value alternate.
+    let mut column = 0u8;
     let mut path = Vec::new();
-    let done = launch.split(&args, Some(joined(paths)), &mut |piece| {
-        match turn {
-            0 => path = piece.to_owned(),
-            2 if filters.contains(piece) => {
+    let done = launch.split(&args, Some(nul_joined(paths)), &mut |chunk| {
+        match column {
+            0 => path = chunk.to_owned(),
+            2 if filters.contains(chunk) => {
                 found.insert(std::mem::take(&mut path));
             }
             _ => {}
         }
-        turn = (turn + 1) % 3;
+        column = (column + 1) % 3;
     })?;
-    answer::said(&launch.dir, done)?;
+    output::git_output(&launch.dir, done)?;
     Ok(found)
 }
 
-/// Paths as git takes them on its standard input.
-pub(super) fn joined(paths: &[Vec<u8>]) -> Vec<u8> {
+/// Paths in the form git reads on standard input.
+pub(super) fn nul_joined(paths: &[Vec<u8>]) -> Vec<u8> {
     let mut all = Vec::new();
     for path in paths {
         all.extend_from_slice(path);
@@ -63,10 +63,10 @@ pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Option<String> {
     }
     let names: Vec<String> = paths
         .iter()
-        .take(SHOWN)
+        .take(MAX_LISTED)
         .map(|path| escape_controls(&String::from_utf8_lossy(path)))
         .collect();
-    let more = paths.len().saturating_sub(SHOWN);
+    let more = paths.len().saturating_sub(MAX_LISTED);
     Some(if more == 0 {
         names.join(", ")
     } else {

@@ -1,10 +1,9 @@
-//! The allowed contents of a repository's own folder: files and folders, and no symlink that leads out of it. Through a symlink git would write
-//! elsewhere (an archive may contain a `.git` whose `COMMIT_EDITMSG` is a symlink to a file of the user who unpacks it), and it quotes lines that
-//! it cannot parse: a `packed-refs` that is a symlink discloses any file.
+//! Checks the contents of a repository's own folder: files and folders, and no symlink that leads out of it. Through a symlink git would write elsewhere (an
+//! archive may contain a `.git` whose `COMMIT_EDITMSG` is a symlink to a file of the user who unpacks it), and it quotes lines that it cannot parse: a
+//! `packed-refs` that is a symlink discloses any file.
 //!
-//! Everything that git might read or write is checked; the few names that it does not use are listed. Object stores that a shared clone borrows
-//! from may be anywhere: their objects are found by hash alone. Only their own lists of further stores are text again, and must be regular files of
-//! theirs.
+//! Everything that git might read or write is checked; the few names that it does not use are listed. Object stores that a shared clone borrows from may be
+//! anywhere: their objects are found by hash alone. Only their own lists of further stores are text again, and must be regular files in them.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::place::Repository;
+use super::repository::Repository;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 
@@ -35,28 +34,28 @@ const FOLDERS: [&str; 13] = [
     "worktrees",
     "NOTES_MERGE_WORKTREE",
 ];
-/// Patterns are never repeated, and people share theirs by a link.
+/// git never quotes patterns in messages, and people share this file by a link.
 const PATTERNS: &str = "info/exclude";
-/// Folders in folders that are looked at; branch names are not that long.
-const DEEPEST: u8 = 32;
-/// Most object stores that a shared clone may borrow from, transitively.
+/// Maximum depth of folders that is checked; branch names are not that long.
+const MAX_DEPTH: u8 = 32;
+/// Maximum object stores that a shared clone may borrow from, transitively.
 const MAX_ALTERNATES: usize = 64;
-/// A list of other repositories has a few lines.
-const LIST_CAP: u64 = 1 << 20;
+/// Maximum size of a list of other repositories, which has a few lines.
+const MAX_LIST_BYTES: u64 = 1 << 20;
 
 /// Refuses a repository whose folder contains something not allowed.
 ///
 /// # Errors
 /// `Refused`, with the symlink or file.
-pub(super) fn check(place: &Repository) -> Outcome<()> {
-    let mut folders = vec![place.git()];
-    if place.is_linked() {
-        folders.push(place.common());
+pub(super) fn check(repository: &Repository) -> Outcome<()> {
+    let mut folders = vec![repository.git()];
+    if repository.is_linked() {
+        folders.push(repository.common());
     }
     for folder in &folders {
-        check_one(folder, &[place.git(), place.common()])?;
+        check_one(folder, &[repository.git(), repository.common()])?;
     }
-    check_alternates(&place.common().join("objects"), &mut HashSet::new())
+    check_alternates(&repository.common().join("objects"), &mut HashSet::new())
 }
 
 fn check_one(folder: &Path, inside: &[&Path]) -> Outcome<()> {
@@ -70,21 +69,25 @@ fn check_one(folder: &Path, inside: &[&Path]) -> Outcome<()> {
             continue;
         }
         let depth = if FOLDERS.iter().any(|known| name == *known) {
-            DEEPEST
+            MAX_DEPTH
         } else {
             0
         };
-        if let Some(wrong) = wrong(&entry, folder, inside, depth) {
-            return Err(refusal(&wrong));
+        if let Some(find_forbidden) = find_forbidden(&entry, folder, inside, depth) {
+            return Err(refusal(&find_forbidden));
         }
     }
     Ok(())
 }
 
-/// The first thing at or below an entry that must not be there. Folders below `depth` are not looked into, but those of
-/// a known name must not go deeper than that.
-fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Option<PathBuf> {
-    // The kind is known without a look at each file.
+/// The first forbidden entry at or below `entry`. Folders below `depth` are skipped, but those with a known name must not be nested deeper than that.
+fn find_forbidden(
+    entry: &fs::DirEntry,
+    top: &Path,
+    inside: &[&Path],
+    depth: u8,
+) -> Option<PathBuf> {
+    // The kind is known without reading each file's metadata.
     let kind = entry.file_type().ok()?;
     if kind.is_file() || kind.is_socket() {
         return None;
@@ -95,7 +98,7 @@ fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Optio
             .strip_prefix(top)
             .is_ok_and(|rel| rel == Path::new(PATTERNS))
             && (path.is_file() || !path.exists());
-        return (!patterns && !stays(&path, inside)).then_some(path);
+        return (!patterns && !ends_inside(&path, inside)).then_some(path);
     }
     if !kind.is_dir() {
         return Some(path);
@@ -106,13 +109,13 @@ fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Optio
         _ => fs::read_dir(&path)
             .ok()?
             .filter_map(Result::ok)
-            .find_map(|entry| wrong(&entry, top, inside, depth - 1)),
+            .find_map(|entry| find_forbidden(&entry, top, inside, depth - 1)),
     }
 }
 
-/// True when the symlink ends at a file inside the repository; a folder behind one would not be checked. A dangling one, as `HEAD` may be, must
-/// show that by its text.
-fn stays(link: &Path, inside: &[&Path]) -> bool {
+/// True when the symlink ends at a file inside the repository; a folder behind one would not be checked. The target of a dangling one, as `HEAD` may be, must
+/// be inside as well.
+fn ends_inside(link: &Path, inside: &[&Path]) -> bool {
     if let Ok(end) = link.canonicalize() {
         return end.is_file() && inside.iter().any(|folder| end.starts_with(folder));
     }
@@ -125,13 +128,13 @@ fn stays(link: &Path, inside: &[&Path]) -> bool {
     })
 }
 
-/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is not a link that leads out already.
+/// Checks the lists of the object folders that `objects` borrows from. Its own list has been checked already.
 fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> {
     let list = objects.join("info/alternates");
     let Ok(about) = fs::metadata(&list) else {
         return Ok(());
     };
-    if !about.is_file() || about.len() > LIST_CAP {
+    if !about.is_file() || about.len() > MAX_LIST_BYTES {
         return Err(refusal(&list));
     }
     let Ok(text) = fs::read(&list) else {
@@ -161,7 +164,7 @@ fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> 
             let is_link = path
                 .symlink_metadata()
                 .is_ok_and(|about| about.is_symlink());
-            if is_link && !stays(&path, &[&other]) {
+            if is_link && !ends_inside(&path, &[&other]) {
                 return Err(refusal(&path));
             }
         }

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::allowed::ANSWERED;
-use super::answer;
-use super::place::Repository;
+use super::allowed::FIXED;
+use super::output;
+use super::repository::Repository;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
@@ -17,10 +17,10 @@ use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::git_env;
 
 /// Bytes kept of git's output.
-const OUTPUT: usize = 64 * 1024;
-/// One call of git.
+const OUTPUT_BYTES: usize = 64 * 1024;
+/// Time limit for one call of git.
 const GIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Variables that git gets besides the caller's harmless ones.
+/// Variables that git gets in addition to the caller's harmless ones.
 const VARIABLES: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
@@ -36,7 +36,7 @@ const VARIABLES: [(&str, &str); 10] = [
     EMPTY,
     FALSE,
 ];
-/// Values for settings whose names -c does not take.
+/// Values for settings whose names -c does not accept.
 pub(super) const EMPTY: (&str, &str) = ("MARVIN_GIT_EMPTY", "");
 pub(super) const FALSE: (&str, &str) = ("MARVIN_GIT_FALSE", "false");
 
@@ -52,7 +52,7 @@ pub(super) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// git in `dir`, looking for its repository nowhere at or above `ceiling`.
+    /// git in `dir`; the search for its repository stops below `ceiling`.
     pub(super) fn new(dir: &Path, ceiling: Option<&Path>, env: &'a Env, stop: &'a Cancel) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -62,7 +62,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// The same in `dir`, of the same repository.
+    /// The same repository, from `dir`.
     pub(super) fn at(&self, dir: &Path) -> Self {
         Self::new(dir, self.ceiling.as_deref(), self.env, self.stop)
     }
@@ -75,7 +75,7 @@ impl<'a> Launch<'a> {
         self.prepared(args).run(self.stop)?.unless_cancelled()
     }
 
-    /// Runs git with these arguments and this on its standard input.
+    /// Runs git with these arguments and `input` on standard input.
     pub(super) fn feed<S: Into<OsString>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -86,24 +86,23 @@ impl<'a> Launch<'a> {
         run.run(self.stop)?.unless_cancelled()
     }
 
-    /// Runs git and hands on each piece of its output that a NUL ends, however many there are.
+    /// Runs git and passes on each NUL-terminated chunk of its output, however many there are.
     pub(super) fn split<S: Into<OsString> + Clone>(
         &self,
         args: &[S],
         input: Option<Vec<u8>>,
-        each: &mut dyn FnMut(&[u8]),
+        on_chunk: &mut dyn FnMut(&[u8]),
     ) -> Outcome<ProgramOutput> {
         let mut run = self.prepared(args.iter().cloned());
         run.input = input;
-        run.run_split(self.stop, 0, &mut |piece| {
-            each(piece);
+        run.run_split(self.stop, 0, &mut |chunk| {
+            on_chunk(chunk);
             ControlFlow::Continue(())
         })?
         .unless_cancelled()
     }
 
-    /// The folder that bounds git's search, as its variable can name it: that is a list, so that a path with a colon, or one
-    /// that is not text, cannot be in it.
+    /// The ceiling as GIT_CEILING_DIRECTORIES can express it: the variable is a list of text, so a path with a colon or one that is not UTF-8 cannot be in it.
     fn nameable_ceiling(&self) -> Option<&str> {
         let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
         ceiling.filter(|path| !path.contains(':'))
@@ -113,28 +112,28 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// `Missing` when git finds another repository or none.
-    pub(super) fn confirm(&self, place: &Repository) -> Outcome<()> {
+    pub(super) fn confirm(&self, repository: &Repository) -> Outcome<()> {
         if self.ceiling.is_none() || self.nameable_ceiling().is_some() {
             return Ok(());
         }
         let mut found = Vec::new();
-        let asked = ["rev-parse", "--absolute-git-dir"];
-        let done = self.split(&asked, None, &mut |piece| found.extend_from_slice(piece))?;
-        answer::said(&self.dir, done)?;
-        if found.strip_suffix(b"\n") == Some(place.git().as_os_str().as_bytes()) {
+        let output = ["rev-parse", "--absolute-git-dir"];
+        let done = self.split(&output, None, &mut |chunk| found.extend_from_slice(chunk))?;
+        output::git_output(&self.dir, done)?;
+        if found.strip_suffix(b"\n") == Some(repository.git().as_os_str().as_bytes()) {
             return Ok(());
         }
-        Err(answer::no_repository(&self.dir))
+        Err(output::no_repository(&self.dir))
     }
 
     fn prepared<S: Into<OsString>>(&self, args: impl IntoIterator<Item = S>) -> ProgramSpec {
         let mut env = git_env(self.env);
-        env.retain(|(set, _)| VARIABLES.iter().all(|(name, _)| set != name));
+        env.retain(|(names, _)| VARIABLES.iter().all(|(name, _)| names != name));
         env.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
         if let Some(ceiling) = self.nameable_ceiling() {
             env.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.to_owned()));
         }
-        let fixed = ANSWERED.map(|setting| [OsString::from("-c"), OsString::from(setting)]);
+        let fixed = FIXED.map(|setting| [OsString::from("-c"), OsString::from(setting)]);
         let mut run = ProgramSpec::new(
             "git",
             std::iter::once(OsString::from("--no-pager"))
@@ -144,7 +143,7 @@ impl<'a> Launch<'a> {
         );
         run.dir = Some(self.dir.clone());
         run.limit = GIT_TIMEOUT;
-        run.stdout = KeepLimits::ends(OUTPUT / 2, OUTPUT / 2);
+        run.stdout = KeepLimits::ends(OUTPUT_BYTES / 2, OUTPUT_BYTES / 2);
         run.stderr = KeepLimits::ends(4096, 4096);
         run
     }

@@ -5,7 +5,7 @@
 //! `.git/config` and from a tracked file. So it does not matter who configured a program. **git starts no other process here**, neither a program
 //! nor another git. The parts:
 //!
-//! - [`place`] finds the repository by its files and refuses one that does not record the directory it was found in, one that keeps its files
+//! - [`repository`] finds the repository by its files and refuses one that does not record the directory it was found in, one that keeps its files
 //!   elsewhere, and one whose own folder is also the project's folder. git is kept from searching further up; where GIT_CEILING_DIRECTORIES cannot
 //!   express the path, git is asked which repository it uses.
 //! - [`folder`] checks the repository's folder before git reads it: no symlink leads out of it, for reading or writing. Linked worktrees,
@@ -18,7 +18,7 @@
 //! - The operations keep git from starting itself in submodules, where it would obey an unchecked configuration: status and diff compare commits
 //!   only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
 //!   list of changes looks into submodules. That list is read afterwards. git still reads the current commit of a nested repository; what it could
-//!   quote of the files there is removed from its messages ([`answer`]).
+//!   quote of the files there is removed from its messages ([`output`]).
 //!
 //! **Filters** (git-lfs, git-crypt) do not run either, whoever configured them: git-lfs posts to any address that the repository names. So files
 //! with a filter are checked out as stored, which the result says with their names, and a commit leaves them out and says so: staged unfiltered, a
@@ -28,13 +28,13 @@
 //! which the author of the list would have to know.
 
 mod allowed;
-mod answer;
 pub(crate) mod clone;
 mod config;
 mod filters;
 mod folder;
 mod launch;
-pub(crate) mod place;
+mod output;
+pub(crate) mod repository;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -50,18 +50,18 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use config::{GitConfig, Setting};
 use launch::Launch;
-use place::Repository;
+use repository::Repository;
 
-/// Submodules are compared by commit alone: looking into one applies its own, unchecked configuration.
-const UNENTERED: &str = "--ignore-submodules=dirty";
+/// Submodules are compared by commit alone: entering one would apply its own, unchecked configuration.
+const IGNORE_DIRTY_SUBMODULES: &str = "--ignore-submodules=dirty";
 
-/// git in one directory of a checked repository. Kept for one operation only: configurations change.
+/// git in one directory of a checked repository. For one operation only: configurations change.
 #[derive(Debug)]
 pub(crate) struct Git<'a> {
     launch: Launch<'a>,
-    place: Repository,
+    repository: Repository,
     config: GitConfig,
-    /// Settings for every call: overrides of what is not allowed, and the caller's identity.
+    /// Settings for every call: overrides of disallowed ones, and the caller's identity.
     settings: Vec<OsString>,
     /// Names of configured filters.
     filters: BTreeSet<Vec<u8>>,
@@ -76,14 +76,15 @@ impl<'a> Git<'a> {
     /// `Missing` when there is none; `Refused` when it belongs to another directory, keeps its files elsewhere, or its folder contains something
     /// not allowed.
     pub(crate) fn open(dir: &Path, env: &'a Env, stop: &'a Cancel) -> Outcome<Self> {
-        let place = place::find(dir)?.ok_or_else(|| answer::no_repository(dir))?;
-        folder::check(&place)?;
-        let launch = Launch::new(dir, place.ceiling(), env, stop);
-        launch.confirm(&place)?;
+        let repository = repository::find(dir)?.ok_or_else(|| output::no_repository(dir))?;
+        folder::check(&repository)?;
+        let launch = Launch::new(dir, repository.ceiling(), env, stop);
+        launch.confirm(&repository)?;
         let config = config::read(&launch)?;
-        place.check(&config.worktrees(place.is_linked()))?;
+        repository.check(&config.worktrees(repository.is_linked()))?;
         let replacements = config.replacements()?;
-        let mut settings: Vec<OsString> = replacements.iter().flat_map(Setting::words).collect();
+        let mut settings: Vec<OsString> =
+            replacements.iter().flat_map(Setting::arguments).collect();
         for (what, key) in [("name", "user.name"), ("email", "user.email")] {
             if let Some(value) = identity(env, what) {
                 settings.extend(["-c".into(), format!("{key}={value}").into()]);
@@ -91,7 +92,7 @@ impl<'a> Git<'a> {
         }
         Ok(Self {
             launch,
-            place,
+            repository,
             settings,
             filters: config.filters(),
             partial: config.is_partial_clone(),
@@ -107,7 +108,7 @@ impl<'a> Git<'a> {
     }
 
     fn short_status(&self) -> Outcome<String> {
-        self.text(&["status", "--short", "--branch", UNENTERED])
+        self.text(&["status", "--short", "--branch", IGNORE_DIRTY_SUBMODULES])
     }
 
     /// The branch that is checked out, if any, and whether it has a commit.
@@ -118,7 +119,7 @@ impl<'a> Git<'a> {
         Ok((branch.success().then_some(name), commit.success()))
     }
 
-    /// Unified diff of the working tree, or of the index; of one path when given.
+    /// Unified diff of the working tree or of the index, optionally of one path.
     pub(crate) fn diff(&self, staged: bool, path: Option<&str>) -> Outcome<String> {
         let mut args = vec![
             "diff",
@@ -126,7 +127,7 @@ impl<'a> Git<'a> {
             "--no-textconv",
             "--no-color",
             "--submodule=short",
-            UNENTERED,
+            IGNORE_DIRTY_SUBMODULES,
         ];
         args.extend(staged.then_some("--cached"));
         args.push("--");
@@ -146,7 +147,7 @@ impl<'a> Git<'a> {
         } else {
             "--format=commit %H%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B"
         };
-        let done = self.run(&[
+        let output = self.run(&[
             "log",
             &number,
             "--no-ext-diff",
@@ -155,16 +156,21 @@ impl<'a> Git<'a> {
             "--date=iso",
             form,
         ])?;
-        if !done.success() && done.stderr.text().contains("does not have any commits yet") {
+        if !output.success()
+            && output
+                .stderr
+                .text()
+                .contains("does not have any commits yet")
+        {
             return Ok("No commits yet.".to_owned());
         }
-        self.said(done)
+        self.git_output(output)
     }
 
     /// Who last changed each line, optionally of a range.
     pub(crate) fn blame(&self, path: &str, range: Option<(u64, u64)>) -> Outcome<String> {
         let range = range.map(|(from, to)| format!("-L{from},{to}"));
-        if let Some(top) = self.place.top() {
+        if let Some(top) = self.repository.top() {
             self.config.check_ignored_revisions(top)?;
         }
         let mut args = vec!["blame", "--date=short", "--no-textconv"];
@@ -188,16 +194,16 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// Makes a branch here and switches to it.
+    /// Creates a branch here and switches to it.
     pub(crate) fn create_branch(&self, name: &str) -> Outcome<String> {
         no_option(name)?;
-        let done = self.run(&["checkout", "--quiet", "--no-recurse-submodules", "-b", name])?;
-        self.said(done)?;
-        Ok(self.moved(&format!("Switched to a new branch '{name}'"), None))
+        let output = self.run(&["checkout", "--quiet", "--no-recurse-submodules", "-b", name])?;
+        self.git_output(output)?;
+        Ok(self.describe_switch(&format!("Switched to a new branch '{name}'"), None))
     }
 
-    /// Switches to a branch or commit. If there is none of that name it is taken for a file, which is restored from the index if `path` allows that
-    /// and locates it.
+    /// Switches to a branch or commit. If there is none of that name it is taken for a file, which is restored from the index if `path` resolves to an allowed
+    /// location.
     pub(crate) fn checkout(
         &self,
         target: &str,
@@ -210,34 +216,34 @@ impl<'a> Git<'a> {
         } else {
             Some(self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?)
         };
-        let done = self.run(&[&checkout[..], &["--no-guess", target, "--"]].concat())?;
-        let words = done.stderr.text();
+        let output = self.run(&[&checkout[..], &["--no-guess", target, "--"]].concat())?;
+        let words = output.stderr.text();
         let unknown = ["invalid reference", "reference is not a tree"];
-        if done.success() {
+        if output.success() {
             let before = before.filter(ProgramOutput::success);
             let before = before.map(|id| id.stdout.text().trim().to_owned());
-            return Ok(self.moved(&format!("Switched to '{target}'"), before.as_deref()));
+            return Ok(self.describe_switch(&format!("Switched to '{target}'"), before.as_deref()));
         }
         if !unknown.iter().any(|unknown| words.contains(unknown)) {
-            return self.said(done);
+            return self.git_output(output);
         }
         let path = path()?;
-        self.said(self.run(&[&checkout[..], &["--", &path]].concat())?)?;
+        self.git_output(self.run(&[&checkout[..], &["--", &path]].concat())?)?;
         let note = self.stored(&self.launch, &[path.clone().into_bytes()])?;
         Ok(format!("Restored {path}.{note}"))
     }
 
-    /// The new position, the changes that were carried over, and the files since the commit `before` that were left as stored. Opens the repository
-    /// again: settings may depend on the branch, or be included from a file that the checkout wrote.
-    fn moved(&self, switched: &str, before: Option<&str>) -> String {
-        let look = || {
+    /// The new position, the changes that were carried over, and the files since the commit `before` that were left as stored. Opens the repository again:
+    /// settings may depend on the branch, or be included from a file that the checkout wrote.
+    fn describe_switch(&self, switched: &str, before: Option<&str>) -> String {
+        let reader = || {
             let now = Git::open(&self.launch.dir, self.launch.env, self.launch.stop)?;
             let status = now.text(&[
                 "status",
                 "--short",
                 "--branch",
                 "--untracked-files=no",
-                UNENTERED,
+                IGNORE_DIRTY_SUBMODULES,
             ])?;
             let note = before.map(|id| now.stored_note(id)).transpose()?;
             // On a detached HEAD only the commit identifies the position.
@@ -248,7 +254,7 @@ impl<'a> Git<'a> {
             };
             Ok(status + &note.unwrap_or_default())
         };
-        let now = look().unwrap_or_else(|problem: Problem| {
+        let now = reader().unwrap_or_else(|problem: Problem| {
             format!("What is there now is not shown: {}", problem.one_line())
         });
         format!("{switched}\n{now}")
@@ -261,11 +267,11 @@ impl<'a> Git<'a> {
         let done = self.launch.split(&list, None, &mut |path| {
             paths.insert(String::from_utf8_lossy(path).into_owned());
         })?;
-        answer::said(&self.launch.dir, done)?;
+        output::git_output(&self.launch.dir, done)?;
         Ok(paths)
     }
 
-    /// The files of a checkout since the commit `before` that were left as stored.
+    /// A note on the files of a checkout since the commit `before` that were left as stored.
     fn stored_note(&self, before: &str) -> Outcome<String> {
         let mut changed = Vec::new();
         let list = ["diff-tree", "-r", "-z", "--name-only", before, "HEAD"];
@@ -273,7 +279,7 @@ impl<'a> Git<'a> {
         let done = top.split(&self.with_settings(&list), None, &mut |path| {
             changed.push(path.to_owned());
         })?;
-        self.said(done)?;
+        self.git_output(done)?;
         self.stored(&top, &changed)
     }
 
@@ -284,7 +290,7 @@ impl<'a> Git<'a> {
         }))
     }
 
-    /// Says which of the changed files are compared without their filter.
+    /// A note on the changed files that are compared without their filter.
     fn unfiltered_note(&self, wanted: bool) -> Outcome<String> {
         if !wanted || self.filters.is_empty() {
             return Ok(String::new());
@@ -295,7 +301,7 @@ impl<'a> Git<'a> {
             None,
             &mut |path| changed.push(path.to_owned()),
         )?;
-        self.said(done)?;
+        self.git_output(done)?;
         let files = filters::filtered(&self.launch, &self.settings, &self.filters, &changed)?;
         Ok(filters::list(&files).map_or_else(String::new, |names| {
             format!("\nCompared without their filter (such as git-lfs), which does not run here: {names}. They may be unchanged.")
@@ -304,18 +310,19 @@ impl<'a> Git<'a> {
 
     /// git at the top of the working tree.
     fn at_top(&self) -> Launch<'a> {
-        self.launch.at(self.place.top().unwrap_or(&self.launch.dir))
+        self.launch
+            .at(self.repository.top().unwrap_or(&self.launch.dir))
     }
 
     fn text(&self, args: &[&str]) -> Outcome<String> {
-        self.said(self.run(args)?)
+        self.git_output(self.run(args)?)
     }
 
-    fn said(&self, done: ProgramOutput) -> Outcome<String> {
-        if self.partial && answer::lacks_objects(&done) {
-            return Err(answer::not_here(&done));
+    fn git_output(&self, output: ProgramOutput) -> Outcome<String> {
+        if self.partial && output::lacks_objects(&output) {
+            return Err(output::not_here(&output));
         }
-        answer::said(&self.launch.dir, done)
+        output::git_output(&self.launch.dir, output)
     }
 
     fn run(&self, args: &[&str]) -> Outcome<ProgramOutput> {
@@ -333,15 +340,15 @@ impl<'a> Git<'a> {
     }
 }
 
-/// The name or email that the caller's environment gives.
+/// The name or email in the caller's environment.
 fn identity<'e>(env: &'e Env, what: &str) -> Option<&'e str> {
     let what = what.to_uppercase();
     env.get(&format!("GIT_AUTHOR_{what}"))
         .or_else(|| env.get(&format!("GIT_COMMITTER_{what}")))
 }
 
-/// `dir` free of links, or as it is when it is not there.
-fn plain(dir: &Path) -> PathBuf {
+/// `dir` with links resolved, or unchanged if it does not exist.
+fn canonical_or_same(dir: &Path) -> PathBuf {
     dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
 }
 

@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{Git, UNENTERED, filters, identity};
+use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, identity};
 use crate::base::problem::Outcome;
 use crate::base::text::escape_controls;
 
 /// The fallback identity of commits.
-const NOBODY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
+const FALLBACK_IDENTITY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
 
 impl Git<'_> {
-    /// Commits, first staging everything if `add_all`. "Nothing to commit" is an answer, not a failure.
+    /// Commits, first staging everything if `add_all`. "Nothing to commit" is a result, not a failure.
     ///
     /// # Errors
     /// git failed.
@@ -31,7 +31,7 @@ impl Git<'_> {
                 "\nNot staged: {names}. These files go through a filter (such as git-lfs), which does not run here; run_command with \"git add\" stages them."
             ));
         }
-        if !self.has_staged()? && !self.place.git().join("MERGE_HEAD").exists() {
+        if !self.has_staged()? && !self.repository.git().join("MERGE_HEAD").exists() {
             let status = self.short_status()?;
             return Ok(format!("There is nothing to commit.\n{status}{notes}"));
         }
@@ -48,10 +48,10 @@ impl Git<'_> {
                 "\nThe repository's {hook} hook was skipped; run_command can run it."
             ));
         }
-        Ok(self.said(done)? + &notes)
+        Ok(self.git_output(done)? + &notes)
     }
 
-    /// Puts all changes of the working tree into the index, and gives the files that were left out because of their filter.
+    /// Adds all changes of the working tree to the index; returns the files that were left out because of their filter.
     fn stage(&self) -> Outcome<BTreeSet<Vec<u8>>> {
         let top = self.at_top();
         let mut changed: Vec<Vec<u8>> = Vec::new();
@@ -63,18 +63,17 @@ impl Git<'_> {
             "--exclude-standard",
         ];
         let done = top.split(&self.with_settings(&list), None, &mut |path| {
-            // A repository in the repository is listed as a folder.
+            // A nested repository is listed as a folder.
             changed.push(path.strip_suffix(b"/").unwrap_or(path).to_owned());
         })?;
-        self.said(done)?;
+        self.git_output(done)?;
         let left_out = filters::filtered(&top, &self.settings, &self.filters, &changed)?;
         changed.retain(|path| !left_out.contains(path));
         self.update_index(&changed)?;
         Ok(left_out)
     }
 
-    /// Takes what is in the working tree for the result of a merge, where one side equals it, so that it was not listed as
-    /// changed.
+    /// Stages conflicted files whose working-tree version equals one side and was therefore not listed as changed: it is the result of the merge.
     fn stage_unmerged(&self) -> Outcome<()> {
         let mut unmerged: Vec<Vec<u8>> = Vec::new();
         let list = self.with_settings(&["ls-files", "-z", "--unmerged"]);
@@ -83,7 +82,7 @@ impl Git<'_> {
             let path = tab.and_then(|at| entry.get(at + 1..));
             unmerged.extend(path.map(<[u8]>::to_owned));
         })?;
-        self.said(done)?;
+        self.git_output(done)?;
         unmerged.dedup();
         let left_out = filters::filtered(&self.at_top(), &self.settings, &self.filters, &unmerged)?;
         unmerged.retain(|path| !left_out.contains(path));
@@ -94,7 +93,7 @@ impl Git<'_> {
         if paths.is_empty() {
             return Ok(());
         }
-        // A file where there was a folder, and the other way round, replaces it.
+        // A file may replace a folder, and the other way round.
         let update = [
             "update-index",
             "--add",
@@ -104,34 +103,34 @@ impl Git<'_> {
             "--stdin",
         ];
         let update = self.with_settings(&update);
-        let done = self.at_top().feed(update, filters::joined(paths))?;
-        self.said(done).map(drop)
+        let done = self.at_top().feed(update, filters::nul_joined(paths))?;
+        self.git_output(done).map(drop)
     }
 
     fn has_staged(&self) -> Outcome<bool> {
-        let done = self.run(&[
+        let output = self.run(&[
             "diff",
             "--cached",
             "--quiet",
             "--no-ext-diff",
             "--no-textconv",
             "--submodule=short",
-            UNENTERED,
+            IGNORE_DIRTY_SUBMODULES,
         ])?;
-        match done.code {
+        match output.code {
             Some(1) => Ok(true),
-            _ => self.said(done).map(|_| false),
+            _ => self.git_output(output).map(|_| false),
         }
     }
 
-    /// Settings that complete an identity that is not configured, and the line that says so.
+    /// Settings that complete an unconfigured identity, and the line that says so.
     fn author(&self) -> (Vec<OsString>, String) {
         let mut settings = Vec::new();
         let mut parts = Vec::new();
-        for (what, nobody) in NOBODY {
+        for (what, nobody) in FALLBACK_IDENTITY {
             let known = identity(self.launch.env, what).map(str::to_owned);
             let known = known.or_else(|| self.config.value(&format!("user.{what}")));
-            // Either of these alone leaves the other without one.
+            // Either of these alone leaves the other one missing.
             let own = self.config.value(&format!("author.{what}"));
             let own = own.filter(|_| self.config.value(&format!("committer.{what}")).is_some());
             parts.push(known.or(own).unwrap_or_else(|| {
@@ -151,7 +150,7 @@ impl Git<'_> {
     }
 
     fn commit_hook(&self) -> Option<&'static str> {
-        let hooks = self.place.common().join("hooks");
+        let hooks = self.repository.common().join("hooks");
         ["pre-commit", "commit-msg", "prepare-commit-msg"]
             .into_iter()
             .find(|hook| {

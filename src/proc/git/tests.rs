@@ -52,13 +52,14 @@ impl Repo {
 }
 
 #[test]
-fn a_repository_is_read_and_written_without_identity_or_callers_git_variables() {
+fn git_works_without_identity_and_ignores_the_callers_variables() {
     let repo = Repo::new();
     assert_eq!(repo.git().log(10, true).unwrap(), "No commits yet.");
-    let said = repo.git().commit("First words", true).unwrap();
+    let git_output = repo.git().commit("First words", true).unwrap();
     assert!(
-        said.contains("First words") && said.contains("committed as Marvin <marvin@localhost>"),
-        "{said}"
+        git_output.contains("First words")
+            && git_output.contains("committed as Marvin <marvin@localhost>"),
+        "{git_output}"
     );
     assert!(repo.git().log(1, true).unwrap().ends_with("First words"));
     assert!(
@@ -96,7 +97,7 @@ fn a_repository_is_read_and_written_without_identity_or_callers_git_variables() 
 }
 
 #[test]
-fn nothing_a_hostile_repository_names_is_run() {
+fn programs_named_by_a_hostile_repository_never_run() {
     let repo = Repo::new();
     repo.git().commit("start", true).unwrap();
     let ran = repo.dir.path().join("ran");
@@ -149,8 +150,8 @@ fn nothing_a_hostile_repository_names_is_run() {
     let git = repo.git();
     git.status().unwrap();
     git.diff(false, None).unwrap();
-    let said = git.commit("second", true).unwrap();
-    assert!(said.contains("hook was skipped"), "{said}");
+    let git_output = git.commit("second", true).unwrap();
+    assert!(git_output.contains("hook was skipped"), "{git_output}");
     git.log(5, false).unwrap();
     git.blame("a.txt", None).unwrap();
     git.create_branch("other").unwrap();
@@ -159,15 +160,15 @@ fn nothing_a_hostile_repository_names_is_run() {
 }
 
 #[test]
-fn outside_a_repository_the_next_step_is_named() {
+fn outside_a_repository_the_error_names_the_next_step() {
     let repo = Repo::new();
     let problem = Git::open(repo.dir.path(), &repo.env, &repo.stop).unwrap_err();
     assert!(problem.one_line().contains("git init"));
 }
 
-/// Every setting that this git knows and that is not on the list, with a value that a program could be or a number.
+/// Every setting that the installed git knows and that is not on the list, with a value that could be a program or a number.
 #[test]
-fn settings_off_the_list_do_nothing_and_break_nothing() {
+fn disallowed_settings_have_no_effect() {
     let known = Command::new("git")
         .args(["help", "--config-for-completion"])
         .output()
@@ -197,7 +198,7 @@ fn settings_off_the_list_do_nothing_and_break_nothing() {
             // The blame files are checked one by one; git itself refuses an invalid colour or column.
             let typed = ["blame.ignorerevsfile", "color.", "column."];
             if allowed::is_data(lower.as_bytes())
-                || allowed::is_answered(lower.as_bytes())
+                || allowed::is_fixed(lower.as_bytes())
                 || typed.iter().any(|name| lower.starts_with(name))
             {
                 continue;

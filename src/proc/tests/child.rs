@@ -1,4 +1,4 @@
-//! Children: limits, stop signs, leftovers, pipes and environment.
+//! Children: limits, cancellation, leftovers, pipes and environment.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,30 +22,30 @@ fn run(run: &ProgramSpec) -> ProgramOutput {
     run.run(&Cancel::new()).unwrap()
 }
 
-fn text(done: &ProgramOutput) -> (String, String) {
-    (done.stdout.text(), done.stderr.text())
+fn text(output: &ProgramOutput) -> (String, String) {
+    (output.stdout.text(), output.stderr.text())
 }
 
 /// True while some process of the group `pid` lives.
-fn lives(pid: &str) -> bool {
+fn is_alive(pid: &str) -> bool {
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     // A zombie that init has not collected yet is dead enough.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     rustix::process::test_kill_process(pid).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
 }
 
-/// Waits for the process to be gone; kernels take a moment after KILL.
-fn dies(pid: &str) -> bool {
-    let begun = Instant::now();
-    while lives(pid) && begun.elapsed() < Duration::from_secs(5) {
+/// Waits until the process is gone; kernels take a moment after KILL.
+fn waits_until_dead(pid: &str) -> bool {
+    let start = Instant::now();
+    while is_alive(pid) && start.elapsed() < Duration::from_secs(5) {
         thread::sleep(Duration::from_millis(5));
     }
-    !lives(pid)
+    !is_alive(pid)
 }
 
 fn wait_for(file: &Path) -> String {
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(10) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(10) {
         if let Ok(text) = std::fs::read_to_string(file)
             && text.ends_with('\n')
         {
@@ -57,45 +57,45 @@ fn wait_for(file: &Path) -> String {
 }
 
 #[test]
-fn streams_status_and_directory_arrive() {
+fn streams_status_and_directory_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let real = dir.path().canonicalize().unwrap();
-    let done = run(&ProgramSpec {
+    let output = run(&ProgramSpec {
         dir: Some(real.clone()),
         ..sh("pwd -P; echo oops >&2; exit 3")
     });
     assert_eq!(
-        text(&done),
+        text(&output),
         (format!("{}\n", real.display()), "oops\n".into())
     );
     assert_eq!(
-        (done.code, done.success(), done.ending().as_str()),
+        (output.code, output.success(), output.ending().as_str()),
         (Some(3), false, "exit code: 3")
     );
-    let done = run(&sh("kill -SEGV $$"));
-    assert_eq!((done.code, done.signal), (None, Some(11)));
+    let output = run(&sh("kill -SEGV $$"));
+    assert_eq!((output.code, output.signal), (None, Some(11)));
     assert_eq!(
-        done.ending(),
+        output.ending(),
         "killed by signal 11 (SEGV, a bad memory access)"
     );
 }
 
 #[test]
-fn standard_input_is_empty_or_what_was_given_however_large() {
+fn standard_input_is_empty_or_the_given_bytes() {
     assert_eq!(text(&run(&sh("cat"))).0, "");
     let input = vec![b'x'; 3 << 20];
-    let done = run(&ProgramSpec {
+    let output = run(&ProgramSpec {
         input: Some(input.clone()),
         stdout: KeepLimits::first(8 << 20),
         ..sh("cat")
     });
-    assert_eq!(done.stdout.bytes(), input);
-    // A child that does not read is not an error.
-    let done = run(&ProgramSpec {
+    assert_eq!(output.stdout.bytes(), input);
+    // A child that does not read its input is not an error.
+    let output = run(&ProgramSpec {
         input: Some(input),
         ..sh("exec <&-; echo ok")
     });
-    assert_eq!(text(&done).0, "ok\n");
+    assert_eq!(text(&output).0, "ok\n");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn missing_programs_and_directories_are_named() {
 }
 
 #[test]
-fn only_the_given_environment_arrives() {
+fn only_the_given_environment_is_passed() {
     let env = Env::from([
         ("PATH", env().get("PATH").unwrap()),
         ("HOME", "/home/u"),
@@ -125,8 +125,8 @@ fn only_the_given_environment_arrives() {
         ("OPENAI_API_KEY", "secret"),
         ("MARVIN_DEPTH", "1"),
     ]);
-    let done = run(&ProgramSpec::new("env", [""; 0], command_env(&env)));
-    let out = text(&done).0;
+    let output = run(&ProgramSpec::new("env", [""; 0], command_env(&env)));
+    let out = text(&output).0;
     let names: Vec<&str> = out
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -137,50 +137,50 @@ fn only_the_given_environment_arrives() {
 
 #[test]
 fn the_limit_kills_grandchildren_that_ignore_term() {
-    let begun = Instant::now();
-    let done = run(&ProgramSpec {
+    let start = Instant::now();
+    let output = run(&ProgramSpec {
         limit: Duration::from_millis(300),
         grace: Duration::from_millis(200),
         ..sh(
             "trap '' TERM; (trap '' TERM; sleep 60; sleep 60) & echo $!; echo $$; wait; wait; wait",
         )
     });
-    assert!(done.timed_out && !done.success());
+    assert!(output.timed_out && !output.success());
     assert_eq!(
-        done.ending(),
+        output.ending(),
         "timed out after 0.3 s; the whole process group was killed"
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(2),
+        start.elapsed() < Duration::from_secs(2),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
-    let pids = text(&done).0;
+    let pids = text(&output).0;
     assert_eq!(pids.lines().count(), 2);
     for pid in pids.lines() {
-        assert!(dies(pid), "{pid} still runs");
+        assert!(waits_until_dead(pid), "{pid} still runs");
     }
 }
 
 #[test]
-fn the_grace_is_not_waited_for_when_the_group_obeys() {
-    let begun = Instant::now();
-    let done = run(&ProgramSpec {
+fn a_group_that_obeys_term_ends_without_the_grace_period() {
+    let start = Instant::now();
+    let output = run(&ProgramSpec {
         limit: Duration::from_millis(100),
         grace: Duration::from_secs(30),
         ..sh("trap 'echo bye; exit 7' TERM; sleep 60 & wait")
     });
-    assert!(done.timed_out);
-    assert_eq!((done.code, text(&done).0.as_str()), (Some(7), "bye\n"));
+    assert!(output.timed_out);
+    assert_eq!((output.code, text(&output).0.as_str()), (Some(7), "bye\n"));
     assert!(
-        begun.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(5),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
 }
 
 #[test]
-fn the_stop_sign_ends_it_at_once() {
+fn cancellation_ends_it_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
     let stop = Cancel::new();
@@ -200,13 +200,13 @@ fn the_stop_sign_ends_it_at_once() {
         "{:?}",
         fired.elapsed()
     );
-    assert!(done.cancelled && dies(&pid));
+    assert!(done.cancelled && waits_until_dead(&pid));
     assert!(done.unless_cancelled().unwrap_err().is_cancelled());
     assert!(sh("true").run(&stop).unwrap_err().is_cancelled());
 }
 
 #[test]
-fn the_stop_sign_beats_a_child_that_ignores_it() {
+fn cancellation_kills_a_child_that_ignores_term() {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
     let stop = Cancel::new();
@@ -227,51 +227,51 @@ fn the_stop_sign_beats_a_child_that_ignores_it() {
         "{:?}",
         fired.elapsed()
     );
-    assert!(dies(&pid));
+    assert!(waits_until_dead(&pid));
 }
 
 #[test]
-fn a_grandchild_that_keeps_the_pipe_does_not_hold_us() {
-    let begun = Instant::now();
-    let done = run(&sh("sleep 60 & echo $!"));
+fn a_grandchild_holding_the_pipe_does_not_block() {
+    let start = Instant::now();
+    let output = run(&sh("sleep 60 & echo $!"));
     assert!(
-        begun.elapsed() < Duration::from_secs(3),
+        start.elapsed() < Duration::from_secs(3),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
-    assert!(done.held_open && done.success());
-    assert!(dies(&text(&done).0));
+    assert!(output.held_open && output.success());
+    assert!(waits_until_dead(&text(&output).0));
     // The same in a session of its own, which no signal of ours reaches.
-    let begun = Instant::now();
-    let done = run(&sh("setsid sleep 4 & echo hi"));
+    let start = Instant::now();
+    let output = run(&sh("setsid sleep 4 & echo hi"));
     assert!(
-        begun.elapsed() < Duration::from_secs(3),
+        start.elapsed() < Duration::from_secs(3),
         "{:?}",
-        begun.elapsed()
+        start.elapsed()
     );
-    assert_eq!(text(&done).0, "hi\n");
+    assert_eq!(text(&output).0, "hi\n");
 }
 
 #[test]
-fn a_daemon_that_let_go_of_the_pipes_stays_when_wanted() {
+fn a_detached_daemon_survives_when_requested() {
     let script = "sleep 60 >/dev/null 2>&1 & echo $!";
     let pid = text(&run(&ProgramSpec {
         leftovers: Leftovers::Leave,
         ..sh(script)
     }))
     .0;
-    assert!(lives(&pid));
+    assert!(is_alive(&pid));
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    assert!(dies(&text(&run(&sh(script))).0));
+    assert!(waits_until_dead(&text(&run(&sh(script))).0));
 }
 
 #[test]
-fn both_streams_are_drained_and_memory_stays_small() {
+fn both_streams_are_drained_within_bounded_memory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all");
     let megabytes = 100u64;
-    let done = run(&ProgramSpec {
+    let output = run(&ProgramSpec {
         stdout: KeepLimits {
             spill: Some(file.clone()),
             ..KeepLimits::ends(1000, 1000)
@@ -283,22 +283,22 @@ fn both_streams_are_drained_and_memory_stays_small() {
             megabytes << 20
         ))
     });
-    assert_eq!(done.code, Some(0));
+    assert_eq!(output.code, Some(0));
     assert_eq!(
-        (done.stdout.left_out(), done.stderr.left_out()),
+        (output.stdout.left_out(), output.stderr.left_out()),
         ((megabytes << 20) - 2000, (megabytes << 20) - 20)
     );
     assert_eq!(
-        (done.stdout.bytes().len(), done.stderr.bytes().len()),
+        (output.stdout.bytes().len(), output.stderr.bytes().len()),
         (2000, 20)
     );
     assert_eq!(file.metadata().unwrap().len(), megabytes << 20);
 }
 
 #[test]
-fn output_can_be_read_in_pieces_and_stopped_early() {
+fn output_can_be_split_and_stopped_early() {
     let mut lines = Vec::new();
-    let begun = Instant::now();
+    let start = Instant::now();
     let done = sh("yes | head -n 5; printf last; sleep 0")
         .run_split(&Cancel::new(), b'\n', &mut |line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
@@ -319,14 +319,14 @@ fn output_can_be_read_in_pieces_and_stopped_early() {
         })
         .unwrap();
     assert_eq!((count, done.timed_out), (3, false));
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
-fn a_child_leads_a_session_of_its_own_without_a_terminal() {
+fn a_child_leads_its_own_session_without_a_terminal() {
     let script = "read -r _ _ _ _ group session terminal _ < /proc/$$/stat; echo $$ $group $session $terminal; : < /dev/tty";
-    let done = run(&sh(script));
-    let (out, errors) = text(&done);
+    let output = run(&sh(script));
+    let (out, errors) = text(&output);
     let words: Vec<&str> = out.split_whitespace().collect();
     let [own, group, session, terminal] = words[..] else {
         panic!("{out}{errors}");
@@ -336,7 +336,7 @@ fn a_child_leads_a_session_of_its_own_without_a_terminal() {
 }
 
 #[test]
-fn what_a_cancelled_command_printed_is_kept() {
+fn a_cancelled_command_keeps_its_output() {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
     let stop = Cancel::new();

@@ -1,4 +1,4 @@
-//! Tests of this floor against real processes, repositories and files.
+//! Tests of this folder against real processes, repositories and files.
 
 mod child;
 

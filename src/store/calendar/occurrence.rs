@@ -153,7 +153,7 @@ impl OccurrenceSearch<'_> {
 
     /// False for an event that by its dates alone lies outside.
     fn may_matter(&self, place: &EventSpan) -> bool {
-        if place.repeats || place.lasts {
+        if place.repeats || place.is_long {
             return true;
         }
         let Some(start) = place.start.as_ref().and_then(|line| self.file.day(line)) else {
@@ -324,7 +324,7 @@ impl OccurrenceSearch<'_> {
                 "A recurrence that cannot be understood ({fault}) was left out."
             ));
         }
-        if self.budget.spent {
+        if self.budget.exhausted {
             notes.push("Some events recur so often that not all occurrences are shown.".to_owned());
         }
         let short = if self.list.is_empty() {

@@ -62,7 +62,7 @@ impl Overrides {
         if matches!(replaced, Moment::Day(_)) {
             self.days.insert(day);
         }
-        if event.onward {
+        if event.this_and_future {
             let length = event.end.as_ref();
             let length = length.and_then(|end| end.length(&event.start, view));
             let Some(to) = event.start.here(view) else {
@@ -189,7 +189,7 @@ fn last(event: &CalendarEvent, view: &TimeZone, budget: &mut ExpansionBudget) ->
                 occurrences(rule, begin, begin, until, budget, &mut |at| {
                     last = last.max(at);
                 });
-                if budget.spent {
+                if budget.exhausted {
                     return None;
                 }
             }

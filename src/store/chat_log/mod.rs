@@ -33,6 +33,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
 const EMPTY: &str = "[\n]\n";
+/// What a backup's name has behind the log's, before its time.
+const BACKUP: &str = ".backup.";
 /// Entries looked at first when the last message of the user is searched.
 const NEAR: usize = 32;
 
@@ -356,12 +358,25 @@ impl ChatLog {
         })
     }
 
+    /// The backups that [`ChatLog::compact`] made.
+    pub(crate) fn backups(&self) -> Vec<PathBuf> {
+        let mut prefix = self.path.file_name().unwrap_or_default().to_owned();
+        prefix.push(BACKUP);
+        let prefix = prefix.into_encoded_bytes();
+        let names = self.path.parent().map(fs::read_dir);
+        let names = names.into_iter().flatten().flatten().flatten();
+        names
+            .filter(|name| name.file_name().as_encoded_bytes().starts_with(&prefix))
+            .map(|name| name.path())
+            .collect()
+    }
+
     /// A backup's name that is not taken yet.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {
             let mut name = self.path.as_os_str().to_owned();
-            name.push(format!(".backup.{stamp}"));
+            name.push(format!("{BACKUP}{stamp}"));
             if n > 1 {
                 name.push(format!("-{n}"));
             }

@@ -339,7 +339,7 @@ impl Folder {
         path: &Path,
         old: &[u8],
     ) -> io::Result<Option<Vec<u8>>> {
-        if swap::change_names(temp.path(), path).is_err() {
+        if swap::swap_names(temp.path(), path).is_err() {
             // A file system that cannot do this.
             temp.persist(path).map_err(|why| why.error)?;
             return Ok(None);

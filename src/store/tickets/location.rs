@@ -7,6 +7,7 @@ use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::TICKETS_DIR;
 use crate::disk::atomic::Access;
+use crate::disk::paths::TICKETS;
 use crate::store::tickets::folder::Folder;
 
 /// The folder of the tickets, existing or not.
@@ -35,11 +36,11 @@ impl TicketLocation {
         }
         let near = current
             .ancestors()
-            .map(|dir| dir.join(".tickets"))
+            .map(|dir| dir.join(TICKETS))
             .find(|dir| dir.is_dir());
         match near {
             Some(dir) => at(dir, None),
-            None => at(current.join(".tickets"), None),
+            None => at(current.join(TICKETS), None),
         }
     }
 

@@ -38,7 +38,7 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
     object(raw, 0)
         .map(|mut map| {
             // Only the tool can determine whether the text to be replaced is in the file exactly as written.
-            let replaces = tool.fields.iter().any(|field| field.name == "old_str");
+            let replaces = tool.fields().iter().any(|field| field.name == "old_str");
             map.iter_mut()
                 .filter(|(key, _)| !replaces || *key == "path")
                 .for_each(|(_, value)| mend_unicode(value));
@@ -49,7 +49,7 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
                 "The arguments of {} must be a JSON object; {got}.",
                 tool.name
             ));
-            with_signature(problem, tool.name, tool.fields)
+            with_signature(problem, tool.name, &tool.fields())
         })
 }
 

@@ -13,7 +13,7 @@ use super::policy::ToolPolicy;
 use super::result::ToolOk;
 use super::rules::Rules;
 use super::tool::Tool;
-use crate::base::params::right_call;
+use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
@@ -78,7 +78,7 @@ impl ToolRef {
     /// What it does, one sentence.
     pub(crate) fn about(&self) -> &str {
         match self {
-            Self::BuiltIn(tool) => tool.about(),
+            Self::BuiltIn(tool) => tool.summary,
             Self::Owned(tool) => &tool.summary,
         }
     }
@@ -94,7 +94,7 @@ impl ToolRef {
     /// Its parameters in published order.
     pub(crate) fn parameters(&self) -> Vec<Parameter> {
         match self {
-            Self::BuiltIn(tool) => tool.fields.iter().map(Parameter::from).collect(),
+            Self::BuiltIn(tool) => tool.fields().iter().map(Parameter::from).collect(),
             Self::Owned(tool) => parameter::of_schema(tool.schema.get()),
         }
     }
@@ -102,7 +102,7 @@ impl ToolRef {
     /// The arguments of a correct call, for example.
     pub(crate) fn example_call(&self) -> String {
         match self {
-            Self::BuiltIn(tool) => right_call(tool.fields),
+            Self::BuiltIn(tool) => example_call(&tool.fields()),
             Self::Owned(_) => parameter::example_call(&self.parameters()),
         }
     }
@@ -141,13 +141,13 @@ impl ToolRef {
         match self {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),
-                about: tool.about().into(),
+                about_json: tool.summary_json.into(),
                 params: Params::Declared(tool.schema),
                 phrases: Phrases::BuiltIn(tool.phrases),
             },
             Self::Owned(tool) => Offered {
                 name: tool.name.clone().into(),
-                about: tool.summary.clone().into(),
+                about_json: Value::from(tool.summary.as_str()).to_string().into(),
                 params: Params::Foreign(tool.schema.clone()),
                 phrases: Phrases::Owned(Arc::clone(&tool.phrases)),
             },

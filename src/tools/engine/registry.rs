@@ -270,12 +270,27 @@ mod tests {
     fn every_default_is_a_value_that_its_schema_shows() {
         for tool in all() {
             let schema: serde_json::Value = serde_json::from_str(tool.schema).unwrap();
-            for field in tool.fields {
+            for field in tool.fields() {
                 let shown = schema["properties"][field.name].get("default");
                 assert_eq!(shown, field.default_value().as_ref(), "{}", tool.name);
                 assert_eq!(shown.is_some(), field.default.is_some(), "{}", tool.name);
             }
         }
+    }
+
+    #[test]
+    fn a_summary_is_the_same_in_json() {
+        for tool in all() {
+            let read: String = serde_json::from_str(tool.summary_json).unwrap();
+            assert_eq!(read, tool.summary);
+            assert_eq!(read, read.trim());
+        }
+        let mut lamp = lamp("lamp_switch", READ);
+        lamp.summary = "Says \"on\\off\"\n\u{1}.".to_owned();
+        let summary = lamp.summary.clone();
+        let offered = ToolRef::Owned(Arc::new(lamp)).offered();
+        let read: String = serde_json::from_str(&offered.about_json).unwrap();
+        assert_eq!(read, summary);
     }
 
     #[test]
@@ -343,8 +358,8 @@ mod tests {
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
         assert_eq!(
-            (&*offered.name, &*offered.about),
-            ("lamp_switch", "Switches the lamp.")
+            (&*offered.name, &*offered.about_json),
+            ("lamp_switch", "\"Switches the lamp.\"")
         );
         assert!(
             matches!(&offered.params, Params::Foreign(schema) if schema.get().contains("boolean"))

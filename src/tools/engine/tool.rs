@@ -17,10 +17,12 @@ pub struct Tool {
     pub module: &'static str,
     /// What it does, one sentence.
     pub summary: &'static str,
+    /// The same as a JSON string, as requests carry it.
+    pub summary_json: &'static str,
     /// Side effect, limits, modes.
     pub rules: Rules,
-    /// Parameters in published order.
-    pub fields: &'static [Field],
+    /// Makes its parameters, in published order.
+    pub fields: fn() -> Vec<Field>,
     /// Their JSON Schema.
     pub schema: &'static str,
     /// Phrases that call it without a model: words, `{parameter}` slots, and at the end fixed values such as `{path=inbox.md}`.
@@ -32,9 +34,9 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Its description, without the doc comment's leading space.
-    pub fn about(&self) -> &'static str {
-        self.summary.trim()
+    /// Its parameters, in published order.
+    pub fn fields(&self) -> Vec<Field> {
+        (self.fields)()
     }
 }
 
@@ -65,12 +67,17 @@ macro_rules! tools {
             #[allow(unused_mut, unused_assignments)]
             let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::ToolOk>> = None;
             $( freeform = Some($freeform); )?
+            // A doc comment begins with a space.
+            const SUMMARY: &str = concat!($($about),*).trim_ascii();
+            const SUMMARY_JSON: [u8; $crate::base::params::schema::string_length(SUMMARY)] =
+                $crate::base::params::schema::string(SUMMARY);
             $crate::tools::Tool {
                 name: stringify!($name),
                 module: $module,
-                summary: concat!($($about),*),
+                summary: SUMMARY,
+                summary_json: $crate::base::params::schema::checked(&SUMMARY_JSON),
                 rules: of_module($rules),
-                fields: $args::FIELDS,
+                fields: || $args::fields().to_vec(),
                 schema: $args::SCHEMA,
                 phrases: &[$($($phrase),*)?],
                 freeform,

@@ -1,13 +1,10 @@
-//! Module `places`: the address book of the profile, `saved_places.json`.
+//! Module `places`: the address book of the profile.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-
-use serde_json::{Map, Value};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capitalize, clip, did_you_mean, escape_controls, plural};
-use crate::disk::json_records;
+use crate::base::text::{clip, escape_controls, plural};
+use crate::store::places::{Place, SavedPlaces, label_key};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{READ, RECORDS};
 
@@ -43,22 +40,10 @@ crate::tools! { "places";
     } => list, says ["show my places", "list places", "my places", "saved places"];
 }
 
-fn file(ctx: &ToolContext) -> Outcome<PathBuf> {
+/// The active profile's address book.
+fn saved_places(ctx: &ToolContext) -> Outcome<SavedPlaces<'_>> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    Ok(profile.saved_places())
-}
-
-/// The label as it is stored and compared.
-fn plain(label: &str) -> String {
-    label.trim().to_lowercase()
-}
-
-fn label_of(place: &Map<String, Value>) -> String {
-    plain(text(place, "label"))
-}
-
-fn text<'a>(place: &'a Map<String, Value>, key: &str) -> &'a str {
-    place.get(key).and_then(Value::as_str).unwrap_or_default()
+    Ok(SavedPlaces::of(&profile, &ctx.world.clock))
 }
 
 /// The coordinates that were given. Models fill both with the published 0 when they have none; a place has 0 in one of them only.
@@ -76,7 +61,7 @@ fn coordinates(lat: Option<f64>, lng: Option<f64>) -> Outcome<(Option<f64>, Opti
 }
 
 fn save(ctx: &ToolContext, args: SavePlace) -> Outcome<String> {
-    let label = plain(&args.label);
+    let label = label_key(&args.label);
     if label.is_empty() {
         return Err(Problem::input("The label is empty.").next("For example home."));
     }
@@ -85,151 +70,72 @@ fn save(ctx: &ToolContext, args: SavePlace) -> Outcome<String> {
             .next("Give a short word, for example home."));
     }
     let (lat, lng) = coordinates(args.lat, args.lng)?;
-    let words = [
-        ("name", args.name),
-        ("address", args.address),
-        ("phone", args.phone),
-        ("website", args.website),
-    ];
-    let notes = [("notes", args.notes)];
-    let given = |(key, text): (&'static str, String)| {
-        let text = text.trim();
-        (!text.is_empty()).then(|| (key, Value::from(text)))
+    let trimmed = |text: String| text.trim().to_owned();
+    let place = Place {
+        name: trimmed(args.name),
+        address: trimmed(args.address),
+        phone: trimmed(args.phone),
+        website: trimmed(args.website),
+        notes: trimmed(args.notes),
+        label,
+        lat,
+        lng,
     };
-    let numbers = [("lat", lat), ("lng", lng)];
-    let numbers = numbers
-        .into_iter()
-        .filter_map(|(key, number)| Some((key, number?.into())));
-    let fields: Vec<(&str, Value)> = words
-        .into_iter()
-        .filter_map(given)
-        .chain(numbers)
-        .chain(notes.into_iter().filter_map(given))
-        .collect();
-    let now = ctx.world.clock.utc();
-    let (mut total, mut new) = (0, false);
-    let notice = json_records::update(&file(ctx)?, None, &ctx.world.clock, |records| {
-        let place = records
-            .iter_mut()
-            .map(|raw| (json_records::object(raw.get()), raw))
-            .find(|(place, _)| label_of(place) == label);
-        let fill = |place: &mut Map<String, Value>| {
-            for (key, value) in &fields {
-                place.insert((*key).to_owned(), value.clone());
-            }
-            place.insert("updated_at".to_owned(), now.clone().into());
-        };
-        match place {
-            Some((mut place, raw)) => {
-                place.insert("label".to_owned(), label.clone().into());
-                fill(&mut place);
-                *raw = json_records::record(&place)?;
-            }
-            None => {
-                let mut place = Map::new();
-                place.insert("label".to_owned(), label.clone().into());
-                fill(&mut place);
-                records.push(json_records::record(&place)?);
-                new = true;
-            }
-        }
-        total = records.len();
-        Ok(())
-    })?;
-    let said = format!(
+    let change = saved_places(ctx)?.save(&place)?;
+    let report = format!(
         "{} {} ({}).",
-        if new { "Saved" } else { "Updated" },
-        clip(&escape_controls(&label), 200),
-        plural(total, "place")
+        if change.new { "Saved" } else { "Updated" },
+        clip(&escape_controls(&place.label), 200),
+        plural(change.total, "place")
     );
-    Ok(with(said, notice))
+    Ok(with_notice(report, change.notice))
 }
 
-fn with(said: String, notice: Option<String>) -> String {
+fn with_notice(report: String, notice: Option<String>) -> String {
     match notice {
-        Some(notice) => format!("{said}\n{notice}"),
-        None => said,
+        Some(notice) => format!("{report}\n{notice}"),
+        None => report,
     }
 }
 
 fn remove(ctx: &ToolContext, args: RemovePlace) -> Outcome<String> {
-    let label = plain(&args.label);
-    let path = file(ctx)?;
-    // A look first: what is not there changes no file.
-    let bytes = json_records::read(&path)?.unwrap_or_default();
-    let places = json_records::raw(&path, &bytes)?;
-    let labels: Vec<String> = places
-        .iter()
-        .map(|raw| label_of(&json_records::object(raw)))
-        .collect();
-    if !labels.contains(&label) {
-        return Err(nothing(&label, &labels));
-    }
-    let mut total = 0;
-    let notice = json_records::update(&path, None, &ctx.world.clock, |records| {
-        records.retain(|raw| label_of(&json_records::object(raw.get())) != label);
-        total = records.len();
-        Ok(())
-    })?;
-    let said = format!(
+    let change = saved_places(ctx)?.remove(&args.label)?;
+    let report = format!(
         "Removed {} ({} left).",
-        clip(&escape_controls(&label), 200),
-        plural(total, "place")
+        clip(&escape_controls(&label_key(&args.label)), 200),
+        plural(change.total, "place")
     );
-    Ok(with(said, notice))
-}
-
-fn nothing(label: &str, labels: &[String]) -> Problem {
-    let problem = Problem::missing(format!(
-        "There is no saved place \"{}\".",
-        clip(&escape_controls(label), 60)
-    ));
-    match did_you_mean(label, labels.iter().map(String::as_str)) {
-        Some(hint) => problem.next(capitalize(&hint)),
-        None => problem.next("list_places shows them."),
-    }
+    Ok(with_notice(report, change.notice))
 }
 
 fn list(ctx: &ToolContext, _: ListPlaces) -> Outcome<String> {
-    let path = file(ctx)?;
-    let bytes = json_records::read(&path)?.unwrap_or_default();
-    let places = json_records::raw(&path, &bytes)?;
-    let (mut out, mut count) = (String::new(), 0);
-    for raw in &places {
-        let place = json_records::object(raw);
-        // An entry without label and name, edited manually, is not usable.
-        if ["label", "name"]
-            .iter()
-            .any(|key| !text(&place, key).trim().is_empty())
-        {
-            entry(&place, &mut out);
-            count += 1;
-        }
-    }
-    if count == 0 {
+    let places = saved_places(ctx)?.read()?;
+    if places.is_empty() {
         return Ok("No places are saved.".to_owned());
     }
-    let _ = write!(out, "{}.", plural(count, "place"));
+    let mut out = String::new();
+    for place in &places {
+        entry(place, &mut out);
+    }
+    let _ = write!(out, "{}.", plural(places.len(), "place"));
     Ok(out)
 }
 
-fn entry(place: &Map<String, Value>, out: &mut String) {
-    let shown = |key: &str| escape_controls(text(place, key));
-    let label = escape_controls(&text(place, "label").trim().to_uppercase());
-    let name = shown("name");
+fn entry(place: &Place, out: &mut String) {
+    let label = escape_controls(&place.label.trim().to_uppercase());
+    let name = escape_controls(&place.name);
     let gap = if name.is_empty() || label.is_empty() {
         ""
     } else {
         "  "
     };
     let _ = writeln!(out, "{label}{gap}{name}");
-    for key in ["address", "phone", "website", "notes"] {
-        for line in shown(key).lines() {
+    for fact in [&place.address, &place.phone, &place.website, &place.notes] {
+        for line in escape_controls(fact).lines() {
             let _ = writeln!(out, "  {line}");
         }
     }
-    let number = |key: &str| place.get(key).and_then(Value::as_f64);
-    if let (Some(lat), Some(lng)) = (number("lat"), number("lng")) {
+    if let Some((lat, lng)) = place.coordinates() {
         let _ = writeln!(out, "  {lat}, {lng}");
     }
 }

@@ -1,13 +1,13 @@
-//! Edits of files as a screen shows them: with their line numbers and the lines around them.
+//! Edits of files for display: with line numbers and context.
 
 use crate::chat::display::Display;
 
-/// Bytes of a file in which an edit is looked for, at most.
+/// Maximum size of a file that is searched for an edit.
 pub(crate) const MAX_SEARCHED_BYTES: u64 = 1 << 20;
-/// Lines around an edit that are shown, counting the one that its first or last line may share.
+/// Lines of context around an edit, counting the one that its first or last line may share.
 const CONTEXT_LINES: usize = 3;
 
-/// A file that was created with `text`.
+/// A new file with `text`.
 pub(crate) fn created(text: &str) -> Display {
     Display::Diff {
         old: String::new(),
@@ -16,22 +16,22 @@ pub(crate) fn created(text: &str) -> Display {
     }
 }
 
-/// `new` in the place of `old` in a file that is `after` now.
+/// `new` replaced `old` in a file whose content is now `after`.
 pub(crate) fn replaced(after: &str, old: &str, new: &str) -> Display {
-    // Twice: which of them is the new one, nobody can tell.
+    // If it occurs twice, nobody can tell which one is new.
     let found = after
         .split_once(new)
         .filter(|(_, rest)| !new.is_empty() && !rest.contains(new));
-    placed(old, new, found)
+    locate(old, new, found)
 }
 
-/// `new` at the end of a file that is `after` now, where that is known.
+/// `new` at the end of a file whose content is now `after`, if known.
 pub(crate) fn appended(after: Option<&str>, new: &str) -> Display {
     let before = after.and_then(|after| after.strip_suffix(new));
-    placed("", new, before.map(|before| (before, "")))
+    locate("", new, before.map(|before| (before, "")))
 }
 
-fn placed(old: &str, new: &str, around: Option<(&str, &str)>) -> Display {
+fn locate(old: &str, new: &str, around: Option<(&str, &str)>) -> Display {
     let within = |(before, after): &(&str, &str)| {
         u64::try_from(before.len() + after.len()).is_ok_and(|size| size <= MAX_SEARCHED_BYTES)
     };
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_shown_with_its_number_and_the_lines_around_it() {
+    fn an_edit_is_shown_with_line_numbers_and_context() {
         let after = "1\n2\n3\n4\nnew\n6\n7\n8\n9\n";
         let wanted = diff("3\n4\nold\n6\n7\n8\n", "3\n4\nnew\n6\n7\n8\n", Some(3));
         assert_eq!(replaced(after, "old\n", "new\n"), wanted);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_cannot_be_found_has_no_number() {
+    fn an_unlocatable_edit_has_no_line_numbers() {
         for (after, new) in [("new new", "new"), ("other", "new"), ("a", "")] {
             assert_eq!(
                 replaced(after, "old", new),

@@ -1,18 +1,18 @@
-//! A result as labelled lines: lines without a value are left out, and long values are shortened.
+//! A result as labelled lines: lines without a value are omitted, and long values are shortened.
 
 use crate::base::text::{clip, escape_controls, single_spaced};
 use crate::formats::html;
 
-/// Lines that are put together.
+/// The lines collected so far.
 #[derive(Debug, Default)]
 pub(crate) struct LabeledText(String);
 
 impl LabeledText {
-    /// A sheet with the heading `title`.
+    /// Starts with the heading `title`.
     pub(crate) fn new(title: &str) -> Self {
-        let mut sheet = Self::default();
-        sheet.line(title);
-        sheet
+        let mut lines = Self::default();
+        lines.line(title);
+        lines
     }
 
     /// Adds a line, unless it is empty.
@@ -53,10 +53,10 @@ pub(crate) fn plain(text: &str) -> String {
     escape_controls(&text)
 }
 
-/// At most `most` characters of `text`, cut between words, with `…` if anything was cut.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+/// At most `max` characters of `text`, cut between words, with `…` if anything was cut.
+pub(crate) fn cut(text: &str, max: usize) -> String {
     let text = text.trim();
-    let Some((at, _)) = text.char_indices().nth(most) else {
+    let Some((at, _)) = text.char_indices().nth(max) else {
         return text.to_owned();
     };
     let head = text.get(..at).unwrap_or_default();
@@ -72,9 +72,9 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}…", head.trim_end_matches([',', ';', ':', '-', '–']))
 }
 
-/// The user's query, quoted for a sentence.
-pub(crate) fn quoted(asked: &str) -> String {
-    format!("\"{}\"", clip(&plain(asked), 80))
+/// The user's query, quoted for a message.
+pub(crate) fn quoted(query: &str) -> String {
+    format!("\"{}\"", clip(&plain(query), 80))
 }
 
 #[cfg(test)]
@@ -83,18 +83,18 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_has_no_value_has_no_line() {
-        let mut sheet = LabeledText::new("A title");
-        sheet.row("Empty", String::new());
-        sheet.row("None", None);
-        sheet.words("Words", &[]);
-        sheet.row("Some", "thing".to_owned());
-        sheet.line("");
-        assert_eq!(sheet.text(), "A title\nSome: thing");
+    fn a_missing_value_has_no_line() {
+        let mut lines = LabeledText::new("A title");
+        lines.row("Empty", String::new());
+        lines.row("None", None);
+        lines.words("Words", &[]);
+        lines.row("Some", "thing".to_owned());
+        lines.line("");
+        assert_eq!(lines.text(), "A title\nSome: thing");
     }
 
     #[test]
-    fn words_of_others_become_one_harmless_line() {
+    fn foreign_text_becomes_one_safe_line() {
         for (text, wanted) in [
             ("Tom &amp; Jerry", "Tom & Jerry"),
             ("a\r\n  b\tc", "a b c"),
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_between_words() {
-        for (text, most, wanted) in [
+        for (text, max, wanted) in [
             ("one two three", 20, "one two three"),
             ("one two three", 9, "one two…"),
             ("one two three", 7, "one two…"),
@@ -115,20 +115,20 @@ mod tests {
             ("unbreakable", 4, "unbr…"),
             ("über größe", 8, "über…"),
         ] {
-            assert_eq!(cut(text, most), wanted, "{text} {most}");
+            assert_eq!(cut(text, max), wanted, "{text} {max}");
         }
     }
 
     proptest! {
         #[test]
-        fn a_cut_is_never_longer_and_never_splits(text in "\\PC{0,60}", most in 1usize..40) {
-            let cut = cut(&text, most);
-            prop_assert!(cut.chars().count() <= most + 1);
+        fn a_cut_is_never_longer_and_never_splits_a_character(text in "\\PC{0,60}", max in 1usize..40) {
+            let cut = cut(&text, max);
+            prop_assert!(cut.chars().count() <= max + 1);
             prop_assert!(text.trim().starts_with(cut.trim_end_matches('…')) || text.contains('…'));
         }
 
         #[test]
-        fn anything_is_one_line(text in ".{0,60}") {
+        fn any_text_becomes_one_line(text in ".{0,60}") {
             let line = plain(&text);
             prop_assert!(!line.chars().any(char::is_control));
         }

@@ -1,67 +1,6 @@
-//! Lengths, times and directions as people read them, in the units that the user chose.
+//! Times and directions as people read them.
 
-use crate::base::text::{thousands, trim_decimals};
-use crate::tools::engine::context::ToolContext;
-use crate::tools::output::distance::{DistanceUnit, FOOT, MILE};
-
-/// The units of distances and weather: the preference `distance_unit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Units {
-    /// Kilometres, °C, millimetres.
-    Metric,
-    /// Miles, °F, inches.
-    Miles,
-}
-
-impl Units {
-    /// The preference of the active profile.
-    pub(crate) fn of(ctx: &ToolContext) -> Self {
-        match DistanceUnit::of(&ctx.world) {
-            DistanceUnit::Mi => Self::Miles,
-            DistanceUnit::Km => Self::Metric,
-        }
-    }
-
-    /// A length in the preferred unit.
-    pub(crate) fn length(self, metres: f64) -> String {
-        match self {
-            Self::Metric => kilometres(metres),
-            Self::Miles => miles(metres),
-        }
-    }
-
-    /// A length in both units, the preferred one first: `1.9 km (1.2 mi)`.
-    pub(crate) fn both(self, metres: f64) -> String {
-        match self {
-            Self::Metric => format!("{} ({})", kilometres(metres), miles(metres)),
-            Self::Miles => format!("{} ({})", miles(metres), kilometres(metres)),
-        }
-    }
-}
-
-fn kilometres(metres: f64) -> String {
-    if metres.round() < 1_000.0 {
-        return format!("{} m", trim_decimals(metres, 0));
-    }
-    format!("{} km", large(metres / 1_000.0))
-}
-
-fn miles(metres: f64) -> String {
-    let miles = metres / MILE;
-    if miles < 0.095 {
-        return format!("{} ft", trim_decimals(metres / FOOT, 0));
-    }
-    format!("{} mi", large(miles))
-}
-
-/// One decimal below a thousand: `1.9`, `12.0`, `877.4`, `1,204`.
-fn large(number: f64) -> String {
-    if number < 999.95 {
-        return format!("{number:.1}");
-    }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    thousands(number.round() as u64)
-}
+use crate::base::text::thousands;
 
 /// A duration, rounded before it is split: 59.6 minutes are `1 h 0 min`, not `0 h 60 min`.
 pub(crate) fn duration(seconds: f64) -> String {
@@ -119,27 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_never_round_up_to_a_thousand_metres() {
-        for (metres, metric, imperial) in [
-            (0.0, "0 m", "0 ft"),
-            (2.4, "2 m", "8 ft"),
-            (234.4, "234 m", "0.1 mi"),
-            (999.4, "999 m", "0.6 mi"),
-            (999.6, "1.0 km", "0.6 mi"),
-            (1_886.3, "1.9 km", "1.2 mi"),
-            (99_960.0, "100.0 km", "62.1 mi"),
-            (877_412.0, "877.4 km", "545.2 mi"),
-            (999_960.0, "1,000 km", "621.3 mi"),
-            (1_234_567.0, "1,235 km", "767.1 mi"),
-        ] {
-            assert_eq!(Units::Metric.length(metres), metric);
-            assert_eq!(Units::Miles.length(metres), imperial);
-        }
-        assert_eq!(Units::Miles.both(1_886.3), "1.2 mi (1.9 km)");
-    }
-
-    #[test]
-    fn directions_have_names() {
+    fn directions_are_compass_points() {
         for (degrees, wanted) in [
             (0.0, "north"),
             (359.0, "north"),

@@ -3,7 +3,7 @@
 use crate::base::ids;
 pub(crate) use crate::base::text::one_line as line;
 
-/// `text` between two marks that it cannot contain, under a sentence that says where it came from and what it is.
+/// `text` between two markers that it cannot contain, below a sentence that says where it came from and what it is.
 pub(crate) fn fenced(source: &str, text: &str) -> String {
     let mark = loop {
         let mark = ids::hex(6);

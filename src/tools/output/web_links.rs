@@ -1,4 +1,4 @@
-//! Web pages that answers and errors link to. Marvin itself never requests them.
+//! Web pages that results and errors link to. Marvin itself never requests them.
 
 /// A title's page; its id follows.
 pub(crate) const IMDB_TITLE: &str = "https://www.imdb.com/title/";

@@ -1,11 +1,11 @@
 //! Module `files-notes`: reading and editing a note by its lines, in the folder that the notes tools use.
 
-use super::notes::home::{LARGEST, NotesDir, lock};
-use super::notes::within;
+use super::notes::{may_write, opened, within};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::chat::display::Display;
 use crate::formats::patch::{self, EditedText, Section};
+use crate::store::notes::{MAX_NOTE_BYTES, lock};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{READ, ToolOk, USER_FILES};
 
@@ -32,9 +32,9 @@ crate::tools! { "files-notes";
 }
 
 fn read_lines(ctx: &ToolContext, args: FileReadLines) -> Outcome<String> {
-    let home = NotesDir::open(ctx)?;
+    let home = opened(ctx)?;
     let rel = home.existing(&args.path)?;
-    let bytes = home.root()?.read(&rel, LARGEST)?;
+    let bytes = home.root()?.read(&rel, MAX_NOTE_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     let total = text.lines().count();
     let shown = home.shown(&rel);
@@ -71,14 +71,14 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
         return Err(Problem::input("The patch is empty.")
             .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
     }
-    let home = NotesDir::open(ctx)?;
+    let home = opened(ctx)?;
     let rel = home.existing(&args.path)?;
     let root = home.root()?;
     root.check_write(rel.as_str())?;
-    home.may_write(ctx, &rel)?;
-    let _lock = lock(ctx)?;
+    may_write(ctx, &home, &rel)?;
+    let _lock = lock(&ctx.world.paths, &ctx.stop)?;
     let shown = home.shown(&rel);
-    let before = String::from_utf8(root.read(&rel, LARGEST)?)
+    let before = String::from_utf8(root.read(&rel, MAX_NOTE_BYTES)?)
         .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;
     let done = edited(&before, &args.patch, &shown)?;
     let is_changed = !args.dry_run && done.text != before;

@@ -1,11 +1,11 @@
-//! A parsed patch carried out beneath a working directory.
+//! Applies a parsed patch beneath a working directory.
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{RelPath, Root};
 use crate::formats::patch::edit::new_text;
 use crate::formats::patch::parse::{Patch, Section};
 
-/// Bytes of a file that is changed, at most.
+/// Maximum size of a file to be changed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The changes made, in order.
@@ -20,7 +20,7 @@ pub(crate) struct PatchReport {
 }
 
 impl PatchReport {
-    /// The answer for the model, in the words of the original `apply_patch` program, which models are trained on.
+    /// The result for the model, in the wording of the original `apply_patch` program, which models are trained on.
     pub(crate) fn text(&self) -> String {
         format!(
             "Success. Updated the following files:\n{}",
@@ -56,8 +56,8 @@ enum CheckedSection<'a> {
     },
 }
 
-/// Applies a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then sections are applied one
-/// after another. The first failure stops it; earlier sections stay.
+/// Applies a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then the sections are applied in order.
+/// The first failure ends it; earlier sections stay applied.
 ///
 /// # Errors
 /// A refused path (nothing was changed), or a failed section: the problem lists what was done before.
@@ -71,9 +71,9 @@ pub(crate) fn apply(
         gate(&rel)?;
         Ok(rel)
     };
-    let mut steps = Vec::new();
+    let mut checked = Vec::new();
     for section in &patch.sections {
-        steps.push(match section {
+        checked.push(match section {
             Section::Add { path, text } => CheckedSection::Add(check(path)?, text),
             Section::Delete { path } => CheckedSection::Delete(check(path)?),
             Section::Update { path, to, .. } => CheckedSection::Update {
@@ -83,45 +83,47 @@ pub(crate) fn apply(
             },
         });
     }
-    let mut done = PatchReport::default();
-    for step in &steps {
-        take(root, step, &mut done).map_err(|problem| with_done(problem, &done))?;
+    let mut report = PatchReport::default();
+    for step in &checked {
+        take(root, step, &mut report).map_err(|problem| with_done(problem, &report))?;
     }
-    Ok(done)
+    Ok(report)
 }
 
-fn take(root: &Root, step: &CheckedSection<'_>, done: &mut PatchReport) -> Outcome<()> {
+fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Outcome<()> {
     match step {
         CheckedSection::Add(rel, text) => {
             root.put(rel, text.as_bytes())?;
-            done.added.push(rel.to_string());
+            report.added.push(rel.to_string());
         }
         CheckedSection::Delete(rel) => {
             root.remove_file(rel)?;
-            done.deleted.push(rel.to_string());
+            report.deleted.push(rel.to_string());
         }
         CheckedSection::Update { from, to, section } => {
             let Section::Update { chunks, .. } = section else {
                 return Ok(());
             };
-            let old = String::from_utf8(root.read(from, MAX_FILE_BYTES)?).map_err(|why| {
+            let old = String::from_utf8(root.read(from, MAX_FILE_BYTES)?).map_err(|error| {
                 Problem::input(format!(
                     "\"{from}\" is not UTF-8 text, so it cannot be patched."
                 ))
-                .because(why)
+                .because(error)
             })?;
             let new = new_text(&old, chunks, from.as_str())?;
             match to {
-                // The same file under another name, through a link, is changed where it is.
+                // The same file under another name, through a link, is changed in place.
                 Some(to) if !root.is_same_file(from, to)? => {
                     root.put_like(to, new.as_bytes(), from)?;
-                    // From here on the target counts as changed, even if the source stays.
-                    done.modified.push(to.to_string());
+                    // From here on the target counts as changed, even if removing the source fails.
+                    report.modified.push(to.to_string());
                     root.remove_file(from)?;
                 }
                 _ => {
                     root.replace(from, new.as_bytes())?;
-                    done.modified.push(to.as_ref().unwrap_or(from).to_string());
+                    report
+                        .modified
+                        .push(to.as_ref().unwrap_or(from).to_string());
                 }
             }
         }
@@ -129,8 +131,8 @@ fn take(root: &Root, step: &CheckedSection<'_>, done: &mut PatchReport) -> Outco
     Ok(())
 }
 
-fn with_done(problem: Problem, done: &PatchReport) -> Problem {
-    let lines = done.lines();
+fn with_done(problem: Problem, report: &PatchReport) -> Problem {
+    let lines = report.lines();
     if lines.is_empty() {
         return problem.next("Nothing was changed.");
     }
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_is_checked_before_the_first_write() {
+    fn all_paths_are_checked_before_the_first_write() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("u"), "a\n").unwrap();
         std::os::unix::fs::symlink("..", dir.path().join("up")).unwrap();
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_tells_what_was_done_before() {
+    fn a_failure_lists_the_sections_already_applied() {
         let dir = tempfile::tempdir().unwrap();
         let problem = run(
             dir.path(),
@@ -210,16 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn moving_onto_itself_and_deleting_folders() {
+    fn a_move_onto_itself_keeps_the_file_and_a_folder_is_not_deleted() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("f"), "a\n").unwrap();
         fs::create_dir(dir.path().join("d")).unwrap();
-        let done = run(
+        let output = run(
             dir.path(),
             "*** Update File: f\n*** Move to: ./f\n@@\n-a\n+b",
         )
         .unwrap();
-        assert_eq!(done.text(), "Success. Updated the following files:\nM f\n");
+        assert_eq!(
+            output.text(),
+            "Success. Updated the following files:\nM f\n"
+        );
         assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), "b\n");
         assert!(run(dir.path(), "*** Delete File: d").is_err());
         assert!(run(dir.path(), "*** Add File: d\n+x").is_err());

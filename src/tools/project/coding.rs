@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{ListingOptions, Root};
+use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::search::{SearchQuery, search};
@@ -45,7 +46,7 @@ crate::tools! { "coding", in_children;
     } => show_tree, says ["show the tree", "show the files", "tree", "list files", "list files in {path}"];
 }
 
-/// Most lines of a tree.
+/// Maximum lines of a tree.
 const TREE_LINES: usize = 1_000;
 
 fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
@@ -67,7 +68,7 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         ))
         .next("Choose a directory inside it."));
     }
-    if let Some(part) = closed_part(ctx, &root)? {
+    if let Some(part) = guarded_part(ctx, &root)? {
         return Err(Problem::refused(format!(
             "{} cannot be the working directory: it belongs to {part}, and the fence around it would be gone.",
             root.path().display()
@@ -94,9 +95,8 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
     Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }
 
-/// The part of a project with a fence of its own in which `root` lies: of this session's project by identity, of any other by its
-/// path. Links were followed when it was opened.
-fn closed_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> {
+/// The guarded part of a project in which `root` lies: of this session's project by identity, of any other by its path. Links were resolved when it was opened.
+fn guarded_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> {
     let place = &ctx.world.working_dir;
     let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
         .into_iter()
@@ -117,7 +117,7 @@ fn closed_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> 
             .iter()
             .any(|name| name.eq_ignore_ascii_case(OsStr::new(part)))
     };
-    Ok([".tickets", ".git", ".marvin"].into_iter().find(named))
+    Ok([TICKETS, ".git", PROJECT_FOLDER].into_iter().find(named))
 }
 
 fn expand(ctx: &ToolContext, path: &str) -> PathBuf {
@@ -145,7 +145,7 @@ fn grep(ctx: &ToolContext, args: CodeGrep) -> Outcome<String> {
         pattern: &args.pattern,
         glob: &args.glob_filter,
         context: args.context_lines.min(50) as usize,
-        most: args.max_results.min(1_000) as usize,
+        max: args.max_results.min(1_000) as usize,
     };
     search(&root, &what, &ctx.world.env, &ctx.stop)
 }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_above_a_project_does_not_open_the_project() {
+    fn choosing_the_parent_folder_does_not_open_the_project() {
         let dir = tempfile::tempdir().unwrap();
         let work = dir.path().join("work");
         fs::create_dir_all(work.join(".tickets")).unwrap();

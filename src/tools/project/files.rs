@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use super::apply_patch;
-use crate::base::params::right_call;
+use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::display::Display;
 use crate::disk::beneath::{RelPath, Root};
+use crate::disk::paths::PROJECT_MEMORIES;
 use crate::formats::patch;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
@@ -55,12 +56,12 @@ crate::tools! { "files", in_children;
     } => replace, freeform apply, says ["replace {old_str} with {new_str} in {path}"];
 }
 
-/// A file larger than this many bytes is only read in ranges.
-const UNASKED: u64 = 10_240;
-/// Most bytes read of a file at all.
-const LARGEST: u64 = 512 << 20;
-/// Less room than this, in characters, is too little for a read.
-const NO_ROOM: usize = 2_000;
+/// A longer file is only read in ranges.
+const MAX_WHOLE_READ_BYTES: u64 = 10_240;
+/// Maximum size of a file that is read at all.
+const MAX_FILE_BYTES: u64 = 512 << 20;
+/// With less room in the context than this many characters, nothing is read.
+const MIN_ROOM_CHARS: usize = 2_000;
 
 fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     let root = ctx.root()?;
@@ -68,10 +69,10 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     let mut file = root.open_read(&rel)?;
     let size = file
         .metadata()
-        .map_err(|why| Problem::system(format!("Cannot read {}", rel.as_str()), why))?
+        .map_err(|error| Problem::system(format!("Cannot read {}", rel.as_str()), error))?
         .len();
     let whole = args.start_line.is_none() && args.end_line.is_none();
-    if size > LARGEST {
+    if size > MAX_FILE_BYTES {
         return Err(Problem::limit(format!(
             "{} has {} bytes, too many to read here.",
             rel.as_str(),
@@ -79,7 +80,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
         ))
         .next("Use run_command with head, tail or sed -n, or code_grep."));
     }
-    if whole && size > UNASKED {
+    if whole && size > MAX_WHOLE_READ_BYTES {
         return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
     }
     if ctx.world.context.is_full() {
@@ -110,7 +111,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     within_budget(ctx, &root, &rel, shown, whole)
 }
 
-/// `N. text` for the lines of a range, and how many lines there are (as far as they were read).
+/// The lines of a range as `N. text`, and the number of lines read.
 fn numbered(
     file: std::fs::File,
     from: u64,
@@ -126,7 +127,7 @@ fn numbered(
         bytes.clear();
         let read = reader
             .read_until(b'\n', &mut bytes)
-            .map_err(|why| Problem::system("Cannot read the file to its end", why))?;
+            .map_err(|error| Problem::system("Cannot read the file to its end", error))?;
         if read == 0 || number >= to || shown.len() > READ_STOP * 4 {
             break;
         }
@@ -172,8 +173,8 @@ fn too_long(rel: &RelPath, size: u64, lines: u64) -> Problem {
         .next(format!("For example start_line 1, end_line 100; or start_line {half}, end_line {}. code_grep finds the place.", half + 100))
 }
 
-/// Keeps reading within the conversation's and the context's budget. Beyond the former a whole file is refused, and short ranges are
-/// still read until the context itself is full: what the work needs now must stay readable.
+/// Keeps reading within the budgets of the conversation and the context. Beyond the former a whole file is refused, while short ranges are still read until the
+/// context itself is full: what the work needs now must stay readable.
 fn within_budget(
     ctx: &ToolContext,
     root: &Root,
@@ -183,13 +184,13 @@ fn within_budget(
 ) -> Outcome<String> {
     let mut spent = ctx.world.reading.lock();
     let count = shown.chars().count();
-    let beyond = *spent >= READ_STOP;
-    if beyond && (whole || count > MAX_RANGE_CHARS) {
+    let over_budget = *spent >= READ_STOP;
+    if over_budget && (whole || count > MAX_RANGE_CHARS) {
         let name = format!(
-            ".marvin/memories/dump-{}.txt",
+            "{PROJECT_MEMORIES}/dump-{}.txt",
             rel.as_str().replace('/', "_")
         );
-        let dumped = if ctx.world.policy.readonly {
+        let dump = if ctx.world.policy.readonly {
             None
         } else {
             scratch::hide(ctx);
@@ -206,7 +207,7 @@ fn within_budget(
             "Read a smaller range with start_line and end_line, for example start_line 1, end_line {}; code_grep finds the place.",
             if whole { 200 } else { 100 }
         ));
-        return Err(match dumped {
+        return Err(match dump {
             Some(()) => problem.next(format!(
                 "The text is also in {name}; run_command with grep searches it."
             )),
@@ -214,7 +215,7 @@ fn within_budget(
         });
     }
     let in_context = ctx.world.context.room().unwrap_or(usize::MAX);
-    if in_context < NO_ROOM.min(count) {
+    if in_context < MIN_ROOM_CHARS.min(count) {
         return Err(Problem::limit("The context has no room for this text.")
             .next("Read fewer lines, or write down what you have and answer."));
     }
@@ -224,11 +225,11 @@ fn within_budget(
     } else {
         (shown, false)
     };
-    let given = out.chars().count();
-    *spent += given;
+    let shown_chars = out.chars().count();
+    *spent += shown_chars;
     ctx.world.context.add(out.len());
     if cut {
-        out.push_str(&format!("\n[Cut after {given} of {count} characters to stay within the budget. Read a smaller range.]"));
+        out.push_str(&format!("\n[Cut after {shown_chars} of {count} characters to stay within the budget. Read a smaller range.]"));
     }
     if *spent > READ_WARN {
         out.push_str(&format!(
@@ -241,14 +242,14 @@ fn within_budget(
     Ok(out)
 }
 
-/// The fence and the gates for a write to `path`.
-fn writable(ctx: &ToolContext, root: &Root, path: &str) -> Outcome<RelPath> {
+/// Checks a write to `path` against the fence and the write allow-list.
+fn check_writable(ctx: &ToolContext, root: &Root, path: &str) -> Outcome<RelPath> {
     let rel = root.check_write(path)?;
     write_allowlist::may_write(&ctx.world, root, &rel)?;
     Ok(rel)
 }
 
-fn some_text(tool: &str, content: &str) -> Outcome<()> {
+fn require_text(tool: &str, content: &str) -> Outcome<()> {
     if content.is_empty() {
         return Err(Problem::input(format!("{tool} was called with an empty content.")).next("Give the text itself; long documents start with the first part, append_file adds the rest."));
     }
@@ -256,9 +257,9 @@ fn some_text(tool: &str, content: &str) -> Outcome<()> {
 }
 
 fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
-    some_text("create_file", &args.content)?;
+    require_text("create_file", &args.content)?;
     let root = ctx.root()?;
-    let rel = writable(ctx, &root, &args.path)?;
+    let rel = check_writable(ctx, &root, &args.path)?;
     if root.exists(&rel)? {
         return Err(
             Problem::refused(format!("{} exists already.", rel.as_str()))
@@ -276,9 +277,9 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
 }
 
 fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
-    some_text("append_file", &args.content)?;
+    require_text("append_file", &args.content)?;
     let root = ctx.root()?;
-    let rel = writable(ctx, &root, &args.path)?;
+    let rel = check_writable(ctx, &root, &args.path)?;
     let size = root.append(&rel, args.content.as_bytes())?;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let words = format!(
@@ -286,32 +287,36 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
         rel.as_str(),
         text::plural(size, "byte")
     );
-    // Only the picture needs the file: one that is too large to look into has none of its place.
+    // Only the diff needs the file: without it, or when it is too large, the diff has no line numbers.
     let after = root.read(&rel, file_edit::MAX_SEARCHED_BYTES).ok();
     let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(ToolOk::from(words).showing(file_edit::appended(after.as_deref(), &args.content)))
 }
 
-/// Largest file that is patched.
-const PATCHED: u64 = 64 << 20;
+/// Maximum size of a file that is patched.
+const MAX_PATCHED_BYTES: u64 = 64 << 20;
 
 fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
     let root = ctx.root()?;
-    let rel = writable(ctx, &root, &args.path)?;
-    let bytes = root.read(&rel, PATCHED)?;
+    let rel = check_writable(ctx, &root, &args.path)?;
+    let bytes = root.read(&rel, MAX_PATCHED_BYTES)?;
     let before = String::from_utf8(bytes).map_err(|_| {
         Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
             .next("Change it with run_command.")
     })?;
-    let (old, new) = as_meant(&before, &args.old_str, &args.new_str);
+    let (old, new) = unescape_if_needed(&before, &args.old_str, &args.new_str);
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     root.replace(&rel, after.as_bytes())?;
     let words = format!("Patched {}.", rel.as_str());
     Ok(ToolOk::from(words).showing(file_edit::replaced(&after, &old, &new)))
 }
 
-/// The two texts without doubly escaped characters. A text that is in the file exactly as written was meant so, and then its replacement was, too.
-fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
+/// Both texts without doubly escaped characters. If the old text occurs in the file exactly as written, it was meant literally, and so was the new one.
+fn unescape_if_needed<'a>(
+    before: &str,
+    old: &'a str,
+    new: &'a str,
+) -> (Cow<'a, str>, Cow<'a, str>) {
     let repaired =
         |text: &'a str| arguments::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned);
     let plain = |text: &str| text.replace("\r\n", "\n");
@@ -327,7 +332,7 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
             Problem::input("This is not a patch.").next(format!(
                 "A correct call: apply_patch {}",
-                right_call(ApplyPatch::FIELDS)
+                example_call(&ApplyPatch::fields())
             ))
         }));
     };

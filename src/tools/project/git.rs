@@ -4,6 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::base::variables::MARVIN_TICKET;
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_FOLDER;
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::write_allowlist;
@@ -62,8 +63,8 @@ crate::tools! { "git", in_children;
     } => checkout;
 }
 
-/// A file above this many bytes is blamed only in ranges.
-const UNASKED: u64 = 10_240;
+/// A longer file is blamed only in ranges.
+const MAX_WHOLE_BLAME_BYTES: u64 = 10_240;
 
 /// git in the working directory.
 fn git<'a>(ctx: &'a ToolContext, root: &Root) -> Outcome<Git<'a>> {
@@ -99,8 +100,8 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         _ => args.message,
     };
     let root = ctx.root()?;
-    if args.add_all && root.path().join(".marvin").is_dir() {
-        // Files written before the repository existed.
+    if args.add_all && root.path().join(PROJECT_FOLDER).is_dir() {
+        // Files written before the repository existed are excluded now.
         scratch::hide(ctx);
     }
     git(ctx, &root)?.commit(&message, args.add_all)
@@ -118,7 +119,7 @@ fn blame(ctx: &ToolContext, args: GitBlame) -> Outcome<String> {
         .metadata()
         .map_or(0, |meta| meta.len());
     let range = match (args.start_line, args.end_line) {
-        (None, None) if size > UNASKED => {
+        (None, None) if size > MAX_WHOLE_BLAME_BYTES => {
             return Err(Problem::limit(format!(
                 "{} has {} bytes; files over 10 KB are blamed in ranges.",
                 rel.as_str(),
@@ -144,7 +145,7 @@ fn checkout(ctx: &ToolContext, args: GitCheckout) -> Outcome<String> {
     if args.create_branch {
         return git(ctx, &root)?.create_branch(&args.target);
     }
-    // No branch and no commit: a path, which is a write to a file.
+    // It is neither a branch nor a commit, so it is a path: that is a write to a file.
     let path = root.check_write(&args.target).and_then(|rel| {
         write_allowlist::may_write(&ctx.world, &root, &rel)?;
         Ok(rel.as_str().to_owned())

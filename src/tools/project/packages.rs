@@ -1,4 +1,4 @@
-//! Module `packages`: adding packages to the project in the working directory, by the manager that it uses.
+//! Module `packages`: adds packages to the project in the working directory, with the package manager it uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ crate::tools! { "packages", in_children;
     } => install, says ["install {packages}"];
 }
 
-/// Longest run for one package.
+/// Time limit for one package.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// The interpreter that pip runs in.
 const VENV_PYTHON: &str = ".venv/bin/python";
-/// Most packages of one call.
+/// Maximum packages of one call.
 const MAX_PACKAGES: usize = 20;
-/// Variables that say where packages come from; only the package manager gets them.
+/// Variables that determine where packages come from; only the package manager gets them.
 const SOURCES: [&str; 12] = [
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",
@@ -51,18 +51,18 @@ const SOURCES: [&str; 12] = [
     "NPM_CONFIG_USERCONFIG",
 ];
 
-/// A program that adds packages, as a row.
+/// A package manager.
 struct Manager {
     name: &'static str,
-    /// File that shows that a project uses it.
-    sign: &'static str,
-    /// Files that are as before when it fails or is stopped.
+    /// A file that shows that a project uses it.
+    marker_file: &'static str,
+    /// Files that are restored when it fails or is cancelled.
     files: &'static [&'static str],
-    /// The valid form of a package name.
-    form: &'static str,
+    /// The regular expression of a valid package name.
+    name_pattern: &'static str,
     args: &'static [&'static str],
     dev: &'static [&'static str],
-    get: &'static str,
+    install_hint: &'static str,
 }
 
 const PYTHON: &str = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._, -]*\])?\s*((===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+(\s*,\s*(===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+)*)?$";
@@ -70,36 +70,36 @@ const PYTHON: &str = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,
 static MANAGERS: [Manager; 4] = [
     Manager {
         name: "uv",
-        sign: "pyproject.toml",
+        marker_file: "pyproject.toml",
         files: &["pyproject.toml", "uv.lock"],
-        form: PYTHON,
+        name_pattern: PYTHON,
         args: &["add"],
         dev: &["--dev"],
-        get: "Install it: see https://docs.astral.sh/uv/, or \"pipx install uv\".",
+        install_hint: "Install it: see https://docs.astral.sh/uv/, or \"pipx install uv\".",
     },
     Manager {
         name: "npm",
-        sign: "package.json",
+        marker_file: "package.json",
         files: &["package.json", "package-lock.json"],
-        form: r"^(@[a-z0-9][a-z0-9._-]*/)?[a-zA-Z0-9][a-zA-Z0-9._-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
+        name_pattern: r"^(@[a-z0-9][a-z0-9._-]*/)?[a-zA-Z0-9][a-zA-Z0-9._-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
         args: &["install", "--no-fund", "--no-audit"],
         dev: &["--save-dev"],
-        get: "Install the package npm (Node.js).",
+        install_hint: "Install the package npm (Node.js).",
     },
     Manager {
         name: "cargo",
-        sign: "Cargo.toml",
+        marker_file: "Cargo.toml",
         files: &["Cargo.toml", "Cargo.lock"],
-        form: r"^[A-Za-z0-9][A-Za-z0-9_-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
+        name_pattern: r"^[A-Za-z0-9][A-Za-z0-9_-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
         args: &["add"],
         dev: &["--dev"],
-        get: "Install Rust: the package cargo, or rustup.",
+        install_hint: "Install Rust: the package cargo, or rustup.",
     },
     Manager {
         name: "pip",
-        sign: "requirements.txt",
+        marker_file: "requirements.txt",
         files: &[],
-        form: PYTHON,
+        name_pattern: PYTHON,
         args: &[
             "-m",
             "pip",
@@ -108,7 +108,7 @@ static MANAGERS: [Manager; 4] = [
             "--no-input",
         ],
         dev: &[],
-        get: "Install the package python3-venv.",
+        install_hint: "Install the package python3-venv.",
     },
 ];
 
@@ -122,20 +122,20 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     }
     if packages.len() > MAX_PACKAGES {
         return Err(Problem::limit(format!(
-            "{} packages are too many; {MAX_PACKAGES} are the most.",
+            "{} packages are too many; the limit is {MAX_PACKAGES}.",
             packages.len()
         )));
     }
-    let manager = chosen(&root, args.manager.trim())?;
+    let manager = choose_manager(&root, args.manager.trim())?;
     for name in &packages {
         check(manager, name)?;
     }
     let program = program(ctx, manager, &root)?;
     let commands: Vec<String> = packages
         .iter()
-        .map(|name| shown(manager, &words(manager, name, args.dev)))
+        .map(|name| shown(manager, &arguments(manager, name, args.dev)))
         .collect();
-    // Their installers run code of strangers.
+    // Package installers run other people's code.
     let request = ApprovalRequest::new(
         "Install these packages?",
         "install these packages",
@@ -143,18 +143,18 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     );
     ctx.approve(request.in_dir(root.path()))?;
     let mut lines = Vec::new();
-    let mut worked = 0;
-    for (at, name) in packages.iter().enumerate() {
-        ctx.progress(format!("{name} ({} of {})", at + 1, packages.len()));
-        match one(ctx, manager, &program, &root, name, args.dev)? {
+    let mut installed = 0;
+    for (index, name) in packages.iter().enumerate() {
+        ctx.progress(format!("{name} ({} of {})", index + 1, packages.len()));
+        match install_one(ctx, manager, &program, &root, name, args.dev)? {
             Ok(what) => {
-                worked += 1;
+                installed += 1;
                 lines.push(format!("{name}: {what}"));
             }
-            Err(why) => lines.push(format!("{name}: not installed. {why}")),
+            Err(reason) => lines.push(format!("{name}: not installed. {reason}")),
         }
     }
-    if worked == 0 {
+    if installed == 0 {
         return Err(Problem::input(format!(
             "{} installed nothing.\n{}",
             manager.name,
@@ -165,19 +165,22 @@ fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
 }
 
 /// The requested package manager, or the one that the project's files indicate.
-fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
-    let names: Vec<&str> = MANAGERS.iter().map(|one| one.name).collect();
-    let asked = asked.to_ascii_lowercase();
-    if !matches!(asked.as_str(), "" | "auto") {
+fn choose_manager(root: &Root, requested: &str) -> Outcome<&'static Manager> {
+    let names: Vec<&str> = MANAGERS
+        .iter()
+        .map(|install_one| install_one.name)
+        .collect();
+    let requested = requested.to_ascii_lowercase();
+    if !matches!(requested.as_str(), "" | "auto") {
         return MANAGERS
             .iter()
-            .find(|one| one.name == asked)
+            .find(|install_one| install_one.name == requested)
             .ok_or_else(|| {
                 let problem = Problem::input(format!(
                     "\"{}\" is not a supported package manager here.",
-                    clip(&escape_controls(&asked), 40)
+                    clip(&escape_controls(&requested), 40)
                 ));
-                let hint = crate::base::text::did_you_mean(&asked, names.iter().copied());
+                let hint = crate::base::text::did_you_mean(&requested, names.iter().copied());
                 hint.into_iter()
                     .fold(problem, |problem, hint| {
                         problem.next(crate::base::text::capitalize(&hint))
@@ -188,13 +191,13 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
                     ))
             });
     }
-    // uv searches parent folders itself.
+    // uv itself searches parent folders for a project.
     let above = root
         .path()
         .ancestors()
         .any(|dir| dir.join("pyproject.toml").is_file());
-    let here = |one: &&Manager| root.path().join(one.sign).is_file();
-    let found = MANAGERS.iter().find(here);
+    let is_marked = |install_one: &&Manager| root.path().join(install_one.marker_file).is_file();
+    let found = MANAGERS.iter().find(is_marked);
     let venv = root.path().join(".venv").is_dir();
     match found {
         Some(found) => Ok(found),
@@ -209,7 +212,8 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
 }
 
 fn check(manager: &Manager, name: &str) -> Outcome<()> {
-    let good = Regex::new(manager.form).is_ok_and(|form| form.is_match(name));
+    let good =
+        Regex::new(manager.name_pattern).is_ok_and(|name_pattern| name_pattern.is_match(name));
     if good && name.len() <= 200 {
         return Ok(());
     }
@@ -232,33 +236,34 @@ fn program(ctx: &ToolContext, manager: &Manager, root: &Root) -> Outcome<PathBuf
         };
     }
     find_program(manager.name, &ctx.world.env).ok_or_else(|| {
-        Problem::missing(format!("The program {} was not found.", manager.name)).next(manager.get)
+        Problem::missing(format!("The program {} was not found.", manager.name))
+            .next(manager.install_hint)
     })
 }
 
 /// The arguments that add one package.
-fn words<'a>(manager: &'a Manager, name: &'a str, dev: bool) -> Vec<&'a str> {
-    let mut words: Vec<&str> = manager.args.to_vec();
+fn arguments<'a>(manager: &'a Manager, name: &'a str, dev: bool) -> Vec<&'a str> {
+    let mut arguments: Vec<&str> = manager.args.to_vec();
     if dev {
-        words.extend(manager.dev);
+        arguments.extend(manager.dev);
     }
-    words.extend(["--", name]);
-    words
+    arguments.extend(["--", name]);
+    arguments
 }
 
-/// The command line that adds one package, as a shell would take it.
-fn shown(manager: &Manager, words: &[&str]) -> String {
+/// The command line that adds one package, in shell syntax.
+fn shown(manager: &Manager, arguments: &[&str]) -> String {
     let program = if manager.name == "pip" {
         VENV_PYTHON
     } else {
         manager.name
     };
-    let all = std::iter::once(program).chain(words.iter().copied());
-    shlex::try_join(all).unwrap_or_else(|_| words.join(" "))
+    let all = std::iter::once(program).chain(arguments.iter().copied());
+    shlex::try_join(all).unwrap_or_else(|_| arguments.join(" "))
 }
 
 /// Installs one package; the inner error is the manager's message.
-fn one(
+fn install_one(
     ctx: &ToolContext,
     manager: &Manager,
     program: &Path,
@@ -283,27 +288,27 @@ fn one(
         more.iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
     );
-    let mut run = ProgramSpec::new(program, words(manager, name, dev), vars);
+    let mut run = ProgramSpec::new(program, arguments(manager, name, dev), vars);
     run.dir = Some(root.path().to_owned());
     run.limit = INSTALL_TIMEOUT;
     run.stdout = KeepLimits::ends(4096, 8192);
     run.stderr = KeepLimits::ends(4096, 16 * 1024);
     let before = ProjectSnapshot::of(manager, root);
-    let done = run.run(&ctx.stop)?;
-    if !done.success() {
+    let output = run.run(&ctx.stop)?;
+    if !output.success() {
         before.restore();
     }
-    let done = done.unless_cancelled()?;
-    Ok(if done.success() {
-        Ok(added(&done, name))
-    } else if done.timed_out {
-        Err(done.ending())
+    let output = output.unless_cancelled()?;
+    Ok(if output.success() {
+        Ok(success_line(&output, name))
+    } else if output.timed_out {
+        Err(output.ending())
     } else {
-        Err(why(&done))
+        Err(failure_reason(&output))
     })
 }
 
-/// The project's files as they were: a manager that is stopped leaves them half changed.
+/// The original contents of the project's files: a manager that is stopped leaves them half changed.
 struct ProjectSnapshot(Vec<(PathBuf, Option<Vec<u8>>)>);
 
 impl ProjectSnapshot {
@@ -312,7 +317,7 @@ impl ProjectSnapshot {
         // Neither a symlink nor a FIFO, which would block a reader.
         let plain = |path: &PathBuf| {
             path.symlink_metadata()
-                .map_or(true, |about| about.is_file())
+                .map_or(true, |metadata| metadata.is_file())
         };
         let files = manager.files.iter().map(path).filter(plain);
         Self(
@@ -335,21 +340,21 @@ impl ProjectSnapshot {
     }
 }
 
-/// What was added, in the manager's words.
-fn added(done: &ProgramOutput, name: &str) -> String {
-    let said = format!("{}\n{}", done.stderr.text(), done.stdout.text());
+/// What was installed, by the manager's output.
+fn success_line(output: &ProgramOutput, name: &str) -> String {
+    let output_text = format!("{}\n{}", output.stderr.text(), output.stdout.text());
     let bare: String = name
         .chars()
         .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         .collect();
-    let same = |text: &str| {
+    let is_same = |text: &str| {
         let plain = |text: &str| text.replace(['_', '.'], "-").to_lowercase();
         plain(text) == plain(&bare)
     };
-    let line = said.lines().find_map(|line| {
-        let added = line.trim().strip_prefix("+ ")?;
-        let (own, version) = added.split_once("==")?;
-        same(own).then(|| format!("{own} {version}"))
+    let line = output_text.lines().find_map(|line| {
+        let success_line = line.trim().strip_prefix("+ ")?;
+        let (own, version) = success_line.split_once("==")?;
+        is_same(own).then(|| format!("{own} {version}"))
     });
     match line {
         Some(line) => format!("installed ({}).", escape_controls(&line)),
@@ -357,10 +362,10 @@ fn added(done: &ProgramOutput, name: &str) -> String {
     }
 }
 
-/// Why nothing was added: the lines that explain it, else the end of the output.
-fn why(done: &ProgramOutput) -> String {
-    let said = format!("{}\n{}", done.stdout.text(), done.stderr.text());
-    if said.contains("No `pyproject.toml` found") {
+/// Why the installation failed: the lines that explain it, else the end of the output.
+fn failure_reason(output: &ProgramOutput) -> String {
+    let output_text = format!("{}\n{}", output.stdout.text(), output.stderr.text());
+    if output_text.contains("No `pyproject.toml` found") {
         return "There is no pyproject.toml here or above; run_command with \"uv init --bare\" makes one.".to_owned();
     }
     let signs = [
@@ -373,18 +378,18 @@ fn why(done: &ProgramOutput) -> String {
         "╰─▶",
         "Because",
     ];
-    let lines: Vec<&str> = said
+    let lines: Vec<&str> = output_text
         .lines()
         .map(str::trim)
-        .filter(|line| signs.iter().any(|sign| line.contains(sign)))
+        .filter(|line| signs.iter().any(|marker_file| line.contains(marker_file)))
         .take(8)
         .collect();
-    let words = if lines.is_empty() {
-        said.trim().to_owned()
+    let arguments = if lines.is_empty() {
+        output_text.trim().to_owned()
     } else {
         lines.join(" ")
     };
-    escape_controls(tail(&words, 600)).replace('\n', " ")
+    escape_controls(tail(&arguments, 600)).replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -392,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_names_and_nothing_else() {
+    fn only_package_names_are_accepted() {
         let ok = |manager: usize, name: &str| check(&MANAGERS[manager], name).is_ok();
         for name in [
             "six",

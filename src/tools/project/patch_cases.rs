@@ -1,4 +1,4 @@
-//! Patches as folders: the published cases, if available, and our own in `fixtures/patches`.
+//! Patch test cases as folders: the published ones, if available, and our own in `fixtures/patches`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn shown(tree: &Tree) -> String {
         .collect()
 }
 
-/// Applies the patch to a copy of `before`: the answer and the tree afterwards.
+/// Applies the patch to a copy of `before`; returns the result and the tree afterwards.
 fn run(before: &Path, patch: &str) -> (Outcome<String>, Tree) {
     let dir = tempfile::tempdir().unwrap();
     for (name, bytes) in tree(before) {
@@ -56,10 +56,10 @@ fn run(before: &Path, patch: &str) -> (Outcome<String>, Tree) {
 
 #[test]
 #[allow(clippy::print_stderr, reason = "a skipped test says so")]
-fn the_published_cases_give_the_published_trees() {
+fn the_published_cases_give_the_expected_trees() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/apply-patch-cases");
     let Ok(index) = fs::read(cases.join("INDEX.json")) else {
-        // A worktree lies one folder deeper.
+        // A worktree is one folder deeper.
         let deeper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/apply-patch-cases");
         match fs::read(deeper.join("INDEX.json")) {
             Ok(index) => return published(&deeper, &index),
@@ -98,7 +98,7 @@ fn published(cases: &Path, index: &[u8]) {
 }
 
 #[test]
-fn our_own_cases_give_what_stands_beside_them() {
+fn our_own_cases_give_the_expected_trees() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/patches");
     let dirs: Vec<PathBuf> = fs::read_dir(cases)
         .unwrap()
@@ -109,11 +109,11 @@ fn our_own_cases_give_what_stands_beside_them() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Tries one case: `patch.txt` on `before` gives `after`, or the words of `error.txt`. Without `after` the tree stays as it was.
+/// Runs one case: `patch.txt` applied to `before` gives `after`, or the message in `error.txt`. Without `after` the tree is unchanged.
 fn case(dir: &Path) -> Result<(), String> {
     let name = dir.file_name().unwrap_or_default().display();
     let patch =
-        fs::read_to_string(dir.join("patch.txt")).map_err(|why| format!("{name}: {why}"))?;
+        fs::read_to_string(dir.join("patch.txt")).map_err(|error| format!("{name}: {error}"))?;
     let (answer, after) = run(&dir.join("before"), &patch);
     match (fs::read_to_string(dir.join("error.txt")), answer) {
         (Ok(words), Err(problem)) => {

@@ -6,16 +6,17 @@ use std::time::Duration;
 use crate::base::problem::Outcome;
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
-use crate::proc::git::{Git, place};
+use crate::disk::paths::{PROJECT_LOGS, PROJECT_MEMORIES};
+use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
 
 /// Folders below the working directory that are not part of the project.
-const SCRATCH: [&str; 2] = [".marvin/logs/", ".marvin/memories/"];
-/// Another process adds its two lines in no time.
+const SCRATCH: [&str; 2] = [PROJECT_LOGS, PROJECT_MEMORIES];
+/// Another process adds its two lines within milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if it belongs to another directory, or
-/// if the list cannot be written: that must not make the caller fail.
+/// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if the repository belongs to another directory, or
+/// if the list cannot be written: none of that must make the caller fail.
 pub(crate) fn hide(ctx: &ToolContext) {
     if let Some(root) = ctx.world.working_dir.root() {
         let _ = hide_in(ctx, root.path());
@@ -23,40 +24,40 @@ pub(crate) fn hide(ctx: &ToolContext) {
 }
 
 fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
-    // A look at two files before a process is started.
-    let Some(found) = place::find(dir)? else {
+    // Checking two files is cheaper than starting a process.
+    let Some(repository_found) = repository::find(dir)? else {
         return Ok(());
     };
-    let list = found.common().join("info/exclude");
-    let lines = lines_for(found.top() == Some(dir));
-    if !is_inside(found.common(), &list)
-        || added(atomic::read(&list, atomic::STATE_CAP)?, &lines).is_none()
+    let list = repository_found.common().join("info/exclude");
+    let lines = lines_for(repository_found.top() == Some(dir));
+    if !is_inside(repository_found.common(), &list)
+        || with_missing_lines(atomic::read(&list, atomic::STATE_CAP)?, &lines).is_none()
     {
         return Ok(());
     }
-    // Refuses a repository that does not know this directory.
+    // Refuses a repository that does not belong to this directory.
     Git::open(dir, &ctx.world.env, &ctx.stop)?;
-    // The repository's folder itself is locked: a lock file beside the list would be one more file in a foreign folder.
-    let _lock = Lock::folder(found.common(), LOCK_TIMEOUT, &ctx.stop)?;
-    match added(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
+    // The repository's folder itself is locked: a lock file beside the list would be one more file in somebody else's folder.
+    let _lock = Lock::folder(repository_found.common(), LOCK_TIMEOUT, &ctx.stop)?;
+    match with_missing_lines(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
         Some(text) => atomic::write(&list, &text, Access::Usual),
         None => Ok(()),
     }
 }
 
-/// Patterns with a slash count from the repository's top.
+/// Patterns with a slash are relative to the top of the repository.
 fn lines_for(at_top: bool) -> [String; 2] {
     SCRATCH.map(|folder| {
         if at_top {
-            folder.to_owned()
+            format!("{folder}/")
         } else {
-            format!("**/{folder}")
+            format!("**/{folder}/")
         }
     })
 }
 
-/// The list with the lines that it lacks at its end; `None` when it lacks none.
-fn added(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
+/// The list with its missing lines appended; `None` when none are missing.
+fn with_missing_lines(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
     let mut text = old.unwrap_or_default();
     let missing: Vec<&String> = lines
         .iter()
@@ -79,7 +80,7 @@ fn added(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// No link leads from the repository's folder to a file elsewhere, which would get the lines.
+/// False when a link leads from the repository's folder to a file elsewhere, which would get the lines.
 fn is_inside(common: &Path, list: &Path) -> bool {
     let folder = list.parent().unwrap_or(common);
     let there = |path: &Path| path.symlink_metadata().is_ok();
@@ -96,13 +97,17 @@ mod tests {
     use super::*;
 
     fn after(old: &[u8]) -> Option<String> {
-        added(Some(old.to_vec()), &lines_for(true)).map(|text| String::from_utf8(text).unwrap())
+        with_missing_lines(Some(old.to_vec()), &lines_for(true))
+            .map(|text| String::from_utf8(text).unwrap())
     }
 
     #[test]
-    fn only_lines_that_lack_are_added_and_the_rest_stays() {
+    fn only_missing_lines_are_appended() {
         let both = ".marvin/logs/\n.marvin/memories/\n";
-        assert_eq!(added(None, &lines_for(true)).unwrap(), both.as_bytes());
+        assert_eq!(
+            with_missing_lines(None, &lines_for(true)).unwrap(),
+            both.as_bytes()
+        );
         assert_eq!(
             after(b"# mine\r\n*.o").unwrap(),
             format!("# mine\r\n*.o\n{both}")

@@ -7,6 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::shell::{self, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
@@ -23,17 +24,17 @@ crate::tools! { "shell", in_children;
     } => run, says ["run {command}"];
 }
 
-/// The project's log folder.
-const LOGS: &str = ".marvin/logs";
-
-/// Commands that delete at once. The hint asks for care; it is not a protection.
-const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
+/// Commands that delete immediately. The hint asks for care; it is not a protection.
+const DELETE_COMMANDS: [&str; 3] = ["rm", "rmdir", "unlink"];
 
 /// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
 fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
-    let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
+    let inside = root
+        .check(PROJECT_LOGS)
+        .and_then(|rel| root.exists(&rel))
+        .is_ok();
     if inside {
-        return Ok(root.path().join(LOGS));
+        return Ok(root.path().join(PROJECT_LOGS));
     }
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     Ok(profile.logs())
@@ -45,7 +46,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     if first.is_empty() {
         return Err(Problem::input("The command is empty.").next("For example: cargo test"));
     }
-    if NUDGED.contains(&first) {
+    if DELETE_COMMANDS.contains(&first) {
         return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
             .next("Restore files with git_checkout, or leave them and say so."));
     }
@@ -59,7 +60,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let request = ApprovalRequest::new("Run this command?", "run this command", command);
     ctx.approve(request.in_dir(root.path()))?;
     let spill = logs(ctx, &root)?;
-    let ran = shell::run(
+    let output = shell::run(
         command,
         root.path(),
         &ctx.world.env,
@@ -67,23 +68,23 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         &spill,
         &ctx.stop,
     );
-    // Long output has made the folder.
+    // Long output was spilled, which created the folder.
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    let ran = ran?;
-    if ran.cancelled {
-        // A failure, so that this is not mistaken for the whole output.
-        return Err(Problem::cancelled().facts(ran.text));
+    let output = output?;
+    if output.cancelled {
+        // A failure, so that it is not mistaken for the complete output.
+        return Err(Problem::cancelled().facts(output.text));
     }
     Ok(ToolOk {
-        end: end(&ran),
-        ..ran.text.into()
+        end: end(&output),
+        ..output.text.into()
     })
 }
 
-fn end(ran: &ShellOutput) -> CallEnd {
-    match (ran.timed_out, ran.code, ran.signal) {
+fn end(output: &ShellOutput) -> CallEnd {
+    match (output.timed_out, output.code, output.signal) {
         (true, _, _) => CallEnd::Timeout,
         (false, Some(0), _) => CallEnd::Success,
         (false, Some(code), _) => CallEnd::ExitCode(code),

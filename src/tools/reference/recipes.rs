@@ -37,26 +37,26 @@ crate::tools! { "recipes";
     } => lookup, says ["show recipe {meal_id}"];
 }
 
-/// The folder of the public key.
+/// The path of the public API key.
 const ROOT: &str = "/api/json/v1/1/";
-/// Hits at most.
+/// Maximum hits.
 const MAX_HITS: usize = 10;
-/// Numbered fields of ingredients.
-const FIELDS: usize = 20;
-/// Characters of a method in a search.
-const START: usize = 200;
-/// How long answers are cached.
-const KEEP: Duration = Duration::from_secs(600);
-/// Time limit for the service; a call has ten seconds, and should end with a message about the service.
-const WITHIN: Duration = Duration::from_secs(8);
+/// Number of ingredient fields.
+const INGREDIENT_FIELDS: usize = 20;
+/// Maximum characters of the instructions in a search result.
+const MAX_INSTRUCTION_CHARS: usize = 200;
+/// How long responses are cached.
+const CACHE_TIME: Duration = Duration::from_secs(600);
+/// Time limit for the service, below the call's ten seconds, so that a timeout names the service.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The value of "meals".
+/// The value of "meals" in a response.
 enum Meals {
     /// Recipes.
     Some(Vec<Value>),
     /// Nothing found.
     None,
-    /// Words instead, as for an id that cannot be one.
+    /// A message instead, as for an invalid id.
     Said(String),
 }
 
@@ -65,7 +65,11 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
     }
-    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP).timeout(WITHIN);
+    let ask = ctx
+        .ask(&THEMEALDB)
+        .path(ROOT)
+        .keep(CACHE_TIME)
+        .timeout(SERVICE_TIMEOUT);
     let (answer, what) = match args.search_type {
         RecipeSearchType::Name => (ask.path("search.php").query("s", &query), "dish"),
         // The service writes ingredients with underscores.
@@ -74,7 +78,7 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
             (ask.path("filter.php").query("i", name), "main ingredient")
         }
     };
-    let asked = clip(&escape_controls(&query), 100);
+    let requested = clip(&escape_controls(&query), 100);
     let found = match meals(&answer.get()?)? {
         Meals::Some(found) => found,
         Meals::Said(words) if !is_miss(&words) => {
@@ -88,7 +92,7 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
                 RecipeSearchType::Ingredient => "search_type name looks for dishes",
             };
             return Ok(format!(
-                "No recipes found at TheMealDB for the {what} \"{asked}\"; {other}."
+                "No recipes found at TheMealDB for the {what} \"{requested}\"; {other}."
             ));
         }
     };
@@ -96,7 +100,7 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
         .iter()
         .take(MAX_HITS)
         .enumerate()
-        .map(|(at, meal)| hit(at + 1, meal))
+        .map(|(index, meal)| hit(index + 1, meal))
         .collect();
     let head = if found.len() > MAX_HITS {
         format!("{MAX_HITS} of {}", plural(found.len(), "recipe"))
@@ -104,7 +108,7 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
         plural(found.len(), "recipe")
     };
     Ok(format!(
-        "{head} at TheMealDB for the {what} \"{asked}\" (whole recipe: recipe_lookup with the id):\n{}",
+        "{head} at TheMealDB for the {what} \"{requested}\" (whole recipe: recipe_lookup with the id):\n{}",
         hits.join("\n")
     ))
 }
@@ -136,7 +140,10 @@ fn hit(at: usize, meal: &Value) -> String {
     }
     if let Some(method) = meal.text("strInstructions") {
         let method = single_spaced(method);
-        text.push_str(&format!("\n    {}", clip(&escape_controls(&method), START)));
+        text.push_str(&format!(
+            "\n    {}",
+            clip(&escape_controls(&method), MAX_INSTRUCTION_CHARS)
+        ));
     }
     text
 }
@@ -154,7 +161,13 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
         );
     }
     let answer = ctx.ask(&THEMEALDB).path(ROOT).path("lookup.php");
-    let found = match meals(&answer.query("i", id).keep(KEEP).timeout(WITHIN).get()?)? {
+    let found = match meals(
+        &answer
+            .query("i", id)
+            .keep(CACHE_TIME)
+            .timeout(SERVICE_TIMEOUT)
+            .get()?,
+    )? {
         Meals::Some(found) => found,
         Meals::None | Meals::Said(_) => return Err(unknown()),
     };
@@ -182,11 +195,11 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
     let all = ingredients(meal);
     if !all.is_empty() {
         lines.push(format!("\nIngredients ({}):", all.len()));
-        let wide = all.iter().map(|(measure, _)| measure.chars().count()).max();
-        let wide = wide.unwrap_or(0).min(20);
+        let is_wide = all.iter().map(|(measure, _)| measure.chars().count()).max();
+        let is_wide = is_wide.unwrap_or(0).min(20);
         lines.extend(
             all.into_iter()
-                .map(|(measure, name)| format!("  {measure:<wide$}  {name}")),
+                .map(|(measure, name)| format!("  {measure:<is_wide$}  {name}")),
         );
     }
     match steps(meal.text("strInstructions").unwrap_or_default()) {
@@ -199,11 +212,11 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// Classifies the answer; the order of the checks matters.
+/// Classifies a response; the order of the checks matters.
 fn meals(answer: &ServiceResponse) -> Outcome<Meals> {
     let page = answer.is_page() && answer.status != 429;
     if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {
-        let why = if !answer.is_ok() {
+        let reason = if !answer.is_ok() {
             format!("status {}", answer.status)
         } else if page {
             "it sent a web page where recipes were promised".to_owned()
@@ -211,15 +224,15 @@ fn meals(answer: &ServiceResponse) -> Outcome<Meals> {
             "it sent nothing".to_owned()
         };
         return Err(
-            Problem::network(format!("TheMealDB is not answering: {why}."))
+            Problem::network(format!("TheMealDB is not answering: {reason}."))
                 .next("Try again later."),
         );
     }
-    let said = |value: &Value| {
+    let message = |value: &Value| {
         let words = value.text("error").or_else(|| value.text("message"));
         words.map(str::to_owned)
     };
-    let value = answer.json(said)?;
+    let value = answer.json(message)?;
     match value.get("meals") {
         Some(Value::Array(list)) => {
             let meals: Vec<Value> = list
@@ -238,7 +251,7 @@ fn meals(answer: &ServiceResponse) -> Outcome<Meals> {
         }
         Some(Value::Null) => Ok(Meals::None),
         Some(Value::String(words)) => Ok(Meals::Said(answer.said(words))),
-        _ => match said(&value) {
+        _ => match message(&value) {
             Some(words) => Err(Problem::network(format!(
                 "TheMealDB refused: {}.",
                 answer.said(&words).trim_end_matches('.')
@@ -266,26 +279,26 @@ fn word(meal: &Value, key: &str) -> Option<String> {
     meal.text(key).map(line)
 }
 
-/// Tags, which come as one text with commas.
+/// The tags, which come as one comma-separated text.
 fn tags(meal: &Value) -> Option<String> {
     let tags: Vec<String> = meal.text("strTags")?.split(',').map(line).collect();
     let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
     (!tags.is_empty()).then(|| tags.join(", "))
 }
 
-/// Measure and name of each ingredient: empty fields may come before used ones.
+/// Measure and name of each ingredient: empty fields may precede used ones.
 fn ingredients(meal: &Value) -> Vec<(String, String)> {
     let field = |name: &str, at: usize| {
         let word = meal.word(&format!("{name}{at}"));
         word.map(|word| line(&word)).unwrap_or_default()
     };
-    (1..=FIELDS)
+    (1..=INGREDIENT_FIELDS)
         .map(|at| (field("strMeasure", at), field("strIngredient", at)))
         .filter(|(_, name)| !name.is_empty())
         .collect()
 }
 
-/// The method, one paragraph per step; numbers in the text are kept, and a number alone on its line is joined to the next one.
+/// The instructions, one paragraph per step; numbers in the text are kept, and a number alone on its line is joined to the next line.
 fn steps(text: &str) -> String {
     let mut steps: Vec<String> = Vec::new();
     let mut label: Option<String> = None;
@@ -325,7 +338,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_gap_before_an_ingredient_is_passed_over() {
+    fn an_empty_field_before_an_ingredient_is_skipped() {
         let meal = json!({"strIngredient1": "flour", "strMeasure1": " 200 g ", "strIngredient2": " ", "strMeasure2": "1",
             "strIngredient3": null, "strIngredient20": "salt", "strMeasure20": null, "strIngredient21": "no"});
         assert_eq!(
@@ -338,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_is_read_a_step_a_line() {
+    fn instructions_have_one_step_a_line() {
         assert_eq!(
             steps("STEP 1\r\nBoil  water.\r\n\r\n2.\r\nAdd salt.\r\nServe.\r\n"),
             "STEP 1: Boil water.\n2. Add salt.\nServe."
@@ -347,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_lose_their_empty_ones() {
+    fn empty_tags_are_dropped() {
         assert_eq!(
             tags(&json!({"strTags": "Pasta,,Curry, "})).as_deref(),
             Some("Pasta, Curry")
@@ -357,13 +370,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_method_keeps_its_words(text in "[a-zé .\r\n]{0,80}") {
+        fn any_instructions_keep_their_words(text in "[a-zé .\r\n]{0,80}") {
             let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             prop_assert_eq!(plain(&steps(&text)), plain(&text));
         }
 
         #[test]
-        fn any_meal_is_read(value in ".{0,40}", n in 1usize..=20) {
+        fn any_meal_is_accepted(value in ".{0,40}", n in 1usize..=20) {
             let meal = json!({format!("strIngredient{n}"): value, "strTags": value, "strMeal": value, "strInstructions": value});
             let text = hit(1, &meal);
             prop_assert!(!text.contains("null"));

@@ -1,7 +1,7 @@
 //! Module `history`: the stored conversation: shrinking it and finding what was shrunk away.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,6 +13,7 @@ use crate::chat::budget;
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, STATE_CAP};
 use crate::disk::beneath::{FileKind, RelPath, Root};
+use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS};
 use crate::store::chat_log::{ChatLog, RawEntry as Entry};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
@@ -37,10 +38,6 @@ crate::tools! { "history";
 const KEEP: usize = 20;
 /// Characters that older entries are shortened to before any is dropped.
 const SHORTENED_CHARS: usize = 400;
-
-/// Where a project keeps backups of contexts, and the prefix of their names.
-const LOGS: &str = ".marvin/logs";
-const CONTEXT: &str = "context-backup-";
 
 fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
@@ -252,22 +249,25 @@ enum BackupPlace {
 fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let mut found = Vec::new();
-    for (dir, prefix) in [
-        (profile.dir().to_owned(), "chat_log.json.backup."),
-        (profile.logs(), CONTEXT),
-    ] {
-        let names = fs::read_dir(dir).into_iter().flatten().flatten();
-        found.extend(names.filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let place = BackupPlace::Profile(entry.path());
-            name.starts_with(prefix).then_some(Backup { name, place })
-        }));
-    }
+    let contexts = fs::read_dir(profile.logs()).into_iter().flatten().flatten();
+    let contexts = contexts
+        .map(|entry| entry.path())
+        .filter(|path| name_of(path).starts_with(CONTEXT_BACKUP));
+    let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
+    found.extend(
+        log.backups()
+            .into_iter()
+            .chain(contexts)
+            .map(|path| Backup {
+                name: name_of(&path),
+                place: BackupPlace::Profile(path),
+            }),
+    );
     if let Some(root) = ctx.world.working_dir.root() {
-        let logs = root.check(LOGS)?;
+        let logs = root.check(PROJECT_LOGS)?;
         for entry in root.list(&logs).unwrap_or_default() {
-            if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT) {
-                let rel = root.check(&format!("{LOGS}/{}", entry.name))?;
+            if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT_BACKUP) {
+                let rel = root.check(&format!("{PROJECT_LOGS}/{}", entry.name))?;
                 found.push(Backup {
                     name: entry.name,
                     place: BackupPlace::Project(Arc::clone(&root), rel),
@@ -278,6 +278,11 @@ fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
     let stamp = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
     found.sort_by_key(|backup| std::cmp::Reverse(stamp(&backup.name)));
     Ok(found)
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 impl Backup {

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use jiff::{Span, Timestamp};
-use serde_json::Value;
-
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
-use crate::chat::usage::LoggedTurn;
-use crate::disk::{atomic, swap};
+use crate::store::usage;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
+use jiff::{Span, Timestamp};
 
 crate::tools! { "system";
     /// End the application.
@@ -31,7 +28,7 @@ crate::tools! { "system";
         include_lifetime: bool = false, alias: &["lifetime"];
         /// optional window: session, today, 24h, 7d, 30d, all or ISO date (later upstream)
         period: String = "session";
-    } => usage, says ["usage", "what did it cost"];
+    } => get_usage, says ["usage", "what did it cost"];
 }
 
 fn exit(_: &ToolContext, args: ExitApp) -> Outcome<ToolOk> {
@@ -142,7 +139,7 @@ fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
 
-fn usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
+fn get_usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
     let period = args.period.trim().to_lowercase();
     let mut out = match period.as_str() {
         "session" | "" => session(ctx),
@@ -192,36 +189,10 @@ fn session(ctx: &ToolContext) -> String {
     out
 }
 
-/// The lifetime totals on disk with this session's added, which are not there yet.
 fn lifetime(ctx: &ToolContext) -> Outcome<String> {
-    let map: Value = match swap::read(&ctx.world.paths.usage()?, atomic::STATE_CAP)? {
-        Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
-            Problem::system(
-                "usage.json cannot be read",
-                std::io::ErrorKind::InvalidData.into(),
-            )
-        })?,
-        None => Value::Null,
-    };
-    let now = ctx.world.ledger.totals();
-    let number = |key: &str| map.get(key).and_then(Value::as_f64).unwrap_or_default();
-    let count = |key: &str| map.get(key).and_then(Value::as_u64).unwrap_or_default();
-    let mut out = format!(
-        "Lifetime: ${:.4}, {} model calls",
-        number("total_cost") + now.cost,
-        count("total_llm_turns") + now.turns
-    );
-    for (model, turns) in map
-        .get("total_model_turns")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        let cost = map
-            .get("total_model_cost")
-            .and_then(|costs| costs.get(model))
-            .and_then(Value::as_f64)
-            .unwrap_or_default();
+    let all = usage::lifetime(&ctx.world.paths, &ctx.world.ledger)?.unwrap_or_default();
+    let mut out = format!("Lifetime: ${:.4}, {} model calls", all.cost, all.turns);
+    for (model, (turns, cost)) in &all.models {
         let _ = write!(out, "\n  {model}: {turns} calls, ${cost:.4}");
     }
     Ok(out)
@@ -230,34 +201,12 @@ fn lifetime(ctx: &ToolContext) -> Outcome<String> {
 /// Totals since a moment, from the log of single calls.
 fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let since = since(ctx, period)?;
-    let path = ctx.world.paths.profile(&ctx.world.profile())?.cost_log();
-    let bytes = atomic::read(&path, atomic::STATE_CAP)?.unwrap_or_default();
+    let world = &ctx.world;
     let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
-    for line in bytes.split(|byte| *byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            continue;
-        };
-        let Some(ts) = line
-            .get("ts")
-            .and_then(Value::as_str)
-            .and_then(|ts| ts.parse::<Timestamp>().ok())
-        else {
-            continue;
-        };
-        if ts >= since {
-            let model = line.get("model").and_then(Value::as_str).unwrap_or("?");
-            let entry = models.entry(model.to_owned()).or_default();
-            entry.0 += 1;
-            entry.1 += line.get("cost").and_then(Value::as_f64).unwrap_or_default();
-        }
-    }
-    // This session's calls are in no file yet.
-    for LoggedTurn { ts, turn } in ctx.world.ledger.turns() {
-        if ts.parse::<Timestamp>().is_ok_and(|ts| ts >= since) {
-            let entry = models.entry(turn.model).or_default();
-            entry.0 += 1;
-            entry.1 += turn.cost;
-        }
+    for call in usage::calls_since(&world.paths, &world.profile(), &world.ledger, since)? {
+        let entry = models.entry(call.model).or_default();
+        entry.0 += 1;
+        entry.1 += call.cost;
     }
     let (calls, cost) = models
         .values()

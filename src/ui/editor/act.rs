@@ -11,8 +11,8 @@ use super::view::{self, Vertical};
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::{self, Action};
 
-/// Columns to lay rows out for before the first frame.
-const WIDTH: usize = 80;
+/// Width for laying out rows before the first frame.
+const DEFAULT_WIDTH: usize = 80;
 
 impl Editor {
     /// Performs the action of a key; `sources` is used only by completion.
@@ -71,7 +71,7 @@ impl Editor {
 
     /// Ends the state of multi-key commands that this action does not continue.
     fn settle_for(&mut self, action: Action) {
-        let (walking, goal, yanked) = (self.walking, self.goal, self.yanked.take());
+        let (in_history, goal, yanked) = (self.in_history, self.goal, self.yanked.take());
         let kills = matches!(
             action,
             Action::KillWordBack
@@ -84,7 +84,7 @@ impl Editor {
             self.ring.seal();
         }
         let vertical = matches!(action, Action::Up | Action::Down);
-        self.walking = vertical && walking;
+        self.in_history = vertical && in_history;
         self.goal = goal.filter(|_| vertical);
         self.yanked = yanked.filter(|_| action == Action::YankPop);
     }
@@ -104,22 +104,26 @@ impl Editor {
             return Outcome::Nothing;
         }
         let text = std::mem::take(&mut self.buffer).into_text();
-        self.history.rest();
+        self.history.end_walk();
         self.top = 0;
         Outcome::Submit(text)
     }
 
     /// A row up or down, or an entry of the history at the first or last row.
-    fn vertical(&mut self, way: Vertical) -> Outcome {
-        let width = if self.width == 0 { WIDTH } else { self.width };
-        if !self.walking {
+    fn vertical(&mut self, direction: Vertical) -> Outcome {
+        let width = if self.width == 0 {
+            DEFAULT_WIDTH
+        } else {
+            self.width
+        };
+        if !self.in_history {
             let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
-            if let Some((to, goal)) = view::vertical(text, cursor, width, self.goal, way) {
+            if let Some((to, goal)) = view::vertical(text, cursor, width, self.goal, direction) {
                 self.goal = Some(goal);
                 return changed(self.buffer.go(to));
             }
         }
-        let entry = match way {
+        let entry = match direction {
             Vertical::Up => self.history.older(self.buffer.text()),
             Vertical::Down => self.history.newer(self.buffer.text()),
         };
@@ -127,7 +131,7 @@ impl Editor {
             return Outcome::Nothing;
         };
         self.buffer = Buffer::of(super::paste::clean(&entry).into_owned());
-        self.walking = true;
+        self.in_history = true;
         self.top = 0;
         Outcome::Changed
     }
@@ -151,14 +155,14 @@ impl Editor {
         let Some(range) = self.yanked.take() else {
             return Outcome::Nothing;
         };
-        let Some(text) = self.ring.turn() else {
+        let Some(text) = self.ring.rotate() else {
             return Outcome::Nothing;
         };
         self.yanked = Some(range.start..range.start + text.len());
         changed(self.buffer.replace(range, text, EditMerge::Whole))
     }
 
-    /// Enter, Tab and motions take the match into the input to be looked at and sent; Esc and Ctrl-C leave the input as it was.
+    /// Enter, Tab and motions move the match into the input, where it can be checked and sent; Esc and Ctrl-C leave the input unchanged.
     fn act_in_search(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         let Some(search) = &mut self.search else {
             return Outcome::Nothing;
@@ -195,7 +199,7 @@ impl Editor {
     }
 }
 
-/// The line of the cursor; of an empty one the newline before it.
+/// The line of the cursor; if it is empty, the newline before it.
 fn whole_line(buffer: &Buffer) -> Range<usize> {
     let line = buffer.line();
     if line.is_empty() {

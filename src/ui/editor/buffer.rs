@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::layout;
 use super::undo::{EditMerge, UndoLog};
 
-/// Text, cursor and the steps that led there.
+/// The text, the cursor and the undo log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffer {
     text: String,
@@ -17,7 +17,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A text without a past, cursor at its end.
+    /// A buffer with this text and no undo steps, cursor at the end.
     pub(super) fn of(text: String) -> Self {
         Self {
             cursor: text.len(),
@@ -26,7 +26,7 @@ impl Buffer {
         }
     }
 
-    /// The text alone.
+    /// Returns only the text.
     pub(super) fn into_text(self) -> String {
         self.text
     }
@@ -35,7 +35,7 @@ impl Buffer {
         &self.text
     }
 
-    /// Where the cursor is, in bytes.
+    /// The cursor, as a byte offset.
     pub(super) fn cursor(&self) -> usize {
         self.cursor
     }
@@ -45,21 +45,21 @@ impl Buffer {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Moves the cursor to the character at or after `at`. Says whether it moved.
+    /// Moves the cursor to the grapheme at or after `at`. Returns whether it moved.
     pub(super) fn go(&mut self, at: usize) -> bool {
         let at = layout::settle(&self.text, at);
         self.log.seal();
         std::mem::replace(&mut self.cursor, at) != at
     }
 
-    /// Puts `new` in place of `range`, cursor after it. Says whether anything changed.
-    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, manner: EditMerge) -> bool {
+    /// Replaces `range` by `new` and puts the cursor after it. Returns whether anything changed.
+    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, merge: EditMerge) -> bool {
         let Some(old) = self.text.get(range.clone()) else {
             return false;
         };
         let changes = old != new;
         if changes {
-            self.log.note(range.clone(), old, new, self.cursor, manner);
+            self.log.note(range.clone(), old, new, self.cursor, merge);
             self.set(range, new);
         }
         changes
@@ -76,11 +76,11 @@ impl Buffer {
     }
 
     /// Inserts at the cursor.
-    pub(super) fn insert(&mut self, new: &str, manner: EditMerge) -> bool {
-        self.replace(self.cursor..self.cursor, new, manner)
+    pub(super) fn insert(&mut self, new: &str, merge: EditMerge) -> bool {
+        self.replace(self.cursor..self.cursor, new, merge)
     }
 
-    /// Takes the last step back.
+    /// Undoes the last step.
     pub(super) fn undo(&mut self) -> bool {
         let Some(step) = self.log.undo().cloned() else {
             return false;
@@ -99,7 +99,7 @@ impl Buffer {
         true
     }
 
-    /// Takes the last step back as if it had never been.
+    /// Undoes the last step and forgets it.
     pub(super) fn revert(&mut self) {
         self.undo();
         self.log.forget_undone();
@@ -111,12 +111,12 @@ impl Buffer {
         self.cursor = layout::settle(&self.text, end);
     }
 
-    /// The place of the character before the cursor.
+    /// The position before the grapheme left of the cursor.
     pub(super) fn left(&self) -> usize {
         layout::previous(&self.text, self.cursor)
     }
 
-    /// The place after the character at the cursor.
+    /// The position after the grapheme at the cursor.
     pub(super) fn right(&self) -> usize {
         layout::next(&self.text, self.cursor)
     }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns from one tab stop to the next.
-const TAB: usize = 4;
-/// Bytes of a character that are drawn at most: stacks of marks end somewhere.
-const DRAWN: usize = 128;
+/// Columns between tab stops.
+const TAB_COLUMNS: usize = 4;
+/// Maximum bytes of a grapheme that are drawn: stacks of combining marks have no natural end.
+const MAX_DRAWN_BYTES: usize = 128;
 
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ impl<'a> EditorCell<'a> {
                 ..Self::letter(grapheme.into(), 1)
             },
             '\t' => {
-                let width = (TAB - x % TAB).min(columns.saturating_sub(x)).max(1);
+                let width = (TAB_COLUMNS - x % TAB_COLUMNS)
+                    .min(columns.saturating_sub(x))
+                    .max(1);
                 Self {
                     blank: true,
                     ..Self::letter(" ".repeat(width).into(), width)
@@ -40,7 +42,7 @@ impl<'a> EditorCell<'a> {
             first if first.is_control() => Self::fitting(shown(first), columns),
             _ => {
                 let drawn = grapheme
-                    .get(..grapheme.floor_char_boundary(DRAWN))
+                    .get(..grapheme.floor_char_boundary(MAX_DRAWN_BYTES))
                     .unwrap_or_default();
                 match usize::from(drawn.cell_width()) {
                     0 if !is_mark(first) => Self::fitting(shown(first), columns),
@@ -80,7 +82,7 @@ fn shown(c: char) -> String {
     }
 }
 
-/// Whether a character without width is drawn on the one before it: it extends a letter, and is not a joiner.
+/// Whether a character without width is drawn on the one before it: it extends a letter and is not a joiner.
 fn is_mark(c: char) -> bool {
     c != '\u{200d}' && c != '\u{200c}' && format!("a{c}").graphemes(true).count() == 1
 }

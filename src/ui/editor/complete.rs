@@ -3,12 +3,12 @@
 use super::paste::clean;
 use crate::base::text::tail;
 
-/// Bytes before the cursor that are looked at.
-const REACH: usize = 4096;
+/// How many bytes before the cursor are searched for the word.
+const MAX_WORD_BYTES: usize = 4096;
 
-/// Where candidates come from; what an implementation leaves out has none.
+/// Where candidates come from; by default each method returns none.
 pub(crate) trait Sources {
-    /// Commands and words that work at the beginning of the input, in the form to type (`!tools`, `preferences`).
+    /// Commands and words that are valid at the beginning of the input, as they are typed (`!tools`, `preferences`).
     fn commands(&self) -> Vec<String> {
         Vec::new()
     }
@@ -32,8 +32,7 @@ pub(crate) trait Sources {
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
-    /// The entries of the folder that `typed` points into (`src/ma` points into `src/`), each with that folder before it, folders with `/` at their
-    /// end.
+    /// The entries of the folder that `typed` points into (`src/ma` points into `src/`), each with that folder prefixed, folders ending in `/`.
     fn paths(&self, _typed: &str) -> Vec<String> {
         Vec::new()
     }
@@ -45,7 +44,7 @@ impl Sources for () {}
 /// The kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordKind {
-    /// A command or word of the beginning.
+    /// A command or word at the beginning of the input.
     Command,
     /// A path after `@`.
     Path,
@@ -72,10 +71,10 @@ pub(crate) struct Word {
     pub kind: WordKind,
 }
 
-/// The word that ends at `cursor`, if it is one that can be completed.
+/// The word that ends at `cursor`, if it can be completed.
 pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     let before = text.get(..cursor)?;
-    let near = tail(before, REACH);
+    let near = tail(before, MAX_WORD_BYTES);
     let line = near.rsplit('\n').next().unwrap_or_default();
     let line_start = cursor - line.len();
     let make = |from: usize, typed: &str, kind| Word {
@@ -113,7 +112,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     Some(make(from, typed, kind))
 }
 
-/// An open `@"…` at the end of `line`: where it begins and what it holds.
+/// An open `@"…` at the end of `line`: its start and its content.
 fn quoted(line: &str) -> Option<(usize, &str)> {
     let from = line.rfind("@\"")?;
     let free = line.get(..from)?.chars().next_back();
@@ -148,12 +147,12 @@ impl Word {
                     .then(|| (!name.starts_with(&typed), candidate))
             })
             .collect();
-        // Stable: the order of the source stays within a rank.
+        // The sort is stable: within a rank the order of the source is kept.
         ranked.sort_by_key(|(inside, _)| *inside);
         ranked.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
-    /// The common prefix of all candidates, if longer than the typed part.
+    /// The common prefix of all candidates, if it is longer than the typed part.
     pub(crate) fn common(&self, candidates: &[String]) -> Option<String> {
         let mut common = candidates.first()?.as_str();
         for candidate in candidates {
@@ -172,7 +171,7 @@ impl Word {
         longer.then(|| common.to_owned())
     }
 
-    /// How a candidate, or the beginning of one, is written in the text.
+    /// How a candidate, or a prefix of one, is written in the text.
     pub(crate) fn written(&self, candidate: &str, whole: Completeness) -> String {
         let blanks = candidate.contains(char::is_whitespace);
         let open = candidate.ends_with('/') || whole == Completeness::No;
@@ -198,13 +197,13 @@ impl Word {
 /// Whether a candidate is written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completeness {
-    /// It is.
+    /// Written in full.
     Yes,
-    /// Only its beginning is.
+    /// Only a prefix.
     No,
 }
 
-/// A name that can be typed: file names may hold anything.
+/// Whether the name can be typed on one line: file names may contain anything.
 fn fits_a_line(candidate: &str) -> bool {
     !candidate.is_empty() && !candidate.contains(['\n', '\t', '"']) && clean(candidate) == candidate
 }
@@ -226,7 +225,7 @@ impl Menu {
         Some(candidate)
     }
 
-    /// Selects the next candidate or the one before, round and round.
+    /// Selects the next or the previous candidate, wrapping around.
     pub(super) fn step(&mut self, forward: bool) {
         let count = self.candidates.len().max(1);
         self.selected = Some(match self.selected {
@@ -299,19 +298,19 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_like_the_word_comes_before_what_contains_it() {
+    fn prefix_matches_come_before_substring_matches() {
         let word = word("!profile work", 13).unwrap();
         assert_eq!(word.candidates(&Some3), ["Work", "workshop", "homework"]);
     }
 
     #[test]
-    fn names_that_would_reach_the_terminal_raw_are_no_candidates() {
+    fn names_with_control_characters_are_no_candidates() {
         let word = word("!profile ", 9).unwrap();
         assert_eq!(word.candidates(&Some3), ["homework", "Work", "workshop"]);
     }
 
     #[test]
-    fn paths_are_matched_in_their_folder_and_quoted_when_they_have_blanks() {
+    fn paths_match_in_their_folder_and_are_quoted_for_blanks() {
         let word = word("see @src/ma", 11).unwrap();
         let candidates = word.candidates(&Some3);
         assert_eq!(
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_beginning_must_go_on_from_what_was_typed() {
+    fn the_common_prefix_extends_the_typed_text() {
         let word = word("!to", 3).unwrap();
         let list = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
         assert_eq!(

@@ -1,8 +1,8 @@
-//! The input history: walking through it keeps edits of each entry until something is submitted.
+//! The input history. Edits of its entries survive while walking through it, until something is submitted.
 
 use std::collections::HashMap;
 
-/// The entries, newest last, and the place of the walk: after the last one is the draft.
+/// The entries, newest last, and the position of the walk; the draft comes after the last entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     entries: Vec<String>,
@@ -11,7 +11,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Takes other entries; a draft stays.
+    /// Replaces the entries; the draft stays.
     pub(super) fn set(&mut self, entries: Vec<String>) {
         let draft = self.edits.remove(&self.entries.len());
         self.edits.clear();
@@ -40,12 +40,12 @@ impl History {
         self.entries.push(entry.to_owned());
     }
 
-    /// The entry before; `current` is what the input holds now.
+    /// The previous entry; `current` is the current input.
     pub(super) fn older(&mut self, current: &str) -> Option<String> {
         self.walk(self.at.checked_sub(1)?, current)
     }
 
-    /// The entry after, or the draft.
+    /// The next entry, or the draft.
     pub(super) fn newer(&mut self, current: &str) -> Option<String> {
         self.walk(self.at + 1, current)
     }
@@ -66,8 +66,8 @@ impl History {
         self.edits.get(&at).map_or_else(entry, String::as_str)
     }
 
-    /// Ends the walk: the input was sent or emptied.
-    pub(super) fn rest(&mut self) {
+    /// Ends the walk: the input was sent or cleared.
+    pub(super) fn end_walk(&mut self) {
         self.at = self.entries.len();
         self.edits.clear();
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_comes_back() {
+    fn the_draft_is_restored() {
         let mut history = three();
         assert_eq!(history.older("draft").as_deref(), Some("three"));
         assert_eq!(history.older("three").as_deref(), Some("two"));
@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_entry_keeps_its_change_until_something_is_sent() {
+    fn an_edited_entry_keeps_its_edit_until_submit() {
         let mut history = three();
         history.older("");
         assert_eq!(history.older("three!").as_deref(), Some("two"));
         assert_eq!(history.newer("two").as_deref(), Some("three!"));
-        history.rest();
+        history.end_walk();
         assert_eq!(history.older("").as_deref(), Some("three"));
     }
 
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_and_repetitions_are_not_kept_and_a_push_keeps_the_draft() {
+    fn blank_and_repeated_entries_are_skipped() {
         let mut history = three();
         history.older("draft");
         history.push(" \n");

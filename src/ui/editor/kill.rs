@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-/// Kills kept.
-const PIECES: usize = 16;
+/// Maximum number of entries.
+const MAX_ENTRIES: usize = 16;
 
-/// On which side of the cursor the killed text stood.
+/// The side of the cursor from which text was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
     After,
 }
 
-/// The pieces, newest first.
+/// The entries, newest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KillRing {
-    pieces: VecDeque<String>,
+    entries: VecDeque<String>,
     growing: bool,
 }
 
@@ -25,33 +25,33 @@ impl KillRing {
         if text.is_empty() {
             return;
         }
-        match self.pieces.front_mut().filter(|_| self.growing) {
+        match self.entries.front_mut().filter(|_| self.growing) {
             Some(piece) => match side {
                 Side::Before => piece.insert_str(0, text),
                 Side::After => piece.push_str(text),
             },
             None => {
-                self.pieces.push_front(text.to_owned());
-                self.pieces.truncate(PIECES);
+                self.entries.push_front(text.to_owned());
+                self.entries.truncate(MAX_ENTRIES);
             }
         }
         self.growing = true;
     }
 
-    /// The next kill begins a piece.
+    /// Ends the current entry: the next kill starts a new one.
     pub(super) fn seal(&mut self) {
         self.growing = false;
     }
 
-    /// The newest piece.
+    /// The newest entry.
     pub(super) fn last(&self) -> Option<&str> {
-        self.pieces.front().map(String::as_str)
+        self.entries.front().map(String::as_str)
     }
 
-    /// Puts the newest piece behind the oldest and gives the one before.
-    pub(super) fn turn(&mut self) -> Option<&str> {
-        if !self.pieces.is_empty() {
-            self.pieces.rotate_left(1);
+    /// Rotates the ring: moves the newest entry to the end and returns the one before it.
+    pub(super) fn rotate(&mut self) -> Option<&str> {
+        if !self.entries.is_empty() {
+            self.entries.rotate_left(1);
         }
         self.last()
     }

@@ -1,20 +1,19 @@
-//! Where characters and rows of a text begin, found near a place: the work does not grow with the text.
+//! Finds lines and rows near a position, so that the work does not grow with the text.
 //!
-//! A long line is cut into blocks of some kilobytes, always between two characters as people see them (grapheme clusters), and a
-//! block begins a row; only a single character of hundreds of bytes, marks piled on marks, may be cut. So a row's place depends
-//! on its block alone, and a line of megabytes costs what a short one does.
+//! A long line is cut into blocks of some kilobytes, always between two grapheme clusters, and a block begins a row; only a single cluster of hundreds of bytes
+//! (marks piled on marks) may be cut. So the position of a row depends on its block alone, and a line of megabytes costs what a short one does.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use super::cells::EditorCell;
 
-/// Bytes of a block, about.
-const BLOCK: usize = 4096;
-/// Bytes after a block's nominal end in which a better place to cut is looked for.
-const REACH: usize = 256;
-/// Bytes on both sides that decide whether a place is between two characters; a whole number of flags, so that a long row of
-/// them keeps its pairs.
-const CONTEXT: usize = 512;
+/// Nominal block size in bytes.
+const BLOCK_BYTES: usize = 4096;
+/// How many bytes after a block's nominal end are searched for a better place to cut.
+const CUT_SEARCH_BYTES: usize = 256;
+/// Bytes on both sides that decide whether a position is between two clusters. Each flag emoji is two 4-byte characters: a multiple of 8 keeps the pairs of a
+/// long row of them.
+const CONTEXT_BYTES: usize = 512;
 
 /// One row on the screen: the bytes it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,21 +39,21 @@ pub(super) struct LogicalLine {
 }
 
 impl LogicalLine {
-    /// The block that holds the place `at`; a place before a line end belongs to the line.
+    /// The block that contains the position `at`; a position before a line break belongs to the line.
     pub(super) fn at(text: &str, at: usize) -> Self {
         let at = text.floor_char_boundary(at);
         Self::in_line(text, line_start(text, at), at)
     }
 
     fn in_line(text: &str, line: usize, at: usize) -> Self {
-        let (number, start) = (0..=at.saturating_sub(line) / BLOCK)
+        let (number, start) = (0..=at.saturating_sub(line) / BLOCK_BYTES)
             .rev()
             .find_map(|number| {
                 let start = cut(text, line, number)?;
                 (start <= at).then_some((number, start))
             })
             .unwrap_or((0, line));
-        let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK);
+        let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK_BYTES);
         let (end, last) = match text.get(start..nominal).and_then(|part| part.find('\n')) {
             Some(length) => (start + length, true),
             None => match cut(text, line, number + 1) {
@@ -70,7 +69,7 @@ impl LogicalLine {
         }
     }
 
-    /// The block before.
+    /// The previous block.
     pub(super) fn before(&self, text: &str) -> Option<Self> {
         let at = text.floor_char_boundary(self.start.checked_sub(1)?);
         Some(if self.start > self.line {
@@ -80,7 +79,7 @@ impl LogicalLine {
         })
     }
 
-    /// The block after.
+    /// The next block.
     pub(super) fn after(&self, text: &str) -> Option<Self> {
         if !self.last {
             Some(Self::in_line(text, self.line, self.end))
@@ -91,12 +90,12 @@ impl LogicalLine {
         }
     }
 
-    /// The text shown.
+    /// The text of the block.
     pub(super) fn text<'a>(&self, text: &'a str) -> &'a str {
         text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Its characters with their places in the text.
+    /// Its grapheme clusters with their positions in the text.
     pub(super) fn graphemes<'a>(
         &self,
         text: &'a str,
@@ -107,7 +106,7 @@ impl LogicalLine {
             .map(move |(at, grapheme)| (start + at, grapheme))
     }
 
-    /// Its rows at `columns`; one blank may hang over in the next column.
+    /// Its rows at `columns`; one trailing blank may go into the next column.
     pub(super) fn rows(&self, text: &str, columns: usize) -> Vec<VisualRow> {
         let mut rows = Vec::new();
         let mut start = self.start;
@@ -150,28 +149,27 @@ impl LogicalLine {
     }
 }
 
-/// Where the line of `at` begins.
+/// The start of the line that contains `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text.get(..at)
         .and_then(|before| before.rfind('\n'))
         .map_or(0, |newline| newline + 1)
 }
 
-/// Where the line of `at` ends: at its newline or the end of the text.
+/// The end of the line that contains `at`: its newline or the end of the text.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     text.get(at..)
         .and_then(|after| after.find('\n'))
         .map_or(text.len(), |length| at + length)
 }
 
-/// Where block `number` of the line at `line` begins: after a blank if one is near, else between two characters; `None` where the
-/// line ends before.
+/// Where block `number` of the line at `line` begins: after a blank if one is near, else between two clusters; `None` when the line ends before.
 fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
     if number == 0 {
         return Some(line);
     }
-    let from = text.ceil_char_boundary(line + number * BLOCK);
-    let to = text.floor_char_boundary(from + REACH);
+    let from = text.ceil_char_boundary(line + number * BLOCK_BYTES);
+    let to = text.floor_char_boundary(from + CUT_SEARCH_BYTES);
     let reach = text.get(from..to)?;
     let window = reach.split('\n').next().unwrap_or_default();
     let places = || window.char_indices().map(|(at, _)| from + at);
@@ -185,15 +183,15 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
 
 /// Whether `at` is between two grapheme clusters, judged by the text nearby.
 fn is_boundary(text: &str, line: usize, at: usize) -> bool {
-    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT).max(line));
-    let to = text.floor_char_boundary(at + CONTEXT);
+    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT_BYTES).max(line));
+    let to = text.floor_char_boundary(at + CONTEXT_BYTES);
     let window = text.get(from..to).unwrap_or_default();
     GraphemeCursor::new(at - from, window.len(), true)
         .is_boundary(window, 0)
         .unwrap_or(true)
 }
 
-/// The place after the character at `at`; the end of a line is one character.
+/// The position after the cluster at `at`; a line break counts as one.
 pub(super) fn next(text: &str, at: usize) -> usize {
     let block = LogicalLine::at(text, at);
     if at >= block.end {
@@ -207,7 +205,7 @@ pub(super) fn next(text: &str, at: usize) -> usize {
     at + rest.graphemes(true).next().map_or(0, str::len)
 }
 
-/// The place of the character before `at`.
+/// The position of the cluster before `at`.
 pub(super) fn previous(text: &str, at: usize) -> usize {
     let block = LogicalLine::at(text, at);
     if at <= block.start {
@@ -229,7 +227,7 @@ fn last_before(text: &str, block: &LogicalLine, at: usize) -> usize {
         .unwrap_or(block.start)
 }
 
-/// The nearest place between two characters that is not before `at`.
+/// The nearest position between two clusters that is not before `at`.
 pub(super) fn settle(text: &str, at: usize) -> usize {
     let at = text.ceil_char_boundary(at.min(text.len()));
     let block = LogicalLine::at(text, at);

@@ -1,4 +1,4 @@
-//! The completion menu over the input: opening it, going through it, leaving it.
+//! The completion menu over the input.
 
 use super::complete::{self, Completeness, Menu, Sources};
 use super::undo::EditMerge;
@@ -6,9 +6,9 @@ use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
 
 impl Editor {
-    /// Completes the word at the cursor as far as it is clear, and opens the menu when it is not.
+    /// Completes the word at the cursor as far as it is unambiguous, and opens the menu if several candidates remain.
     pub(super) fn complete(&mut self, sources: &dyn Sources) -> Outcome {
-        let Some(menu) = self.look_up(sources) else {
+        let Some(menu) = self.open_menu(sources) else {
             return Outcome::Nothing;
         };
         if let [only] = menu.candidates.as_slice() {
@@ -19,14 +19,14 @@ impl Editor {
             let range = menu.word.start..self.buffer.cursor();
             self.buffer.replace(range, &written, EditMerge::Whole);
         }
-        // The current word; candidates stay the same.
+        // The word moved; the candidates stay the same.
         self.menu = complete::word(self.buffer.text(), self.buffer.cursor())
             .map(|word| Menu { word, ..menu });
         Outcome::Changed
     }
 
-    /// The candidates for the word at the cursor, if there are any.
-    fn look_up(&self, sources: &dyn Sources) -> Option<Menu> {
+    /// The candidates for the word at the cursor, if any.
+    fn open_menu(&self, sources: &dyn Sources) -> Option<Menu> {
         let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
         let candidates = word.candidates(sources);
         (!candidates.is_empty()).then_some(Menu {
@@ -36,35 +36,35 @@ impl Editor {
         })
     }
 
-    /// The meaning of an action while the menu is open; `None` when it is closed or the action is not the menu's.
+    /// What an action does while the menu is open; `None` when it is closed or the action is not for it.
     pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
         let mut menu = self.menu.take()?;
         match action {
             Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 menu.step(matches!(action, Action::Complete | Action::Down));
                 let written = menu
                     .candidate()
                     .map(|candidate| menu.word.written(candidate, Completeness::Yes))?;
                 let range = menu.word.start..self.buffer.cursor();
-                // A candidate equal to the typed word leaves nothing to undo.
+                // A candidate equal to the typed word still needs an undo step, which Esc reverts.
                 self.buffer.force(range, &written);
                 self.menu = Some(menu);
                 Some(Outcome::Changed)
             }
             Action::Send => {
                 let candidate = menu.candidate()?.to_owned();
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 self.finish(&menu.word, &candidate);
                 Some(Outcome::Changed)
             }
             Action::Escape | Action::Cancel => {
-                self.take_back(&menu);
+                self.remove_candidate(&menu);
                 Some(Outcome::Changed)
             }
             Action::Insert(_) | Action::EraseBack => {
                 let outcome = self.act_in_text(action, sources);
-                self.menu = self.look_up(sources);
+                self.menu = self.open_menu(sources);
                 Some(match outcome {
                     Outcome::Nothing => Outcome::Changed,
                     outcome => outcome,
@@ -74,8 +74,8 @@ impl Editor {
         }
     }
 
-    /// Takes the selected candidate out of the text again.
-    fn take_back(&mut self, menu: &Menu) {
+    /// Removes the selected candidate from the text again.
+    fn remove_candidate(&mut self, menu: &Menu) {
         if menu.selected.is_some() {
             self.buffer.revert();
         }

@@ -1,4 +1,4 @@
-//! The input: several lines of text, edited by the actions of the key table, without a terminal.
+//! The input: multi-line text, edited by the actions of the key table, independent of a terminal.
 
 mod act;
 mod buffer;
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
     Nothing,
     /// Text, cursor, search or menu changed: draw again.
     Changed,
-    /// The input was sent as it stood, and is empty now. [`Editor::remember`] puts it into the history.
+    /// The input was sent, and is empty now. [`Editor::remember`] puts it into the history.
     Submit(String),
     /// Not an editing action, or without effect here: the interface decides.
     Pass(Action),
@@ -56,13 +56,13 @@ pub(crate) struct Editor {
     history: History,
     search: Option<HistorySearch>,
     menu: Option<Menu>,
-    /// The range inserted by the last yank, until another action.
+    /// The range inserted by the last yank; cleared by any other action.
     yanked: Option<Range<usize>>,
-    /// The column that moving from row to row keeps.
+    /// The column that vertical motions aim for.
     goal: Option<usize>,
-    /// The last key moved in the history: the next one continues, in whatever row the cursor is.
-    walking: bool,
-    /// The first byte in view, and the width it was laid out for.
+    /// The last key moved through the history: the next one continues there, whatever row the cursor is in.
+    in_history: bool,
+    /// The first visible byte, and the width it was laid out for.
     top: usize,
     width: usize,
 }
@@ -83,8 +83,8 @@ impl Editor {
         self.buffer.text().is_empty()
     }
 
-    /// Which rows of the key table hold now, questions aside.
-    pub(crate) fn situation(&self) -> KeyContext {
+    /// Which rows of the key table apply now, apart from questions.
+    pub(crate) fn key_context(&self) -> KeyContext {
         if self.is_empty() && self.search.is_none() {
             KeyContext::Empty
         } else {
@@ -92,8 +92,8 @@ impl Editor {
         }
     }
 
-    /// Inserts typed text in whatever portions the terminal delivers it: single characters extend the current undo step, longer text is a step of
-    /// its own. During a search it goes to the query.
+    /// Inserts typed text in whatever chunks the terminal delivers it: single characters extend the current undo step, longer text is a step of its own. During
+    /// a search it goes to the query.
     pub(crate) fn insert(&mut self, text: &str) -> Outcome {
         let text = paste::clean(text);
         if let Some(search) = &mut self.search {
@@ -102,16 +102,16 @@ impl Editor {
             return Outcome::Changed;
         }
         self.settle();
-        let manner = if text.chars().nth(1).is_none() {
+        let merge = if text.chars().nth(1).is_none() {
             EditMerge::Typed
         } else {
             EditMerge::Whole
         };
         self.menu = None;
-        changed(self.buffer.insert(&text, manner))
+        changed(self.buffer.insert(&text, merge))
     }
 
-    /// Inserts pasted text as one step, cleaned ([`paste::clean`]) and with its lines.
+    /// Inserts pasted text, cleaned by [`paste::clean`], as one step.
     pub(crate) fn paste(&mut self, text: &str) -> Outcome {
         if self.search.is_some() {
             return self.insert(text);
@@ -122,7 +122,7 @@ impl Editor {
         changed(self.buffer.insert(&text, EditMerge::Whole))
     }
 
-    /// Replaces the text (one step to undo), cursor at its end: what comes back from an external editor or the queue.
+    /// Replaces the text in one undo step and puts the cursor at its end: for text from an external editor or the queue.
     pub(crate) fn set_text(&mut self, text: &str) {
         self.settle();
         (self.menu, self.search) = (None, None);
@@ -131,13 +131,13 @@ impl Editor {
             .replace(all, &paste::clean(text), EditMerge::Whole);
     }
 
-    /// Empties the input (one step to undo), closes search and menu, and ends the walk in the history.
+    /// Clears the input in one undo step, closes search and menu, and ends the walk through the history.
     pub(crate) fn clear(&mut self) {
         self.set_text("");
-        self.history.rest();
+        self.history.end_walk();
     }
 
-    /// Replaces the history, newest last; a draft stays.
+    /// Replaces the history, newest last; the draft stays.
     pub(crate) fn set_history(&mut self, entries: Vec<String>) {
         self.history.set(entries);
     }
@@ -160,8 +160,8 @@ impl Editor {
         self.menu.as_ref()
     }
 
-    /// The visible rows at `width` columns, at most `max_rows`, without the prompt. The view scrolls only as far as the cursor
-    /// demands; moving from row to row uses the width of the last call.
+    /// The visible rows at `width` columns, at most `max_rows`, without the prompt. The view scrolls no further than the cursor requires; vertical motions use
+    /// the width of the last call.
     pub(crate) fn rows(&mut self, width: usize, max_rows: usize) -> View {
         self.width = width;
         let size = (width, max_rows);
@@ -176,12 +176,12 @@ impl Editor {
         }
     }
 
-    /// Forgets what only holds from one key to the next.
+    /// Clears the state that lasts only until the next key.
     fn settle(&mut self) {
         self.ring.seal();
         self.yanked = None;
         self.goal = None;
-        self.walking = false;
+        self.in_history = false;
     }
 }
 

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn terminal_sequences_and_overrides_go_and_the_text_stays() {
+    fn terminal_sequences_and_overrides_are_removed() {
         assert_eq!(
             clean("\x1b[1;31mred\x1b[0m \x1b[201~x\x07\u{9b}2Jy\u{202e}z\0"),
             "red xyz"
@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_left_that_moves_a_terminal(text in "(\\PC|[\\x00-\\x1f\\x7f-\\x9f\u{2028}-\u{202e}]|\x1b\\[[0-9;]{0,3}[a-zA-Z]){0,40}") {
+        fn no_control_characters_remain(text in "(\\PC|[\\x00-\\x1f\\x7f-\\x9f\u{2028}-\u{202e}]|\x1b\\[[0-9;]{0,3}[a-zA-Z]){0,40}") {
             let clean = clean(&text).into_owned();
             prop_assert!(!clean.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
             let again = super::clean(&clean).into_owned();

@@ -37,11 +37,11 @@ impl HistorySearch {
             .map(|found| (found.text.as_str(), found.at))
     }
 
-    /// Goes on typing the query: the match stays while it matches.
+    /// Extends the query; the match stays while it still matches.
     pub(super) fn push(&mut self, text: &str, entries: &[String]) {
         self.query.push_str(text);
         let from = self.found.as_ref().map_or(entries.len(), |f| f.index + 1);
-        self.look(
+        self.select_first(
             entries
                 .get(..from)
                 .unwrap_or_default()
@@ -51,18 +51,18 @@ impl HistorySearch {
         );
     }
 
-    /// Takes the last character of the query back and looks from the newest entry again.
+    /// Removes the last character of the query and searches again from the newest entry.
     pub(super) fn pop(&mut self, entries: &[String]) {
         let shorter = super::layout::previous(&self.query, self.query.len());
         self.query.truncate(shorter);
         self.found = None;
-        self.look(entries.iter().enumerate().rev());
+        self.select_first(entries.iter().enumerate().rev());
     }
 
     /// The next older match.
     pub(super) fn older(&mut self, entries: &[String]) {
         let to = self.found.as_ref().map_or(entries.len(), |f| f.index);
-        self.look(
+        self.select_first(
             entries
                 .get(..to)
                 .unwrap_or_default()
@@ -75,11 +75,11 @@ impl HistorySearch {
     /// The next newer match.
     pub(super) fn newer(&mut self, entries: &[String]) {
         let from = self.found.as_ref().map_or(entries.len(), |f| f.index + 1);
-        self.look(entries.iter().enumerate().skip(from));
+        self.select_first(entries.iter().enumerate().skip(from));
     }
 
     /// Takes the first entry that matches and differs from the current match; keeps the current one if there is none.
-    fn look<'e>(&mut self, entries: impl Iterator<Item = (usize, &'e String)>) {
+    fn select_first<'e>(&mut self, entries: impl Iterator<Item = (usize, &'e String)>) {
         let Some(pattern) = pattern(&self.query) else {
             self.found = None;
             self.failed = false;
@@ -114,7 +114,7 @@ impl HistorySearch {
     }
 }
 
-/// The query as a pattern: upper case in it is meant, lower case is not. `None` for an empty one.
+/// The query as a pattern, in smart case: upper case matches exactly, lower case matches both. `None` for an empty query.
 fn pattern(query: &str) -> Option<Regex> {
     if query.is_empty() {
         return None;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn narrows_from_the_newest_and_goes_on_to_older_ones() {
+    fn the_search_narrows_and_then_goes_to_older_entries() {
         let (entries, mut search) = (entries(), HistorySearch::default());
         search.push("ca", &entries);
         assert_eq!(found(&search), (Some(("cargo fmt", 0)), false));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn upper_case_is_meant_and_deleting_looks_anew() {
+    fn upper_case_matches_exactly_and_deleting_restarts() {
         let (entries, mut search) = (entries(), HistorySearch::default());
         search.push("t", &entries);
         search.push("ea", &entries);

@@ -1,14 +1,14 @@
-//! Undo and redo: edits as steps, where a typed word or a run of deletions is one.
+//! Undo and redo. A typed word or a run of deletions is one step.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Steps kept at most.
-const STEPS: usize = 1000;
-/// Bytes of text kept in them at most, except for the newest step.
-const BYTES: usize = 32 << 20;
+/// Maximum number of steps.
+const MAX_STEPS: usize = 1000;
+/// Maximum bytes of text in all steps; the newest step is always kept.
+const MAX_BYTES: usize = 32 << 20;
 
-/// How an edit joins the one before.
+/// Whether an edit joins the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditMerge {
     /// Typed: continues the word being typed.
@@ -19,7 +19,7 @@ pub(super) enum EditMerge {
     Whole,
 }
 
-/// One edit: `removed` stood at `at`, now `inserted` does.
+/// One edit: at `at`, `inserted` replaced `removed`.
 #[derive(Clone, Debug)]
 pub(super) struct EditStep {
     pub(super) at: usize,
@@ -27,7 +27,7 @@ pub(super) struct EditStep {
     pub(super) inserted: String,
     /// The cursor before the edit.
     pub(super) cursor: usize,
-    manner: EditMerge,
+    merge: EditMerge,
 }
 
 impl EditStep {
@@ -46,14 +46,14 @@ pub(super) struct UndoLog {
 }
 
 impl UndoLog {
-    /// Records an edit about to be made: `removed` is at `range`, `inserted` replaces it.
+    /// Records an edit before it is made: `inserted` will replace `removed` at `range`.
     pub(super) fn note(
         &mut self,
         range: Range<usize>,
         removed: &str,
         inserted: &str,
         cursor: usize,
-        manner: EditMerge,
+        merge: EditMerge,
     ) {
         self.undone.clear();
         let sealed = std::mem::take(&mut self.sealed);
@@ -61,7 +61,7 @@ impl UndoLog {
             && self
                 .done
                 .back_mut()
-                .is_some_and(|last| join(last, &range, removed, inserted, manner));
+                .is_some_and(|last| join(last, &range, removed, inserted, merge));
         self.bytes += removed.len() + inserted.len();
         if !joined {
             self.done.push_back(EditStep {
@@ -69,15 +69,15 @@ impl UndoLog {
                 removed: removed.to_owned(),
                 inserted: inserted.to_owned(),
                 cursor,
-                manner,
+                merge,
             });
         }
-        while self.done.len() > STEPS || (self.bytes > BYTES && self.done.len() > 1) {
+        while self.done.len() > MAX_STEPS || (self.bytes > MAX_BYTES && self.done.len() > 1) {
             self.bytes -= self.done.pop_front().map_or(0, |step| step.bytes());
         }
     }
 
-    /// The next edit begins a step.
+    /// Ends the current step: the next edit starts a new one.
     pub(super) fn seal(&mut self) {
         self.sealed = true;
     }
@@ -106,18 +106,18 @@ impl UndoLog {
     }
 }
 
-/// Lets `last` take the edit in, if the two are one step.
+/// Merges the edit into `last` if they are one step.
 fn join(
     last: &mut EditStep,
     range: &Range<usize>,
     removed: &str,
     inserted: &str,
-    manner: EditMerge,
+    merge: EditMerge,
 ) -> bool {
-    if last.manner != manner {
+    if last.merge != merge {
         return false;
     }
-    match manner {
+    match merge {
         EditMerge::Whole => false,
         EditMerge::Typed => {
             let word_begins = last.inserted.ends_with(char::is_whitespace)

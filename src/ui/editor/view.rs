@@ -7,9 +7,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::cells::EditorCell;
 use super::layout::{LogicalLine, VisualRow};
 
-/// Hidden rows are counted up to this many.
+/// Hidden rows are counted only up to this number.
 pub(crate) const COUNTED: usize = 99;
-/// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
+/// How many bytes are laid out for that; longer text counts as [`COUNTED`] rows.
 const COUNTED_BYTES: usize = 8 << 10;
 
 /// The rows to draw.
@@ -19,9 +19,9 @@ pub(crate) struct View {
     pub rows: Vec<String>,
     /// Column and row of the cursor, always inside.
     pub cursor: (usize, usize),
-    /// Rows hidden above; [`COUNTED`] means that many or more.
+    /// Rows hidden above; [`COUNTED`] means at least that many.
     pub above: usize,
-    /// Rows hidden below; [`COUNTED`] means that many or more.
+    /// Rows hidden below; [`COUNTED`] means at least that many.
     pub below: usize,
 }
 
@@ -41,7 +41,7 @@ struct RowPosition<'a> {
 }
 
 impl<'a> RowPosition<'a> {
-    /// The row of a cursor at `at`.
+    /// The row that contains the cursor position `at`.
     fn at(text: &'a str, at: usize, columns: usize) -> Self {
         let block = LogicalLine::at(text, at.min(text.len()));
         let rows = block.rows(text, columns);
@@ -94,7 +94,7 @@ impl<'a> RowPosition<'a> {
         self.block = block;
     }
 
-    /// The characters of the row: place, cell, and the column it begins in.
+    /// The cells of the row: position, cell, and the column it begins in.
     fn cells(&self) -> impl Iterator<Item = (usize, EditorCell<'a>, usize)> {
         let row = self.row();
         let columns = self.columns;
@@ -109,7 +109,7 @@ impl<'a> RowPosition<'a> {
             })
     }
 
-    /// The row as it is drawn.
+    /// The row as drawn.
     fn drawn(&self) -> String {
         self.cells()
             .filter(|(_, cell, x)| x + cell.width <= self.columns)
@@ -117,7 +117,7 @@ impl<'a> RowPosition<'a> {
             .collect()
     }
 
-    /// The column of the place `at`.
+    /// The column of the position `at`.
     fn column(&self, at: usize) -> usize {
         self.cells()
             .take_while(|(start, ..)| *start < at)
@@ -125,7 +125,7 @@ impl<'a> RowPosition<'a> {
             .map_or(0, |(_, cell, x)| x + cell.width)
     }
 
-    /// The place in this row nearest to column `x`, not after it.
+    /// The position in this row nearest to column `x`, but not after it.
     fn place(&self, x: usize) -> usize {
         let row = self.row();
         let end = self.cells().last().map_or(0, |(_, cell, x)| x + cell.width);
@@ -139,8 +139,8 @@ impl<'a> RowPosition<'a> {
     }
 }
 
-/// At most `max_rows` rows of `text` at `width` columns with the cursor's among them; `top` is where the view began, and is
-/// moved no further than the cursor demands.
+/// At most `max_rows` rows of `text` at `width` columns, including the row of the cursor. `top` is where the view began; it moves no further than the cursor
+/// requires.
 pub(super) fn view(
     text: &str,
     cursor: usize,
@@ -168,7 +168,7 @@ pub(super) fn view(
             }
         }
     }
-    // A text that became shorter leaves no gap below.
+    // A text that became shorter leaves no gap at the bottom.
     let mut last = first.clone();
     let below_first = (1..max_rows).take_while(|_| last.down()).count();
     for _ in below_first + 1..max_rows {
@@ -181,19 +181,19 @@ pub(super) fn view(
         below: count(last, RowPosition::down),
         ..View::default()
     };
-    let mut spot = first;
+    let mut position = first;
     loop {
-        if spot.row().start == target {
+        if position.row().start == target {
             view.cursor = (at_cursor.column(cursor).min(width - 1), view.rows.len());
         }
-        view.rows.push(spot.drawn());
-        if view.rows.len() >= max_rows || !spot.down() {
+        view.rows.push(position.drawn());
+        if view.rows.len() >= max_rows || !position.down() {
             return view;
         }
     }
 }
 
-/// Rows from here to the edge of the text, as far as counting goes.
+/// Number of rows from here to the edge of the text, up to [`COUNTED`].
 fn count<'a>(mut from: RowPosition<'a>, step: fn(&mut RowPosition<'a>) -> bool) -> usize {
     let start = from.row().start;
     for rows in 0..COUNTED {
@@ -214,20 +214,19 @@ pub(super) enum Vertical {
     Down,
 }
 
-/// Where a cursor at `cursor` comes by one row up or down, near column `goal` (its own if not given), and that column; `None`
-/// at the edge of the text.
+/// Where the cursor ends up one row up or down, near column `goal` (its own column if not given), and that column; `None` at the edge of the text.
 pub(super) fn vertical(
     text: &str,
     cursor: usize,
     width: usize,
     goal: Option<usize>,
-    way: Vertical,
+    direction: Vertical,
 ) -> Option<(usize, usize)> {
-    let mut spot = RowPosition::at(text, cursor, columns(width));
-    let goal = goal.unwrap_or_else(|| spot.column(cursor));
-    let moved = match way {
-        Vertical::Up => spot.up(),
-        Vertical::Down => spot.down(),
+    let mut position = RowPosition::at(text, cursor, columns(width));
+    let goal = goal.unwrap_or_else(|| position.column(cursor));
+    let moved = match direction {
+        Vertical::Up => position.up(),
+        Vertical::Down => position.down(),
     };
-    moved.then(|| (spot.place(goal), goal))
+    moved.then(|| (position.place(goal), goal))
 }

@@ -1,4 +1,4 @@
-//! Keys: one table says what each does, and both the mapping and the help overlay are read from it.
+//! The keys: one table, from which both the mapping and the help overlay are generated.
 
 mod table;
 #[cfg(test)]
@@ -10,18 +10,18 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 pub(crate) use table::Action;
 
-/// Where a key is pressed; some keys mean something else there.
+/// The state in which a key is pressed; some keys depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyContext {
     /// The input has text.
     Typing,
     /// The input has none.
     Empty,
-    /// A question waits for its answer.
-    Asked,
+    /// A question is waiting for an answer.
+    Question,
 }
 
-/// When a row of the table holds.
+/// When a row of the table applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum When {
     /// Everywhere.
@@ -31,7 +31,7 @@ enum When {
     /// Only in an empty input, before the rows of the input.
     Empty,
     /// While a question is open, before all others.
-    Asked,
+    Question,
 }
 
 /// A key with its modifiers, as the table writes it.
@@ -53,7 +53,7 @@ impl Key {
         Self { code, modifiers }
     }
 
-    /// The key of an event, in any encoding; `None` for a key release.
+    /// The key of an event, in any terminal encoding; `None` for a key release.
     fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
@@ -61,7 +61,7 @@ impl Key {
         let mut modifiers =
             event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let code = match event.code {
-            // Shift is in the character already, and in the name of the key.
+            // Shift is already part of the character and of the key's name.
             KeyCode::Char(c) => {
                 modifiers.remove(KeyModifiers::SHIFT);
                 KeyCode::Char(if modifiers.is_empty() {
@@ -110,22 +110,22 @@ impl fmt::Display for Key {
 
 /// The action of `event` in this context; `None` for an unbound key.
 ///
-/// A character without Ctrl and Alt is text unless a row of the table binds it, but not in answer to a question.
-pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> {
+/// A character without Ctrl and Alt is text unless a row of the table binds it; it is never text in answer to a question.
+pub(crate) fn action(event: &KeyEvent, context: KeyContext) -> Option<Action> {
     let key = Key::of(event)?;
-    let rows: &[When] = match situation {
+    let rows: &[When] = match context {
         KeyContext::Typing => &[When::Input, When::Always],
         KeyContext::Empty => &[When::Empty, When::Input, When::Always],
-        KeyContext::Asked => &[When::Asked, When::Always],
+        KeyContext::Question => &[When::Question, When::Always],
     };
     let bound = rows.iter().find_map(|when| {
-        table::ROWS
+        table::BINDINGS
             .iter()
             .find(|row| row.when == *when && row.keys.contains(&key))
             .map(|row| row.action)
     });
     bound.or(match key.code {
-        KeyCode::Char(c) if key.modifiers.is_empty() && situation != KeyContext::Asked => {
+        KeyCode::Char(c) if key.modifiers.is_empty() && context != KeyContext::Question => {
             Some(Action::Insert(c))
         }
         _ => None,
@@ -134,7 +134,7 @@ pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> 
 
 /// True when the interface performs `action`, whatever is open in the input.
 pub(crate) fn is_for_the_interface(action: Action) -> bool {
-    let mut rows = table::ROWS.iter();
+    let mut rows = table::BINDINGS.iter();
     rows.any(|row| row.action == action && row.is_for_the_interface())
 }
 
@@ -147,10 +147,10 @@ pub(crate) struct Group {
     pub lines: Vec<(String, &'static str)>,
 }
 
-/// The whole table as help, in its order.
+/// The whole table as help, in table order.
 pub(crate) fn help() -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for row in table::ROWS {
+    for row in table::BINDINGS {
         let keys: Vec<String> = row.keys.iter().map(Key::to_string).collect();
         let line = (keys.join(", "), row.doc);
         match groups.iter_mut().find(|group| group.title == row.group) {
@@ -164,9 +164,9 @@ pub(crate) fn help() -> Vec<Group> {
     groups
 }
 
-/// The first key of an action as the help writes it (`Ctrl-R`), for hints in the interface; `None` for plain text.
+/// The first key of an action as written in the help (`Ctrl-R`), for hints in the interface; `None` for plain text.
 pub(crate) fn name(action: Action) -> Option<String> {
-    table::ROWS
+    table::BINDINGS
         .iter()
         .find(|row| row.action == action)
         .and_then(|row| row.keys.first())

@@ -115,7 +115,7 @@ pub(crate) enum Action {
     QuestionPageDown,
 }
 
-/// One row: several keys for one action.
+/// One row: the keys of one action.
 pub(super) struct KeyBinding {
     pub(super) keys: &'static [Key],
     pub(super) action: Action,
@@ -186,15 +186,15 @@ const fn row(
 
 /// The key table. Terminals send Ctrl-_ and Ctrl-/ as Ctrl-7, and distinguish Shift-Enter only with keyboard extensions.
 #[rustfmt::skip]
-pub(super) const ROWS: &[KeyBinding] = &[
+pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Enter)], Action::Send, "send"),
     row(When::Input, INPUT, &[with_alt(KeyCode::Enter), with_shift(KeyCode::Enter), ctrl('j')], Action::Newline, "new line (also \\ before Enter)"),
-    row(When::Input, INPUT, &[plain(KeyCode::Tab)], Action::Complete, "complete !commands, @files, names; again: the next one"),
-    row(When::Input, INPUT, &[plain(KeyCode::BackTab)], Action::CompleteBack, "complete: the one before"),
+    row(When::Input, INPUT, &[plain(KeyCode::Tab)], Action::Complete, "complete !commands, @files, names; again: next candidate"),
+    row(When::Input, INPUT, &[plain(KeyCode::BackTab)], Action::CompleteBack, "complete: previous candidate"),
     row(When::Input, INPUT, &[plain(KeyCode::Up), ctrl('p')], Action::Up, "a row up; from the first row: history"),
     row(When::Input, INPUT, &[plain(KeyCode::Down), ctrl('n')], Action::Down, "a row down; from the last row: history"),
     row(When::Input, INPUT, &[ctrl('r')], Action::Search, "search the history; again: older"),
-    row(When::Input, INPUT, &[alt('e')], Action::OpenEditor, "write in your editor"),
+    row(When::Input, INPUT, &[alt('e')], Action::OpenEditor, "edit in your editor"),
 
     row(When::Input, MOVE, &[plain(KeyCode::Left), ctrl('b')], Action::Left, "a character left"),
     row(When::Input, MOVE, &[plain(KeyCode::Right), ctrl('f')], Action::Right, "a character right"),
@@ -205,13 +205,13 @@ pub(super) const ROWS: &[KeyBinding] = &[
 
     row(When::Input, DELETE, &[plain(KeyCode::Backspace), with_shift(KeyCode::Backspace), ctrl('h')], Action::EraseBack, "the character before"),
     row(When::Input, DELETE, &[plain(KeyCode::Delete)], Action::EraseForward, "the character under the cursor"),
-    row(When::Input, DELETE, &[ctrl('w')], Action::KillBlankBack, "back to a blank"),
+    row(When::Input, DELETE, &[ctrl('w')], Action::KillBlankBack, "back to the previous blank"),
     row(When::Input, DELETE, &[with_alt(KeyCode::Backspace), with_ctrl(KeyCode::Backspace)], Action::KillWordBack, "the word before"),
     row(When::Input, DELETE, &[alt('d'), with_ctrl(KeyCode::Delete)], Action::KillWordForward, "the word after"),
     row(When::Input, DELETE, &[ctrl('u')], Action::KillLine, "the whole line"),
     row(When::Input, DELETE, &[ctrl('k')], Action::KillToEnd, "to the end of the line"),
-    row(When::Input, DELETE, &[ctrl('y')], Action::Yank, "bring back what was deleted"),
-    row(When::Input, DELETE, &[alt('y')], Action::YankPop, "after that: what was deleted before"),
+    row(When::Input, DELETE, &[ctrl('y')], Action::Yank, "paste the deleted text"),
+    row(When::Input, DELETE, &[alt('y')], Action::YankPop, "after that: the text deleted before it"),
     row(When::Input, DELETE, &[ctrl('_'), ctrl('7'), ctrl('/'), alt('u')], Action::Undo, "undo"),
     row(When::Input, DELETE, &[alt('r')], Action::Redo, "redo"),
 
@@ -228,19 +228,19 @@ pub(super) const ROWS: &[KeyBinding] = &[
     row(When::Always, CHAT, &[alt('c')], Action::CopyReply, "copy the last reply"),
     row(When::Always, CHAT, &[alt('k')], Action::CopyCode, "copy the last block of code"),
 
-    row(When::Asked, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
-    row(When::Asked, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),
-    row(When::Asked, ANSWER, &[letter('n'), letter('N'), plain(KeyCode::Esc), ctrl('c')], Action::No, "no"),
-    row(When::Asked, ANSWER, &[letter('e'), letter('E')], Action::NoBecause, "no, and tell Marvin why"),
-    row(When::Asked, ANSWER, &[letter(' '), plain(KeyCode::PageDown), with_shift(KeyCode::PageDown)], Action::QuestionPageDown, "read on in a long question"),
-    row(When::Asked, ANSWER, &[plain(KeyCode::PageUp), with_shift(KeyCode::PageUp)], Action::QuestionPageUp, "read back in it"),
-    row(When::Asked, ANSWER, &[plain(KeyCode::Down)], Action::QuestionDown, "a row down in it"),
-    row(When::Asked, ANSWER, &[plain(KeyCode::Up)], Action::QuestionUp, "a row up in it"),
+    row(When::Question, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
+    row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),
+    row(When::Question, ANSWER, &[letter('n'), letter('N'), plain(KeyCode::Esc), ctrl('c')], Action::No, "no"),
+    row(When::Question, ANSWER, &[letter('e'), letter('E')], Action::NoBecause, "no, and tell Marvin why"),
+    row(When::Question, ANSWER, &[letter(' '), plain(KeyCode::PageDown), with_shift(KeyCode::PageDown)], Action::QuestionPageDown, "scroll down in a long question"),
+    row(When::Question, ANSWER, &[plain(KeyCode::PageUp), with_shift(KeyCode::PageUp)], Action::QuestionPageUp, "scroll up in it"),
+    row(When::Question, ANSWER, &[plain(KeyCode::Down)], Action::QuestionDown, "a row down in it"),
+    row(When::Question, ANSWER, &[plain(KeyCode::Up)], Action::QuestionUp, "a row up in it"),
 
     row(When::Input, MARVIN, &[plain(KeyCode::Esc)], Action::Escape, "stop the answer, or clear the input").input_first(),
-    row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: leave").input_first(),
-    row(When::Input, MARVIN, &[ctrl('d')], Action::QuitIfEmpty, "leave (empty input)"),
-    row(When::Always, MARVIN, &[ctrl('q')], Action::Quit, "leave"),
+    row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: quit").input_first(),
+    row(When::Input, MARVIN, &[ctrl('d')], Action::QuitIfEmpty, "quit (empty input)"),
+    row(When::Always, MARVIN, &[ctrl('q')], Action::Quit, "quit"),
     row(When::Always, MARVIN, &[ctrl('z')], Action::Suspend, "suspend to the shell"),
     row(When::Always, MARVIN, &[ctrl('l')], Action::Redraw, "redraw the screen"),
     row(When::Always, MARVIN, &[plain(KeyCode::F(1))], Action::Help, "this help"),

@@ -1,8 +1,8 @@
-//! The table is sound, and events are read as it says.
+//! The table is consistent, and events are mapped by it.
 
 use std::collections::HashSet;
 
-use super::table::ROWS;
+use super::table::BINDINGS;
 use super::*;
 
 fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
@@ -14,14 +14,14 @@ fn typing(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
 }
 
 #[test]
-fn no_key_means_two_things_in_one_place() {
+fn no_key_is_bound_twice_in_one_context() {
     for places in [
         &[When::Input, When::Always][..],
         &[When::Empty][..],
-        &[When::Asked][..],
+        &[When::Question][..],
     ] {
         let mut seen = HashSet::new();
-        for row in ROWS.iter().filter(|row| places.contains(&row.when)) {
+        for row in BINDINGS.iter().filter(|row| places.contains(&row.when)) {
             for key in row.keys {
                 assert!(seen.insert(key), "{key} is bound twice in {places:?}");
             }
@@ -30,16 +30,16 @@ fn no_key_means_two_things_in_one_place() {
 }
 
 #[test]
-fn every_key_of_the_table_is_found_where_it_holds() {
-    for row in ROWS {
-        let situation = match row.when {
+fn every_key_of_the_table_is_found_in_its_context() {
+    for row in BINDINGS {
+        let context = match row.when {
             When::Always | When::Input => KeyContext::Typing,
             When::Empty => KeyContext::Empty,
-            When::Asked => KeyContext::Asked,
+            When::Question => KeyContext::Question,
         };
         for key in row.keys {
             assert_eq!(
-                action(&press(key.code, key.modifiers), situation),
+                action(&press(key.code, key.modifiers), context),
                 Some(row.action),
                 "{key}"
             );
@@ -48,11 +48,11 @@ fn every_key_of_the_table_is_found_where_it_holds() {
 }
 
 #[test]
-fn help_shows_every_row_with_its_keys_and_a_sentence() {
+fn the_help_shows_every_row() {
     let groups = help();
     let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
-    assert_eq!(lines.len(), ROWS.len());
-    for row in ROWS {
+    assert_eq!(lines.len(), BINDINGS.len());
+    for row in BINDINGS {
         assert!(!row.doc.is_empty() && !row.keys.is_empty());
         assert!(
             lines.iter().any(|(keys, doc)| *doc == row.doc
@@ -72,7 +72,7 @@ fn help_shows_every_row_with_its_keys_and_a_sentence() {
 }
 
 #[test]
-fn a_key_let_go_does_nothing() {
+fn a_released_key_does_nothing() {
     let mut event = press(KeyCode::Enter, KeyModifiers::NONE);
     assert_eq!(action(&event, KeyContext::Typing), Some(Action::Send));
     event.kind = KeyEventKind::Release;
@@ -82,7 +82,7 @@ fn a_key_let_go_does_nothing() {
 }
 
 #[test]
-fn shift_is_part_of_a_character_and_of_its_name() {
+fn shift_is_part_of_the_character_and_the_key_name() {
     assert_eq!(
         typing(KeyCode::Char('A'), KeyModifiers::SHIFT),
         Some(Action::Insert('A'))
@@ -109,15 +109,15 @@ fn shift_is_part_of_a_character_and_of_its_name() {
 }
 
 #[test]
-fn a_key_may_mean_something_else_in_an_empty_input_and_before_a_question() {
+fn an_empty_input_and_a_question_change_keys() {
     let d = press(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(action(&d, KeyContext::Empty), Some(Action::QuitIfEmpty));
     assert_eq!(action(&d, KeyContext::Typing), Some(Action::QuitIfEmpty));
-    assert_eq!(action(&d, KeyContext::Asked), None);
+    assert_eq!(action(&d, KeyContext::Question), None);
     let down = press(KeyCode::PageDown, KeyModifiers::NONE);
     assert_eq!(action(&down, KeyContext::Empty), Some(Action::TenDown));
     assert_eq!(
-        action(&down, KeyContext::Asked),
+        action(&down, KeyContext::Question),
         Some(Action::QuestionPageDown)
     );
     let help = press(KeyCode::Char('?'), KeyModifiers::NONE);
@@ -127,17 +127,17 @@ fn a_key_may_mean_something_else_in_an_empty_input_and_before_a_question() {
     assert_eq!(action(&tab, KeyContext::Empty), Some(Action::Unfold));
     assert_eq!(action(&tab, KeyContext::Typing), Some(Action::Complete));
     let y = press(KeyCode::Char('y'), KeyModifiers::NONE);
-    assert_eq!(action(&y, KeyContext::Asked), Some(Action::Yes));
+    assert_eq!(action(&y, KeyContext::Question), Some(Action::Yes));
     let x = press(KeyCode::Char('x'), KeyModifiers::NONE);
-    assert_eq!(action(&x, KeyContext::Asked), None);
+    assert_eq!(action(&x, KeyContext::Question), None);
     let stop = press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(action(&stop, KeyContext::Asked), Some(Action::No));
+    assert_eq!(action(&stop, KeyContext::Question), Some(Action::No));
     let quit = press(KeyCode::Char('q'), KeyModifiers::CONTROL);
-    assert_eq!(action(&quit, KeyContext::Asked), Some(Action::Quit));
+    assert_eq!(action(&quit, KeyContext::Question), Some(Action::Quit));
 }
 
 #[test]
-fn unknown_chords_are_no_text() {
+fn unbound_chords_are_not_text() {
     assert_eq!(typing(KeyCode::Char('x'), KeyModifiers::ALT), None);
     assert_eq!(
         typing(

@@ -1,4 +1,4 @@
-//! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied along.
+//! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied with it.
 
 use super::highlight::{self, HighlightState, SyntaxRole};
 use crate::ui::text::theme::{ColorMode, Theme};
@@ -19,7 +19,7 @@ pub(super) fn label(
     words(&[Span::styled(info.trim(), theme.dim)], width, hang)
 }
 
-/// The rows of lines of code in the language `info` names.
+/// The rows of some lines of code in the language that `info` names.
 pub(super) fn rows<'a>(
     lines: impl Iterator<Item = &'a str>,
     (info, mut state): (&str, HighlightState),

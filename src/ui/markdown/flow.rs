@@ -1,7 +1,7 @@
-//! The rows of a piece of Markdown: what pulldown-cmark reads, written with bullets, hanging indents and styles.
+//! The rows of a Markdown block: the events of pulldown-cmark, written with bullets, hanging indents and styles.
 
 use super::highlight::HighlightState;
-use super::split::given;
+use super::split::displayed_number;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Bullets by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
-/// A line across.
+/// A horizontal rule.
 pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("─".repeat(width), theme.dim))
 }
@@ -25,24 +25,24 @@ pub(super) struct BlockLayout<'t> {
     theme: &'t Theme,
     width: usize,
     out: Vec<Line<'static>>,
-    /// Inline text that waits for the end of its paragraph.
+    /// Inline text collected until the end of its paragraph.
     inline: Vec<Span<'static>>,
     /// Active styles, innermost last.
     styles: Vec<Style>,
     /// Prefixes of the rows, outermost first.
     frames: Vec<LayoutFrame>,
-    /// The lists around, outermost first: the number last written and the one that was given.
+    /// The enclosing lists, outermost first: the number written last, and the number in the source.
     lists: Vec<Option<(u64, u64)>>,
     /// The enclosing links: address, title, start of their text.
     links: Vec<(String, String, usize)>,
-    /// Code that is being collected, with what follows its fence.
+    /// The code being collected, and the info string of its fence.
     code: Option<(String, String)>,
     table: Option<Table>,
     /// Where the last cell of the table ended in the source.
     cell: usize,
-    /// Number of the item before the block.
+    /// The number of the item before this block.
     after: Option<(u64, u64)>,
-    later: bool,
+    continued: bool,
 }
 
 enum LayoutFrame {
@@ -50,8 +50,8 @@ enum LayoutFrame {
     Quote,
     Item {
         mark: String,
-        /// The mark has not been written yet.
-        fresh: bool,
+        /// The marker has not been written yet.
+        marker_pending: bool,
     },
 }
 
@@ -70,7 +70,7 @@ impl<'t> BlockLayout<'t> {
             table: None,
             cell: 0,
             after: None,
-            later: false,
+            continued: false,
         }
     }
 
@@ -88,13 +88,13 @@ impl<'t> BlockLayout<'t> {
         self
     }
 
-    /// The head of the table was written by an earlier block.
-    pub(super) fn later_table(mut self) -> Self {
-        self.later = true;
+    /// Marks the block as the continuation of a table whose head is in an earlier block.
+    pub(super) fn continued_table(mut self) -> Self {
+        self.continued = true;
         self
     }
 
-    /// The rows of this source.
+    /// Lays out this source.
     pub(super) fn run(mut self, source: &str) -> Vec<Line<'static>> {
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -131,9 +131,9 @@ impl<'t> BlockLayout<'t> {
             }
             Event::SoftBreak | Event::HardBreak => self.text("\n", self.style()),
             Event::Rule => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 let (columns, hang) = self.hang();
-                self.place(vec![rule(columns, self.theme)], &hang);
+                self.push_rows(vec![rule(columns, self.theme)], &hang);
             }
             Event::TaskListMarker(done) => {
                 let mark = if done { "[x] " } else { "[ ] " };
@@ -145,9 +145,9 @@ impl<'t> BlockLayout<'t> {
     fn start(&mut self, tag: Tag<'_>, range: Range<usize>, source: &str) {
         let style = self.style();
         match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.air(range.start, source),
+            Tag::Paragraph | Tag::HtmlBlock => self.blank_row(range.start, source),
             Tag::Heading { level, .. } => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 let style = style.patch(self.theme.heading);
                 self.styles.push(match level {
                     HeadingLevel::H1 => style.add_modifier(Modifier::UNDERLINED),
@@ -155,12 +155,12 @@ impl<'t> BlockLayout<'t> {
                 });
             }
             Tag::BlockQuote(_) => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 self.frames.push(LayoutFrame::Quote);
                 self.styles.push(style.patch(self.theme.quote));
             }
             Tag::CodeBlock(kind) => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 let info = match kind {
                     CodeBlockKind::Fenced(info) => info.to_string(),
                     CodeBlockKind::Indented => String::new(),
@@ -173,16 +173,19 @@ impl<'t> BlockLayout<'t> {
                 self.lists.push(before);
             }
             Tag::Item => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 let mark = self.mark(source.get(range).unwrap_or_default());
-                self.frames.push(LayoutFrame::Item { mark, fresh: true });
+                self.frames.push(LayoutFrame::Item {
+                    mark,
+                    marker_pending: true,
+                });
             }
             Tag::Table(alignments) => {
-                self.air(range.start, source);
+                self.blank_row(range.start, source);
                 self.table = Some(Table {
                     alignments,
                     rows: Vec::new(),
-                    later: self.later,
+                    continued: self.continued,
                 });
             }
             Tag::TableHead | Tag::TableRow => {
@@ -208,7 +211,7 @@ impl<'t> BlockLayout<'t> {
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
-            // Extensions that are not enabled, so these never occur.
+            // These extensions are not enabled, so they never occur.
             Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
@@ -236,7 +239,11 @@ impl<'t> BlockLayout<'t> {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                if let Some(LayoutFrame::Item { fresh: true, .. }) = self.frames.last() {
+                if let Some(LayoutFrame::Item {
+                    marker_pending: true,
+                    ..
+                }) = self.frames.last()
+                {
                     self.text("", self.theme.text);
                 }
                 self.flush();
@@ -252,11 +259,13 @@ impl<'t> BlockLayout<'t> {
             TagEnd::TableHead => {
                 self.styles.pop();
             }
-            TagEnd::TableRow => self.surplus(source.get(self.cell..range.end).unwrap_or_default()),
+            TagEnd::TableRow => {
+                self.extra_cells(source.get(self.cell..range.end).unwrap_or_default());
+            }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let (columns, hang) = self.hang();
-                    self.place(table.lay_out(columns, self.theme), &hang);
+                    self.push_rows(table.lay_out(columns, self.theme), &hang);
                 }
             }
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
@@ -291,7 +300,7 @@ impl<'t> BlockLayout<'t> {
         };
         let spans = self.inline.get(from..).unwrap_or_default();
         let words: String = spans.iter().map(|span| span.content.as_ref()).collect();
-        let said = |address: &str| {
+        let note = |address: &str| {
             let bare = address.strip_prefix("mailto:").unwrap_or(address);
             let bare = bare.split_once("://").map_or(bare, |(_, rest)| rest);
             let words = words
@@ -299,7 +308,7 @@ impl<'t> BlockLayout<'t> {
                 .map_or(words.as_str(), |(_, rest)| rest);
             words.trim_end_matches('/') == bare.trim_end_matches('/')
         };
-        let mut behind = if said(&address) {
+        let mut behind = if note(&address) {
             String::new()
         } else {
             address
@@ -317,8 +326,8 @@ impl<'t> BlockLayout<'t> {
         }
     }
 
-    /// Cells beyond the columns of the head: CommonMark drops them, we do not.
-    fn surplus(&mut self, rest: &str) {
+    /// Cells beyond the columns of the head: CommonMark drops them; they are shown here.
+    fn extra_cells(&mut self, rest: &str) {
         let rest = rest.trim().trim_matches('|').trim();
         let style = self.style();
         if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut())
@@ -344,10 +353,10 @@ impl<'t> BlockLayout<'t> {
             &none,
             self.theme,
         ));
-        self.place(rows, &hang);
+        self.push_rows(rows, &hang);
     }
 
-    /// The mark of an item: a bullet by depth, or its number as written, counted on when the writer repeats one.
+    /// The marker of an item: a bullet by depth, or its number as written, incremented when the source repeats a number.
     fn mark(&mut self, item: &str) -> String {
         let depth = self.lists.len().saturating_sub(1);
         let digits = item.bytes().take_while(u8::is_ascii_digit).count();
@@ -356,27 +365,30 @@ impl<'t> BlockLayout<'t> {
             let bullet = BULLETS.get(depth % BULLETS.len());
             return (*bullet.unwrap_or(&"- ")).to_owned();
         };
-        let number = given(*list, written);
+        let number = displayed_number(*list, written);
         *list = Some((written, number));
         let sign = item.get(digits..digits + 1).unwrap_or(".");
         format!("{number}{sign} ")
     }
 
-    /// An empty row, if a blank line was written before this place.
-    fn air(&mut self, at: usize, source: &str) {
+    /// Adds an empty row if the source has a blank line before this position.
+    fn blank_row(&mut self, at: usize, source: &str) {
         self.flush();
-        let fresh = matches!(
+        let marker_pending = matches!(
             self.frames.last(),
-            Some(LayoutFrame::Item { fresh: true, .. })
+            Some(LayoutFrame::Item {
+                marker_pending: true,
+                ..
+            })
         );
-        if fresh || self.out.is_empty() || !blank_before(source, at) {
+        if marker_pending || self.out.is_empty() || !blank_before(source, at) {
             return;
         }
         let (_, hang) = self.hang();
         self.out.extend(words(&[], self.width, &hang));
     }
 
-    /// The inline text becomes rows.
+    /// Turns the collected inline text into rows.
     fn flush(&mut self) {
         if self.inline.is_empty() || self.table.is_some() {
             return;
@@ -388,13 +400,13 @@ impl<'t> BlockLayout<'t> {
             last.content = last.content.trim_end_matches('\n').to_owned().into();
         }
         let (_, hang) = self.hang();
-        self.settle();
+        self.mark_written();
         self.out.extend(words(&spans, self.width, &hang));
     }
 
-    /// Rows that are laid out already.
-    fn place(&mut self, rows: Vec<Line<'static>>, hang: &HangingIndent) {
-        self.settle();
+    /// Adds rows that are already laid out.
+    fn push_rows(&mut self, rows: Vec<Line<'static>>, hang: &HangingIndent) {
+        self.mark_written();
         for (number, row) in rows.into_iter().enumerate() {
             let before = if number == 0 { &hang.first } else { &hang.rest };
             let blank =
@@ -408,26 +420,29 @@ impl<'t> BlockLayout<'t> {
         }
     }
 
-    /// The marks that waited are written.
-    fn settle(&mut self) {
+    /// Marks the pending item markers as written.
+    fn mark_written(&mut self) {
         for frame in &mut self.frames {
-            if let LayoutFrame::Item { fresh, .. } = frame {
-                *fresh = false;
+            if let LayoutFrame::Item { marker_pending, .. } = frame {
+                *marker_pending = false;
             }
         }
     }
 
-    /// The prefix of the next rows, and the columns it leaves. If those were less than a third of the width, indentation is dropped; markers that
-    /// would be lost with it get a row of their own.
+    /// The prefix of the next rows, and the columns that remain. If those were less than a third of the width, indentation is dropped; markers that would be
+    /// lost with it get a row of their own.
     fn hang(&mut self) -> (usize, HangingIndent) {
         let mut hang = HangingIndent::default();
         for frame in &self.frames {
             let (first, rest) = match frame {
                 LayoutFrame::Blanks(columns) => (Span::raw(" ".repeat(*columns)), None),
                 LayoutFrame::Quote => (Span::styled("> ", self.theme.dim), None),
-                LayoutFrame::Item { mark, fresh } => {
+                LayoutFrame::Item {
+                    mark,
+                    marker_pending,
+                } => {
                     let blanks = Span::raw(" ".repeat(width::of(mark)));
-                    match fresh {
+                    match marker_pending {
                         true => (Span::styled(mark.clone(), self.theme.marker), Some(blanks)),
                         false => (blanks, None),
                     }
@@ -441,11 +456,16 @@ impl<'t> BlockLayout<'t> {
         if taken == 0 || (left >= 2 && left >= self.width / 3) {
             return (left, hang);
         }
-        let fresh = self
-            .frames
-            .iter()
-            .any(|frame| matches!(frame, LayoutFrame::Item { fresh: true, .. }));
-        if fresh {
+        let marker_pending = self.frames.iter().any(|frame| {
+            matches!(
+                frame,
+                LayoutFrame::Item {
+                    marker_pending: true,
+                    ..
+                }
+            )
+        });
+        if marker_pending {
             let marks = hang
                 .first
                 .into_iter()
@@ -453,7 +473,7 @@ impl<'t> BlockLayout<'t> {
             let marks: Vec<Span<'static>> = marks.collect();
             self.out
                 .extend(words(&marks, self.width, &HangingIndent::default()));
-            self.settle();
+            self.mark_written();
         }
         (self.width, HangingIndent::default())
     }
@@ -476,9 +496,9 @@ fn without_definitions(source: &str, options: Options) -> Option<String> {
             return Some(source);
         }
         places.sort_unstable();
-        for place in places.into_iter().rev() {
-            let bracket = source.get(place..).and_then(|rest| rest.find('['));
-            source.insert(place + bracket.unwrap_or_default(), '\\');
+        for push_rows in places.into_iter().rev() {
+            let bracket = source.get(push_rows..).and_then(|rest| rest.find('['));
+            source.insert(push_rows + bracket.unwrap_or_default(), '\\');
         }
     }
     None
@@ -489,7 +509,7 @@ fn is_break(tag: &str) -> bool {
     name.eq_ignore_ascii_case("br")
 }
 
-/// Whether the line before the one at this place is blank, marks of quotes aside.
+/// Whether the line before the one at this position is blank, apart from quote markers.
 fn blank_before(source: &str, at: usize) -> bool {
     let before = source.get(..at).unwrap_or_default();
     let Some(end) = before.rfind('\n') else {

@@ -1,20 +1,20 @@
-//! Syntax highlighting by small tables ([`super::grammar`]): keywords, strings, comments, numbers, emphasised names.
+//! Syntax highlighting by small tables ([`super::grammar`]): keywords, strings, comments, numbers, names.
 //!
-//! It works line by line in one pass and carries a small [`HighlightState`], so that code which arrives in parts is coloured like a whole.
+//! It works line by line in one pass and carries a small [`HighlightState`], so that code that arrives in parts is coloured like the whole.
 
-use super::grammar::{ALL, NONE, Quote, SyntaxKind};
+use super::grammar::{ALL, NONE, Quote, SyntaxKind, is_listed};
 
 pub(crate) use super::grammar::Grammar;
 
-/// Where a line begins: in plain code, or inside something that began on an earlier line.
+/// The state at the start of a line: in plain code, or inside something that began on an earlier line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HighlightState {
     /// Plain code.
     #[default]
     Plain,
-    /// A comment of several lines.
+    /// A block comment.
     Comment,
-    /// The string with this number in the language's table.
+    /// The string with this index in the language's table.
     String(u8),
     /// Between `<` and `>`.
     Tag,
@@ -41,7 +41,7 @@ pub(crate) enum SyntaxRole {
     Removed,
 }
 
-/// The table for what follows a fence (`rust`, `rust,ignore`, `{.python}`); one without colours when none is known.
+/// The grammar for an info string (`rust`, `rust,ignore`, `{.python}`); one without colours for an unknown language.
 pub(crate) fn grammar(info: &str) -> &'static Grammar {
     let name = info
         .trim_start_matches(['{', '.'])
@@ -50,11 +50,11 @@ pub(crate) fn grammar(info: &str) -> &'static Grammar {
         .unwrap_or_default()
         .to_ascii_lowercase();
     ALL.iter()
-        .find(|grammar| grammar.names.contains(&name.as_str()))
+        .find(|grammar| is_listed(grammar.names, &name))
         .unwrap_or(&NONE)
 }
 
-/// Reads one line (without its newline) and gives its pieces in order; together they are the line.
+/// Tokenizes one line (without its newline); the tokens joined are the line.
 pub(crate) fn line<'a>(
     grammar: &Grammar,
     state: &mut HighlightState,
@@ -101,7 +101,7 @@ fn diff(line: &str) -> SyntaxRole {
 struct HighlightScan<'a, 'g, F> {
     grammar: &'g Grammar,
     line: &'a str,
-    /// Position reached.
+    /// Current position.
     at: usize,
     /// Start of the pending ordinary text.
     plain: usize,
@@ -152,7 +152,7 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
         quote.is_some_and(|quote| quote.long)
     }
 
-    /// To the end of the comment, whose opening takes `open` bytes.
+    /// To the end of the comment, whose delimiter takes `open` bytes.
     fn comment(&mut self, open: usize, state: &mut HighlightState) {
         let close = self.grammar.block.map_or("", |(_, close)| close);
         let rest = self.rest();
@@ -165,7 +165,7 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
         self.take(length, SyntaxRole::Comment);
     }
 
-    /// To the end of the string, whose opening takes `open` bytes.
+    /// To the end of the string, whose delimiter takes `open` bytes.
     fn string(&mut self, quote: &Quote, number: u8, open: usize, state: &mut HighlightState) {
         let rest = self.rest();
         let mut at = open;
@@ -277,11 +277,11 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
             _ => word,
         };
         let after = rest.get(length..).unwrap_or_default().trim_start();
-        let role = if self.grammar.keywords.contains(&known) {
+        let role = if is_listed(self.grammar.keywords, known) {
             SyntaxRole::Keyword
         } else if keys && after.starts_with([':', '=']) {
             SyntaxRole::Name
-        } else if self.grammar.constants.contains(&known) {
+        } else if is_listed(self.grammar.constants, known) {
             SyntaxRole::Number
         } else if matches!(self.grammar.sort, SyntaxKind::Code | SyntaxKind::Ticks)
             && word.starts_with(|c: char| c.is_ascii_uppercase())
@@ -349,13 +349,13 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Bytes of the word a text begins with.
+/// Length in bytes of the word at the start of a text.
 fn word_length(text: &str, dashes: bool) -> usize {
     text.find(|c: char| !(is_word(c) || dashes && matches!(c, '-' | '.')))
         .unwrap_or(text.len())
 }
 
-/// Bytes of the number a text begins with; `1..2` are two.
+/// Length in bytes of the number at the start of a text; `1..2` is two numbers.
 fn number(text: &str) -> usize {
     let end = text
         .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
@@ -371,8 +371,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The coloured pieces.
-    fn pieces(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
+    /// The coloured tokens.
+    fn tokens(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
         let mut state = HighlightState::Plain;
         let mut out = Vec::new();
         for row in text.lines() {
@@ -390,7 +390,7 @@ mod tests {
             .iter()
             .map(|(text, role)| ((*text).to_owned(), *role))
             .collect();
-        assert_eq!(pieces(info, text), want, "{text}");
+        assert_eq!(tokens(info, text), want, "{text}");
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
+        fn the_tokens_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
             let mut state = HighlightState::Plain;
             for row in [text.as_str(), &text] {
                 let mut whole = String::new();

@@ -1,7 +1,7 @@
-//! Blocks as rows of a terminal.
+//! Lays out blocks as rows of a terminal.
 //!
-//! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are
-//! kept, because models mean them.
+//! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are kept, because
+//! models mean them.
 
 use super::flow::{BlockLayout, rule};
 use super::split::{Block, BlockKind};
@@ -11,7 +11,7 @@ use crate::ui::text::theme::Theme;
 use crate::ui::text::wrap::HangingIndent;
 use ratatui::text::Line;
 
-/// The rows of a block at a width. No row is wider, from two columns on. The first row is empty if the block has a gap.
+/// The rows of a block at a width. No row is wider, from a width of two columns on. The first row is empty if the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let width = width.max(1);
     let text = clean(&block.text);
@@ -46,7 +46,11 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
         }
         BlockKind::Table { head: Some(head) } => {
             let source = format!("{}{}", clean(head), text);
-            out.extend(BlockLayout::new(width, theme).later_table().run(&source));
+            out.extend(
+                BlockLayout::new(width, theme)
+                    .continued_table()
+                    .run(&source),
+            );
         }
         BlockKind::List { after } => {
             let source = dedented(&text, block.indent);
@@ -63,7 +67,7 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
     out
 }
 
-/// The rows of a block that is still arriving: bold text and inline code whose end has not come yet look as they will.
+/// The rows of a block that is still arriving: bold text and inline code without an end yet are shown as if they were closed.
 pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     match block.kind {
         BlockKind::Paragraph | BlockKind::Heading | BlockKind::List { .. } | BlockKind::Quote => {
@@ -112,7 +116,7 @@ fn close(text: &mut String) {
     }
 }
 
-/// A whole text that does not stream, such as a stored message.
+/// Lays out a complete text, such as a stored message.
 pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (mut splitter, mut blocks) = (super::split::BlockSplitter::default(), Vec::new());
     splitter.push(&clean(text), &mut blocks);
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_goes_and_words_stay() {
+    fn markup_is_removed_and_words_stay() {
         are(
             "# Title *x*\ntext\n\n## Next ##",
             40,
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_hang_and_count() {
+    fn lists_indent_and_number() {
         are(
             "1. one twos\n1. three\n   - four five\n7) x\n\n9. y",
             10,
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_fit() {
+    fn tables_fit_the_width() {
         let table = "| Name | n |\n|---|--:|\n| a b c d e f | 1 |\n| 日本 | 22 | more |";
         are(
             table,
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn code_has_nothing_before_it_and_loses_nothing() {
+    fn code_has_no_prefix_and_loses_nothing() {
         are(
             "```rust ignore\nfn a() {\n\n    b\n}\n```",
             6,
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_written_looks_as_it_will() {
+    fn unfinished_markup_looks_finished() {
         let open = |text: &str| {
             let mut splitter = BlockSplitter::default();
             splitter.push(text, &mut Vec::new());
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_in_parts_has_one_head() {
+    fn a_split_table_has_one_head() {
         let table = format!("| head | b |\n|---|---|\n{}", "| x | y |\n".repeat(100));
         let rows = rows(&table, 40);
         assert_eq!(rows.len(), 102);
@@ -308,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_heading_stands_out_without_colour() {
+    fn a_top_heading_stands_out_without_colour() {
         let lines = lay_out_all("# A\n\n### B", 40, &Theme::new(ColorMode::None));
         let style = |line: usize| lines[line].spans[0].style.add_modifier;
         assert!(style(0).contains(Modifier::BOLD | Modifier::UNDERLINED));
@@ -354,7 +358,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_open_fits_too(text in "(\\PC|[a-z`*|>#. \n-]){0,200}", wide in 2usize..100) {
+        fn unfinished_blocks_fit_too(text in "(\\PC|[a-z`*|>#. \n-]){0,200}", wide in 2usize..100) {
             let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
             for piece in text.split_inclusive(' ') {
                 splitter.push(&clean(piece), &mut done);

@@ -1,4 +1,4 @@
-//! What a single line of Markdown begins, as far as it can be determined without the lines after it.
+//! What a line of Markdown begins, as far as can be told without the lines after it.
 
 /// The block that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(super) fn dedent(line: &str, columns: usize) -> &str {
     rest
 }
 
-/// The block that the line begins, without its indentation.
+/// The block that the line begins; `line` is without its indentation.
 pub(super) fn start(line: &str) -> LineStart<'_> {
     let text = line.trim();
     match text.as_bytes().first() {
@@ -101,7 +101,7 @@ pub(super) fn start(line: &str) -> LineStart<'_> {
     }
 }
 
-/// Whether the line underlines the one before it into a heading.
+/// Whether the line turns the one before it into a heading.
 pub(super) fn underlines(line: &str) -> bool {
     let text = line.trim();
     indent(line) < 4
@@ -109,7 +109,7 @@ pub(super) fn underlines(line: &str) -> bool {
         && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
-/// Whether `line` under `head` makes a table of both.
+/// Whether `head` and `line` begin a table.
 pub(super) fn delimits(head: &str, line: &str) -> bool {
     let bars = line
         .bytes()
@@ -120,7 +120,7 @@ pub(super) fn delimits(head: &str, line: &str) -> bool {
         && columns(head) == columns(line)
 }
 
-/// Cells of a row of a table.
+/// Number of cells of a table row.
 fn columns(line: &str) -> usize {
     let text = line.trim();
     let text = text.strip_prefix('|').unwrap_or(text);
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_tell_what_they_begin() {
+    fn lines_begin_the_expected_blocks() {
         let is_item = |line| matches!(start(line), LineStart::Item { .. });
         assert!(is_item("- a") && is_item("  12) b") && is_item("* c") && is_item("+"));
         assert!(!is_item("-a") && !is_item("1.5 times") && !is_item("**bold**"));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_need_as_many_columns_below_as_above() {
+    fn a_table_needs_equal_columns_in_head_and_delimiter() {
         assert!(delimits("| a | b |", "|---|:-:|"));
         assert!(delimits("a | b", "--- | ---"));
         assert!(!delimits("a | b", "---"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_closed_by_one_as_long() {
+    fn a_fence_is_closed_by_one_at_least_as_long() {
         let LineStart::Fence(fence, _) = start("````") else {
             panic!()
         };

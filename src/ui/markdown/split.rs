@@ -1,37 +1,36 @@
-//! A reply cut into bounded blocks while it streams, so that what is finished is never laid out again.
+//! Splits a streaming reply into bounded blocks, so that finished text is never laid out again.
 //!
-//! Every line is looked at once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code,
-//! lists and tables become several, each with what its layout needs to know of the ones before. Where blocks end depends on the
-//! text alone, not on the pieces it came in.
+//! Every line is examined once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code, lists and tables become several
+//! blocks, each with the state that its layout needs from those before. Where blocks end depends on the text alone, not on how it was chunked.
 
 use super::highlight::{self, HighlightState};
 use super::lines::{self, Fence, LineStart};
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Lines of a block at most.
+/// Maximum lines of a block.
 pub(crate) const LINES: usize = 64;
-/// Bytes of a block at most, but for the newline of its last line.
+/// Maximum bytes of a block, except for the newline of its last line.
 pub(crate) const BYTES: usize = 8 * 1024;
-/// Bytes of a line at most; a longer one is cut.
-const LINE: usize = 4 * 1024;
-/// Lines of a list after which the next item begins a new block.
-const LIST: usize = 16;
+/// Maximum bytes of a line; a longer one is cut.
+const MAX_LINE_BYTES: usize = 4 * 1024;
+/// Number of lines of a list after which the next item begins a new block.
+const MAX_LIST_LINES: usize = 16;
 
 /// A part of a reply that is laid out independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The source, blank lines before it included: the texts of all blocks in order are the reply.
+    /// The source, including the blank lines before it: the texts of all blocks in order are the reply.
     pub text: String,
     /// Its kind.
     pub kind: BlockKind,
     /// Whether an empty row precedes it.
     pub gap: bool,
-    /// Columns of indentation its lines share, inside a list.
+    /// Columns of indentation that its lines share, inside a list.
     pub indent: usize,
 }
 
-/// The kind of a block, with the state its layout needs of the blocks before it.
+/// The kind of a block, with the state that its layout needs from the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// Only blank lines.
@@ -63,13 +62,13 @@ pub enum BlockKind {
         /// State of the highlighter where the part begins.
         state: HighlightState,
     },
-    /// A rule across.
+    /// A horizontal rule.
     Rule,
 }
 
 impl BlockKind {
     /// Whether an empty row surrounds it even if none was written.
-    fn wants_air(&self) -> bool {
+    fn needs_empty_row(&self) -> bool {
         match self {
             Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
             Self::Blank | Self::Paragraph | Self::Heading | Self::List { .. } | Self::Quote => {
@@ -79,7 +78,7 @@ impl BlockKind {
     }
 
     /// Whether it continues the previous block.
-    fn goes_on(&self) -> bool {
+    fn continues_previous(&self) -> bool {
         matches!(
             self,
             Self::Code { opens: false, .. } | Self::Table { head: Some(_) }
@@ -87,24 +86,24 @@ impl BlockKind {
     }
 }
 
-/// Cuts a reply that arrives in pieces into blocks.
+/// Splits a reply that arrives in chunks into blocks.
 #[derive(Clone, Debug, Default)]
 pub struct BlockSplitter {
-    /// The open block: whole lines, then the one that is arriving.
+    /// The open block: complete lines, then the one that is arriving.
     text: String,
     /// Where the arriving line begins.
     line: usize,
-    /// Where the last whole line begins.
+    /// Where the last complete line begins.
     last: usize,
-    /// Whole lines.
+    /// Number of complete lines.
     lines: usize,
-    /// Bytes of blank lines at the beginning.
+    /// Bytes of blank lines at the start.
     head: usize,
-    /// Bytes of blank lines at the end of the whole lines, in a list.
+    /// Bytes of blank lines at the end of the complete lines, in a list.
     blanks: usize,
     /// The arriving line is the rest of one that was cut.
-    torn: bool,
-    /// The open block of the complete lines.
+    cut_line: bool,
+    /// The kind of the open block, by its complete lines.
     open: OpenBlock,
     /// Columns the open block is indented.
     indent: usize,
@@ -139,14 +138,14 @@ struct CodeBlock {
 
 #[derive(Clone, Copy, Debug)]
 struct MarkdownList {
-    /// Columns before the marks of its items.
+    /// Columns before the markers of its items.
     indent: usize,
-    /// The number last written, and the one that was given.
+    /// The number written last, and the number in the source.
     number: Option<(u64, u64)>,
 }
 
 impl BlockSplitter {
-    /// Takes the next piece of cleaned text; blocks that it finishes are appended to `done`.
+    /// Adds a chunk of cleaned text; blocks that it completes are appended to `done`.
     pub fn push(&mut self, text: &str, done: &mut Vec<Block>) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -154,7 +153,7 @@ impl BlockSplitter {
                 Some(at) => (rest.get(..at).unwrap_or_default(), true),
                 None => (rest, false),
             };
-            let room = (LINE + self.line)
+            let room = (MAX_LINE_BYTES + self.line)
                 .min(BYTES)
                 .saturating_sub(self.text.len());
             let take = line.floor_char_boundary(room);
@@ -165,17 +164,17 @@ impl BlockSplitter {
                 self.text.push('\n');
                 self.end_line(done);
             }
-            let taken = take + usize::from(take == line.len() && ends);
-            rest = rest.get(taken..).unwrap_or_default();
+            let consumed = take + usize::from(take == line.len() && ends);
+            rest = rest.get(consumed..).unwrap_or_default();
         }
     }
 
-    /// The unfinished end as it looks now: at most one block. A fence that is half written is left out.
+    /// The unfinished end as it looks now: at most one block. A partly written fence is left out.
     pub fn open(&self) -> Option<Block> {
         let line = self.text.get(self.line..).unwrap_or_default();
         let mut text = self.text.as_str();
         let half = match &self.open {
-            OpenBlock::Code(code) => !self.torn && code.fence.maybe_closed_by(line),
+            OpenBlock::Code(code) => !self.cut_line && code.fence.maybe_closed_by(line),
             _ => !line.trim().is_empty() && line.trim().bytes().all(|byte| byte == b'`'),
         };
         if half {
@@ -189,7 +188,7 @@ impl BlockSplitter {
             open: self.open.clone(),
             ..*self
         };
-        if matches!(self.open, OpenBlock::Nothing) && self.torn {
+        if matches!(self.open, OpenBlock::Nothing) && self.cut_line {
             sketch.open = OpenBlock::Paragraph;
         } else if matches!(self.open, OpenBlock::Nothing) && !half {
             sketch.begin(line, lines::start(line));
@@ -197,7 +196,7 @@ impl BlockSplitter {
         Some(sketch.block(text.to_owned(), false))
     }
 
-    /// The reply has ended: what is open is finished as it is, and the next reply may begin.
+    /// Ends the reply: what is open is finished as it is, and the next reply may begin.
     pub fn finish(&mut self, done: &mut Vec<Block>) {
         if self.line < self.text.len() {
             self.end_line(done);
@@ -208,7 +207,7 @@ impl BlockSplitter {
         *self = Self::default();
     }
 
-    /// The next character has no room: the whole lines go, or else the line is cut.
+    /// The next character does not fit: emits the complete lines, or cuts the line if there are none.
     fn overflow(&mut self, done: &mut Vec<Block>) {
         if self.line > 0 {
             self.flush(done);
@@ -223,24 +222,24 @@ impl BlockSplitter {
         }
         let at = cut(&self.text);
         self.emit(at, false, done);
-        (self.torn, self.cut) = (true, true);
+        (self.cut_line, self.cut) = (true, true);
     }
 
-    /// The arriving line is complete.
+    /// Processes a complete line.
     fn end_line(&mut self, done: &mut Vec<Block>) {
         let from = self.line;
         let whole = self.text.get(from..).unwrap_or_default();
         let line = whole.strip_suffix('\n').unwrap_or(whole).to_owned();
         self.lines += 1;
         self.line = self.text.len();
-        let torn = std::mem::take(&mut self.torn);
+        let cut_line = std::mem::take(&mut self.cut_line);
         if let OpenBlock::Code(code) = &self.open {
-            if !torn && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
+            if !cut_line && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
                 self.emit(self.line, true, done);
                 self.open = OpenBlock::Nothing;
                 return;
             }
-        } else if torn {
+        } else if cut_line {
             self.open = OpenBlock::Paragraph;
         } else if lines::is_blank(&line) {
             self.blank(from, done);
@@ -261,7 +260,7 @@ impl BlockSplitter {
         self.cut = true;
     }
 
-    /// Where the last whole line begins, found by looking back.
+    /// Searches backwards for the start of the last complete line.
     fn last_line(&self) -> usize {
         let whole = self.text.get(..self.line).unwrap_or_default();
         let body = whole.strip_suffix('\n').unwrap_or(whole);
@@ -318,7 +317,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The last line and the one before it are the head of a table.
+    /// Begins a table with the last line and the one before it as its head.
     fn table(&mut self, done: &mut Vec<Block>) {
         if self.last > self.head {
             self.emit(self.last, false, done);
@@ -348,7 +347,7 @@ impl BlockSplitter {
                 match start {
                     _ if indent < self.indent => false,
                     LineStart::Fence(..) => false,
-                    LineStart::Item { .. } => inside || self.lines <= LIST,
+                    LineStart::Item { .. } => inside || self.lines <= MAX_LIST_LINES,
                     LineStart::Text => inside || self.blanks == 0,
                     LineStart::Heading | LineStart::Rule | LineStart::Quote => inside,
                 }
@@ -356,7 +355,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The block begins with this line.
+    /// Begins a block with this line.
     fn begin(&mut self, line: &str, start: LineStart<'_>) {
         let indent = lines::indent(line);
         self.indent = 0;
@@ -404,16 +403,16 @@ impl BlockSplitter {
         };
     }
 
-    /// An item of the list itself, not of one inside it, takes the next number.
+    /// Gives the next number to an item of the list itself, not of a nested one.
     fn count(&mut self, indent: usize, number: Option<u64>) {
         if let Some(list) = &mut self.list
             && indent < list.indent + 2
         {
-            list.number = number.map(|written| (written, given(list.number, written)));
+            list.number = number.map(|written| (written, displayed_number(list.number, written)));
         }
     }
 
-    /// The first `end` bytes are a block.
+    /// Emits the first `end` bytes as a block.
     fn emit(&mut self, end: usize, closes: bool, done: &mut Vec<Block>) {
         let rest = self.text.split_off(end);
         let text = std::mem::replace(&mut self.text, rest);
@@ -431,7 +430,7 @@ impl BlockSplitter {
         if block.kind == BlockKind::Blank {
             self.gap = true;
         } else {
-            self.before = Some(block.kind.wants_air());
+            self.before = Some(block.kind.needs_empty_row());
             self.gap = false;
         }
         match &mut self.open {
@@ -479,14 +478,14 @@ impl BlockSplitter {
             },
         };
         let written = self.head > 0 || self.gap;
-        let air = !self.cut
+        let empty_row = !self.cut
             && self.list.is_none()
-            && (kind.wants_air() || kind == BlockKind::Heading || self.before == Some(true));
+            && (kind.needs_empty_row() || kind == BlockKind::Heading || self.before == Some(true));
         Block {
             gap: self.before.is_some()
                 && kind != BlockKind::Blank
-                && !kind.goes_on()
-                && (written || air),
+                && !kind.continues_previous()
+                && (written || empty_row),
             text,
             kind,
             indent: self.indent,
@@ -494,15 +493,15 @@ impl BlockSplitter {
     }
 }
 
-/// The number an item gets: counted on when the writer repeats one, as written otherwise.
-pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
+/// The displayed number of an item: incremented when the source repeats a number, otherwise as written.
+pub(super) fn displayed_number(before: Option<(u64, u64)>, written: u64) -> u64 {
     match before {
-        Some((last, given)) if last == written => given + 1,
+        Some((last, displayed_number)) if last == written => displayed_number + 1,
         _ => written,
     }
 }
 
-/// Where a line that is too long is cut: after a blank near its end, or else before its last cluster.
+/// Where to cut a line that is too long: after a blank near its end, or else before its last cluster.
 fn cut(line: &str) -> usize {
     let near = line.floor_char_boundary(line.len().saturating_sub(256));
     let tail = line.get(near..).unwrap_or_default();
@@ -593,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn code_in_a_list_stands_alone_and_the_list_goes_on() {
+    fn code_in_a_list_is_its_own_block_and_the_list_continues() {
         let blocks = split(&["1. one\n   ```sh\n   ls\n   ```\n   then\n1. two\n\n   more\n\nend"]);
         let kinds: Vec<(&str, usize)> = blocks
             .iter()
@@ -619,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn long_code_keeps_its_state_and_long_tables_their_head() {
+    fn split_code_keeps_its_state_and_split_tables_their_head() {
         let code = format!("```rust\n/* begins\n{}*/ fn\n```\n", "still\n".repeat(100));
         let blocks = split(&[&code]);
         assert_eq!(blocks.len(), 2);
@@ -636,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn the_open_end_is_what_it_will_be() {
+    fn the_open_block_equals_the_finished_one() {
         let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
         assert_eq!(splitter.open(), None);
         splitter.push("## He", &mut done);
@@ -669,7 +668,7 @@ mod tests {
 
     /// The layout work for a reply of 100,000 tokens, per thousand tokens, does not grow.
     #[test]
-    fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
+    fn the_cost_does_not_grow_with_the_reply() {
         let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";
         let text = sample.repeat(400_000 / sample.len() + 1);
         let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
@@ -704,7 +703,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
-        fn the_blocks_are_the_reply_however_it_was_cut(text in markdown(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
+        fn the_blocks_join_to_the_reply_however_it_is_chunked(text in markdown(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
             let whole = split(&[&text]);
             let joined: String = whole.iter().map(|block| block.text.as_str()).collect();
             prop_assert_eq!(&joined, &text);
@@ -718,7 +717,7 @@ mod tests {
             for pair in at.windows(2) {
                 splitter.push(&text[pair[0]..pair[1]], &mut done);
                 if let Some(open) = splitter.open() {
-                    prop_assert!(open.text.len() <= BYTES + LINE);
+                    prop_assert!(open.text.len() <= BYTES + MAX_LINE_BYTES);
                 }
             }
             splitter.finish(&mut done);

@@ -6,38 +6,38 @@ use crate::ui::text::wrap::{HangingIndent, words};
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
 
-/// Columns below which a cell is not squeezed.
-const NARROW: usize = 6;
-/// Columns between two cells. No bars: a selected row is text, not drawing.
-const SPACE: usize = 2;
+/// Columns below which a cell is not narrowed.
+const MIN_CELL_COLUMNS: usize = 6;
+/// Columns between two cells. No bars: a row selected by mouse should contain only text.
+const CELL_GAP: usize = 2;
 
 /// Styled text of a cell.
 pub(super) type TableCell = Vec<Span<'static>>;
 
-/// A table as it was read.
+/// A parsed table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
     /// The head, then the rows.
     pub(super) rows: Vec<Vec<TableCell>>,
-    /// The head stood in an earlier block.
-    pub(super) later: bool,
+    /// The head is in an earlier block.
+    pub(super) continued: bool,
 }
 
 impl Table {
     /// The rows at this width.
     pub(super) fn lay_out(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let wanted = self.wanted();
-        let gaps = SPACE * wanted.len().saturating_sub(1);
+        let natural_widths = self.natural_widths();
+        let gaps = CELL_GAP * natural_widths.len().saturating_sub(1);
         let room = width.saturating_sub(gaps);
-        match shrink(&wanted, room) {
+        match shrink(&natural_widths, room) {
             Some(columns) => self.grid(&columns, theme),
             None => self.list(width, theme),
         }
     }
 
-    /// Columns each column would like.
-    fn wanted(&self) -> Vec<usize> {
+    /// The natural width of each column.
+    fn natural_widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let widest = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
@@ -49,10 +49,10 @@ impl Table {
     fn grid(&self, columns: &[usize], theme: &Theme) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
-            if number > 0 || !self.later {
+            if number > 0 || !self.continued {
                 out.extend(self.row(row, columns));
             }
-            if number == 0 && !self.later {
+            if number == 0 && !self.continued {
                 let rule: Vec<String> =
                     columns.iter().map(|columns| "─".repeat(*columns)).collect();
                 out.push(Line::from(Span::styled(rule.join("  "), theme.dim)));
@@ -66,8 +66,8 @@ impl Table {
         let cells: Vec<Vec<Line<'static>>> = columns
             .iter()
             .enumerate()
-            .map(|(at, columns)| {
-                let cell = row.get(at).map_or(&[][..], Vec::as_slice);
+            .map(|(index, columns)| {
+                let cell = row.get(index).map_or(&[][..], Vec::as_slice);
                 words(cell, *columns, &HangingIndent::default())
             })
             .collect();
@@ -75,26 +75,26 @@ impl Table {
         (0..height)
             .map(|line| {
                 let mut spans: Vec<Span<'static>> = Vec::new();
-                // Blanks that are owed: written only if something follows them.
-                let mut owed = 0;
-                for (at, (cell, columns)) in cells.iter().zip(columns).enumerate() {
+                // Pending blanks: written only if something follows them.
+                let mut pending_blanks = 0;
+                for (index, (cell, columns)) in cells.iter().zip(columns).enumerate() {
                     let text = cell.get(line).map_or(&[][..], |line| line.spans.as_slice());
                     let used = width::of_spans(text);
                     let free = columns.saturating_sub(used);
-                    let left = match self.alignments.get(at) {
+                    let left = match self.alignments.get(index) {
                         Some(Alignment::Right) => free,
                         Some(Alignment::Center) => free / 2,
                         Some(Alignment::Left | Alignment::None) | None => 0,
                     };
-                    owed += left;
+                    pending_blanks += left;
                     if used > 0 {
-                        if owed > 0 {
-                            spans.push(Span::raw(" ".repeat(owed)));
+                        if pending_blanks > 0 {
+                            spans.push(Span::raw(" ".repeat(pending_blanks)));
                         }
                         spans.extend(text.iter().cloned());
-                        owed = 0;
+                        pending_blanks = 0;
                     }
-                    owed += free - left + SPACE;
+                    pending_blanks += free - left + CELL_GAP;
                 }
                 Line::from(spans)
             })
@@ -107,7 +107,7 @@ impl Table {
         let Some((head, rows)) = self.rows.split_first() else {
             return out;
         };
-        if rows.is_empty() && !self.later {
+        if rows.is_empty() && !self.continued {
             for cell in head {
                 out.extend(words(cell, width, &HangingIndent::default()));
             }
@@ -116,8 +116,8 @@ impl Table {
             if number > 0 {
                 out.push(Line::default());
             }
-            for (at, cell) in row.iter().enumerate() {
-                let mut spans = head.get(at).cloned().unwrap_or_default();
+            for (index, cell) in row.iter().enumerate() {
+                let mut spans = head.get(index).cloned().unwrap_or_default();
                 if natural(&spans) > 0 {
                     spans.push(Span::styled(": ", theme.dim));
                 }
@@ -139,17 +139,22 @@ fn natural(cell: &[Span<'static>]) -> usize {
     text.split('\n').map(width::of).max().unwrap_or_default()
 }
 
-/// The widths that fit into `room`: the widest give way first. `None` when some would become too narrow to read.
-fn shrink(wanted: &[usize], room: usize) -> Option<Vec<usize>> {
-    if wanted.iter().sum::<usize>() <= room {
-        return Some(wanted.to_vec());
+/// The widths that fit into `room`: the widest columns shrink first. `None` when some would become too narrow to read.
+fn shrink(natural_widths: &[usize], room: usize) -> Option<Vec<usize>> {
+    if natural_widths.iter().sum::<usize>() <= room {
+        return Some(natural_widths.to_vec());
     }
-    let taken = |cap: usize| wanted.iter().map(|wide| *wide.min(&cap)).sum::<usize>();
-    let cap = (NARROW..=room)
-        .take_while(|cap| taken(*cap) <= room)
+    let used_columns = |cap: usize| {
+        natural_widths
+            .iter()
+            .map(|wide| *wide.min(&cap))
+            .sum::<usize>()
+    };
+    let cap = (MIN_CELL_COLUMNS..=room)
+        .take_while(|cap| used_columns(*cap) <= room)
         .last()?;
-    let mut left = room - taken(cap);
-    let widths = wanted.iter().map(|wide| {
+    let mut left = room - used_columns(cap);
+    let widths = natural_widths.iter().map(|wide| {
         let extra = usize::from(*wide > cap && left > 0);
         left -= extra;
         *wide.min(&cap) + extra

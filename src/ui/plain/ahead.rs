@@ -1,7 +1,7 @@
 //! Type-ahead, and keeping it from answering questions.
 //!
-//! Between two prompts the terminal is in its usual mode: the system buffers and echoes input. The next prompt reads it. A question must not: a "y"
-//! and Enter that were meant for a message would approve a command that the user has not read.
+//! Between two prompts the terminal is in its usual mode: the system buffers and echoes input, and the next prompt reads it. A question must not: a "y" and
+//! Enter that were meant for a message would approve a command that the user has not read.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -14,16 +14,16 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, 
 
 use crate::ui::editor::paste;
 
-/// Keys typed so soon after a question were under way before it.
-const SETTLE: Duration = Duration::from_millis(500);
+/// Keys that arrive this soon after a question were typed before it was shown.
+const TRANSIT_TIME: Duration = Duration::from_millis(500);
 /// Longest answer accepted.
-const ANSWER_BYTES: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// What came of reading.
+/// The outcome of reading a line.
 pub(super) enum ReadLine {
-    /// A line, without its end.
+    /// A line, without its line break.
     Text(String),
-    /// There is no more.
+    /// The end of the input.
     End,
     /// Ctrl-C.
     Interrupted,
@@ -37,7 +37,7 @@ pub(super) struct TypedAhead {
 }
 
 impl TypedAhead {
-    /// The next whole line.
+    /// The next complete line.
     pub(super) fn line(&mut self) -> Option<String> {
         self.lines.pop_front()
     }
@@ -47,10 +47,10 @@ impl TypedAhead {
         std::mem::take(&mut self.draft)
     }
 
-    /// Waits until keys that were under way have arrived, and takes them and all that was typed before: the next line that is
-    /// typed is an answer. False when `woken` has something to say.
+    /// Waits until keys in transit have arrived, and drains them and everything typed before: the next line typed is an answer. False when `woken` became
+    /// readable.
     pub(super) fn settle(&mut self, woken: impl AsFd) -> bool {
-        let until = Instant::now() + SETTLE;
+        let until = Instant::now() + TRANSIT_TIME;
         let quiet = loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -67,7 +67,7 @@ impl TypedAhead {
         quiet
     }
 
-    /// Takes what the terminal holds. The system gives a line that is not ended only when it does not collect lines.
+    /// Drains the terminal. In canonical mode the system returns only complete lines, so that mode is switched off meanwhile.
     fn collect(&mut self) {
         let stdin = stdio::stdin();
         let Ok(before) = tcgetattr(stdin) else { return };
@@ -93,10 +93,10 @@ impl TypedAhead {
     }
 
     fn take(&mut self, text: &str) {
-        // The system's mark for an end of input among them.
+        // The system marks an end of input with NUL or EOT.
         self.draft.push_str(&text.replace(['\0', '\u{4}'], ""));
-        while let Some(at) = self.draft.find(['\n', '\r']) {
-            let line: String = self.draft.drain(..=at).collect();
+        while let Some(pos) = self.draft.find(['\n', '\r']) {
+            let line: String = self.draft.drain(..=pos).collect();
             self.lines
                 .push_back(paste::clean(line.trim_end()).into_owned());
         }
@@ -104,7 +104,7 @@ impl TypedAhead {
     }
 }
 
-/// The next line that is typed; [`ReadLine::Interrupted`] when `woken` has something to say first.
+/// Reads the next line; [`ReadLine::Interrupted`] when `woken` becomes readable first.
 pub(super) fn answer(woken: impl AsFd) -> ReadLine {
     let stdin = stdio::stdin();
     let mut bytes = Vec::new();
@@ -129,7 +129,7 @@ pub(super) fn answer(woken: impl AsFd) -> ReadLine {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => return ReadLine::End,
         }
-        if bytes.ends_with(b"\n") || bytes.len() > ANSWER_BYTES {
+        if bytes.ends_with(b"\n") || bytes.len() > MAX_ANSWER_BYTES {
             let text = String::from_utf8_lossy(&bytes);
             return ReadLine::Text(text.trim_end_matches(['\n', '\r']).to_owned());
         }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_and_the_beginning_of_one_are_told_apart() {
+    fn complete_and_partial_lines_are_separated() {
         let mut ahead = TypedAhead::default();
         ahead.take("one\ntw");
         ahead.take("o\n\nthr");

@@ -1,7 +1,6 @@
 //! The plain interface: the same conversation as lines, for any terminal, screen reader or pipe.
 //!
-//! Output never moves the cursor. On a terminal the line being typed is edited by rustyline; a pipe is read line by line, and its
-//! end is the end of the session.
+//! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
 
 mod ahead;
 mod print;
@@ -37,7 +36,7 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         AskMode::Nobody
     };
     let env = settings.env.clone();
-    // There the line editor leaves the keys to the system.
+    // On these terminals rustyline does not handle the keys.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
     let twice = settings.process.stdin_is_terminal && undriven;
     let opened = Session::open(settings, asking).and_then(|(session, bell)| {
@@ -81,12 +80,12 @@ struct PlainUi {
     printer: Printer,
     interrupts: Interrupts,
     env: Env,
-    /// The status to leave with, once leaving is decided.
+    /// The exit status, once leaving is decided.
     leave: Option<u8>,
 }
 
 impl PlainUi {
-    /// The conversation; `first` is what the command line says.
+    /// Runs the conversation; `first` is the prompt of the command line.
     fn talk(&mut self, first: &str) -> u8 {
         self.until_idle();
         if !first.trim().is_empty() && self.leave.is_none() {
@@ -114,23 +113,25 @@ impl PlainUi {
         }
     }
 
-    /// Reads a line; a signal that comes meanwhile ends the process.
+    /// Reads a line; a signal meanwhile ends the process.
     fn read(&mut self, prompt: &str) -> ReadLine {
         let _reading = self.watch.reading();
         self.reader.line(prompt, &mut self.ahead, &mut self.printer)
     }
 
-    /// Ctrl-C was pressed.
+    /// Handles Ctrl-C.
     fn interrupt(&mut self) {
         match self.interrupts.press(&mut self.session, false) {
             InterruptAction::Stopped => self.interrupts.forget(),
-            InterruptAction::Waiting => self.printer.system("Messages wait for their answers."),
-            InterruptAction::Idle => self.printer.system("Ctrl-C once more leaves."),
+            InterruptAction::Waiting => self
+                .printer
+                .system("Messages are still waiting for an answer."),
+            InterruptAction::Idle => self.printer.system("Press Ctrl-C again to quit."),
             InterruptAction::Leave => self.leave = Some(INTERRUPTED),
         }
     }
 
-    /// Shows updates until nothing is running any more.
+    /// Shows updates until nothing is running.
     fn until_idle(&mut self) {
         loop {
             self.session.receive();
@@ -175,7 +176,7 @@ impl PlainUi {
     /// Asks the user; the end of the input and Ctrl-C mean no.
     fn ask(&mut self, question: PendingQuestion) {
         self.printer.question(&question);
-        // The turn may be over meanwhile.
+        // The turn may already be over.
         let _ = question.reply.send(self.verdict());
     }
 
@@ -197,13 +198,13 @@ impl PlainUi {
                 "a" | "always" => return Verdict::Always,
                 "n" | "no" => return Verdict::No,
                 "e" => {
-                    let why = self.answer("Why not: ");
-                    return match why.filter(|why| !why.trim().is_empty()) {
-                        Some(why) => Verdict::NoBecause(why),
+                    let error = self.answer("Why not: ");
+                    return match error.filter(|error| !error.trim().is_empty()) {
+                        Some(error) => Verdict::NoBecause(error),
                         None => Verdict::No,
                     };
                 }
-                _ => self.printer.system("The answers are y, a, n and e."),
+                _ => self.printer.system("Please answer y, a, n or e."),
             }
         }
     }
@@ -226,9 +227,9 @@ impl PlainUi {
         }
     }
 
-    /// Deals with signals that came while a question waited; true when there was one. Ctrl-C answers the question and no more.
+    /// Handles signals that came while a question waited; true when there was one. Ctrl-C only answers the question.
     fn signalled(&mut self) -> bool {
-        let signals = self.watch.taken();
+        let signals = self.watch.take_signals();
         let ending = signals
             .iter()
             .rfind(|signal| **signal != SignalEvent::Interrupt);

@@ -1,8 +1,8 @@
 //! Writes the conversation as lines: labels, no cursor movement, no control sequences from outside.
 //!
-//! A line that begins in the first columns is Marvin's own. Everything after a label (answers, output, notices) is indented by [`INDENT`] on
-//! further lines: a text that contains "[System] " or a prompt on a line of its own cannot pass for one. On a terminal rows are broken here,
-//! because the terminal would start the next row in the first column.
+//! A line that begins in the first columns is Marvin's own. The further lines of everything after a label (answers, output, notices) are indented by
+//! [`INDENT`], so text that contains "[System] " or a prompt on a line of its own cannot be mistaken for one. On a terminal rows are broken here, because the
+//! terminal would start the next row in the first column.
 
 use std::io::{self, Write};
 
@@ -20,27 +20,27 @@ use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
-/// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
+/// The marker before the names of a round's tools, as on standard output in non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
 
-/// The prefix of every line that is not Marvin's own; wider than the mark of a round's tools.
+/// The prefix of every line that is not Marvin's own; wider than the marker of a round's tools.
 const INDENT: &str = "    ";
-/// A terminal with fewer columns breaks rows as it likes.
-const NARROW: usize = 16;
+/// On a terminal with fewer columns, rows are not broken here.
+const MIN_COLUMNS: usize = 16;
 
-/// Writes what a session shows.
+/// Writes the updates of a session.
 pub(super) struct Printer {
     /// Standard output is a terminal.
     terminal: bool,
     theme: Theme,
     cleaner: Cleaner,
-    /// The answer's label is written.
+    /// The label of the answer has been written.
     answering: bool,
     line_start: bool,
     /// Columns used in the current row.
     column: usize,
-    /// The reader is gone.
-    gone: bool,
+    /// The reader of standard output is gone.
+    reader_gone: bool,
 }
 
 impl Printer {
@@ -53,16 +53,16 @@ impl Printer {
             answering: false,
             line_start: true,
             column: 0,
-            gone: false,
+            reader_gone: false,
         }
     }
 
-    /// The reader of standard output went away.
+    /// True when the reader of standard output is gone.
     pub(super) fn reader_is_gone(&self) -> bool {
-        self.gone
+        self.reader_gone
     }
 
-    /// A word of the system.
+    /// A notice of the system.
     pub(super) fn system(&mut self, words: &str) {
         self.labelled("[System] ", self.theme.system, words);
     }
@@ -99,7 +99,7 @@ impl Printer {
         self.block(&request.text());
     }
 
-    /// Asks for an answer, which is typed behind it; then [`Printer::answered`].
+    /// Writes the prompt of a question, after which the answer is typed; call [`Printer::answered`] afterwards.
     pub(super) fn ask(&mut self, words: &str) {
         self.end_line();
         self.write(words);
@@ -112,8 +112,8 @@ impl Printer {
 
     pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
-            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
-            // The line is on the screen, or was printed when it was read.
+            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.after(entry)),
+            // The line is already on the screen, or was printed when it was read.
             UiUpdate::You { .. } => {}
             UiUpdate::Event(event) => self.event(event),
             UiUpdate::AnswerEnd(end) => {
@@ -153,7 +153,7 @@ impl Printer {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
                 }
-                self.outside(&safe);
+                self.foreign_text(&safe);
             }
             Event::ToolsStarted(calls) => {
                 self.end_line();
@@ -171,8 +171,8 @@ impl Printer {
                 text: said,
                 ..
             } => {
-                if let Some(how) = how_it_ended(end, &said) {
-                    self.system(&format!("{name} {how}"));
+                if let Some(note) = failure_note(end, &said) {
+                    self.system(&format!("{name} {note}"));
                 }
             }
             Event::Notice(_, words) => self.system(&words),
@@ -183,7 +183,7 @@ impl Printer {
         }
     }
 
-    fn past(&mut self, entry: &LogEntry) {
+    fn after(&mut self, entry: &LogEntry) {
         let (label, style) = match entry.role {
             LogRole::You => ("You: ", self.theme.you),
             LogRole::Assistant => ("Marvin: ", self.theme.assistant),
@@ -199,26 +199,26 @@ impl Printer {
         self.labelled(label, style, &entry.text);
     }
 
-    /// A label and text after it, as lines of their own.
+    /// A label and the text after it, on lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
         if self.answering {
             self.end_line();
             self.answering = false;
         }
         self.label(label, style);
-        self.outside(&clean(words.trim_end()));
+        self.foreign_text(&clean(words.trim_end()));
         self.write("\n");
     }
 
     /// Lines verbatim.
     fn block(&mut self, text: &str) {
         self.end_line();
-        self.outside(&clean(text.trim_end()));
+        self.foreign_text(&clean(text.trim_end()));
         self.end_line();
     }
 
-    /// Text whose lines are not Marvin's: those that it begins are indented.
-    fn outside(&mut self, text: &str) {
+    /// Text that is not Marvin's: the lines that it begins are indented.
+    fn foreign_text(&mut self, text: &str) {
         let columns = match self.terminal {
             true => usize::from(tty::size().width),
             false => 0,
@@ -231,7 +231,7 @@ impl Printer {
                 column = 0;
                 continue;
             }
-            if columns >= NARROW && column + wide > columns {
+            if columns >= MIN_COLUMNS && column + wide > columns {
                 out.push('\n');
                 column = 0;
             }
@@ -255,7 +255,7 @@ impl Printer {
     }
 
     fn write(&mut self, text: &str) {
-        if self.gone || text.is_empty() {
+        if self.reader_gone || text.is_empty() {
             return;
         }
         self.line_start = text.ends_with('\n');
@@ -263,14 +263,14 @@ impl Printer {
             self.column = 0;
         }
         let mut out = io::stdout().lock();
-        self.gone = out
+        self.reader_gone = out
             .write_all(text.as_bytes())
             .and_then(|()| out.flush())
             .is_err();
     }
 }
 
-/// The code of one of the colours that the theme names.
+/// The SGR code of a colour that the theme uses.
 fn sgr(colour: Color) -> Option<u8> {
     Some(match colour {
         Color::Red => 31,
@@ -284,11 +284,11 @@ fn sgr(colour: Color) -> Option<u8> {
 }
 
 /// The note about a call that did not succeed.
-fn how_it_ended(end: CallEnd, said: &str) -> Option<String> {
+fn failure_note(end: CallEnd, said: &str) -> Option<String> {
     Some(match end {
         CallEnd::Success => return None,
         CallEnd::ExitCode(code) => format!("ended with exit code {code}."),
-        CallEnd::Signal(signal) => format!("was ended by signal {signal}."),
+        CallEnd::Signal(signal) => format!("was killed by signal {signal}."),
         CallEnd::Timeout => "timed out.".to_owned(),
         CallEnd::Declined => "was declined.".to_owned(),
         CallEnd::Stopped => "was stopped.".to_owned(),

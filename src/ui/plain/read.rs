@@ -1,4 +1,4 @@
-//! Reading what the user types: with rustyline on a terminal, line by line from anything else.
+//! Reads what the user types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ use crate::ui::editor::complete::{Completeness, word};
 use crate::ui::sources::Candidates;
 
 /// Longest line accepted from a pipe.
-const LINE: u64 = 64 << 20;
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// The text of the line when a key other than Enter ended it.
 #[derive(Debug, Default, Clone)]
@@ -36,7 +36,7 @@ pub(super) struct UnsentInput {
     end: bool,
 }
 
-/// Hands the line over when Ctrl-C or Ctrl-D ends it: the line editor forgets it otherwise.
+/// Saves the line when Ctrl-C or Ctrl-D ends it; rustyline would drop it.
 struct KeepLine {
     unsent: Arc<Mutex<UnsentInput>>,
     end: bool,
@@ -56,10 +56,10 @@ impl ConditionalEventHandler for KeepLine {
     }
 }
 
-/// Completion of the line being typed, by the same rules as on the full screen.
-pub(super) struct Completing(Arc<SessionContext>);
+/// Completion of the input line, by the same rules as on the full screen.
+pub(super) struct LineCompleter(Arc<SessionContext>);
 
-impl Completer for Completing {
+impl Completer for LineCompleter {
     type Candidate = String;
 
     fn complete(
@@ -72,7 +72,7 @@ impl Completer for Completing {
             return Ok((at, Vec::new()));
         };
         let found = word.candidates(&Candidates(&self.0));
-        // The editor inserts what all have in common: what only holds the word is for when nothing begins with it.
+        // rustyline inserts the common prefix of all candidates, so those that only contain the word are offered only when none begins with it.
         let typed = word.typed.to_lowercase();
         let begins = |one: &&String| one.to_lowercase().starts_with(&typed);
         let some = found.iter().any(|one| begins(&one));
@@ -82,26 +82,26 @@ impl Completer for Completing {
     }
 }
 
-impl Hinter for Completing {
+impl Hinter for LineCompleter {
     type Hint = String;
 }
 
-impl Highlighter for Completing {}
-impl Validator for Completing {}
-impl Helper for Completing {}
+impl Highlighter for LineCompleter {}
+impl Validator for LineCompleter {}
+impl Helper for LineCompleter {}
 
-/// Ctrl-D that was pressed while an answer came: the system keeps it as its mark for an end of input, and the line editor finds
-/// that as a NUL when it begins. A NUL that comes later is a key (Ctrl-Space).
+/// Handles a Ctrl-D that was pressed while an answer came: the system keeps it as a mark for an end of input, and rustyline reads it as a NUL when it starts. A
+/// later NUL is a key (Ctrl-Space).
 struct EarlyEnd(Arc<Mutex<Instant>>);
 
-/// Text found so soon after the prompt was typed ahead.
+/// Text that is present this soon after the prompt was typed ahead.
 const TYPED_AHEAD_WINDOW: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
-        let begun = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line_start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(
-            if now.line().is_empty() && begun.elapsed() < TYPED_AHEAD_WINDOW {
+            if now.line().is_empty() && line_start.elapsed() < TYPED_AHEAD_WINDOW {
                 Cmd::EndOfFile
             } else {
                 Cmd::Noop
@@ -114,11 +114,11 @@ impl ConditionalEventHandler for EarlyEnd {
 pub(super) enum LineSource {
     /// A terminal.
     Terminal {
-        editor: Box<Editor<Completing, MemHistory>>,
+        editor: Box<Editor<LineCompleter, MemHistory>>,
         unsent: Arc<Mutex<UnsentInput>>,
-        /// When the line that is being typed began.
-        begun: Arc<Mutex<Instant>>,
-        /// How much of the history it knows.
+        /// When the current line was started.
+        line_start: Arc<Mutex<Instant>>,
+        /// How much of the history the editor has.
         known: bool,
     },
     /// A pipe, a file, or a terminal that rustyline cannot drive.
@@ -138,7 +138,7 @@ impl LineSource {
         let editor = config.and_then(|config| Editor::with_history(config, MemHistory::new()));
         match editor {
             Ok(mut editor) if terminal => {
-                editor.set_helper(Some(Completing(Arc::clone(world))));
+                editor.set_helper(Some(LineCompleter(Arc::clone(world))));
                 let unsent = Arc::new(Mutex::default());
                 for (key, end) in [('c', false), ('d', true)] {
                     let keep = KeepLine {
@@ -151,14 +151,14 @@ impl LineSource {
                 if !colours {
                     editor.set_color_mode(rustyline::ColorMode::Disabled);
                 }
-                let begun = Arc::new(Mutex::new(Instant::now()));
-                let early = EarlyEnd(Arc::clone(&begun));
+                let line_start = Arc::new(Mutex::new(Instant::now()));
+                let early = EarlyEnd(Arc::clone(&line_start));
                 let early = EventHandler::Conditional(Box::new(early));
                 editor.bind_sequence(KeyEvent::ctrl('@'), early);
                 Self::Terminal {
                     editor: Box::new(editor),
                     unsent,
-                    begun,
+                    line_start,
                     known: false,
                 }
             }
@@ -177,8 +177,8 @@ impl LineSource {
         }
     }
 
-    /// The next line. On a terminal the prompt is the editor's; what was typed ahead and what comes from a pipe is printed behind
-    /// it, so that the output reads as a conversation.
+    /// Reads the next line. On a terminal rustyline prints the prompt; text that was typed ahead or comes from a pipe is printed after it, so that the output
+    /// reads as a conversation.
     pub(super) fn line(
         &mut self,
         prompt: &str,
@@ -196,12 +196,12 @@ impl LineSource {
             Self::Terminal {
                 editor,
                 unsent,
-                begun,
+                line_start,
                 ..
             } => {
                 let (mut left, mut right) = (ahead.draft(), String::new());
                 loop {
-                    *begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                    *line_start.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                     let line = editor.readline_with_initial(prompt, (&left, &right));
                     (left, right) = (String::new(), String::new());
                     match line {
@@ -211,15 +211,15 @@ impl LineSource {
                                 &mut *unsent.lock().unwrap_or_else(PoisonError::into_inner),
                             );
                             if !kept.end {
-                                // Cleared by Ctrl-C, it can be brought back.
+                                // After Ctrl-C cleared the line, it can be recalled.
                                 let _ = editor.add_history_entry(kept.text);
                                 return ReadLine::Interrupted;
                             }
-                            printer.system("Ctrl-D leaves from an empty line.");
+                            printer.system("Ctrl-D quits on an empty line.");
                             right = kept.text.get(kept.at..).unwrap_or_default().to_owned();
                             left = kept.text.get(..kept.at).unwrap_or_default().to_owned();
                         }
-                        // A signal is the watch's business.
+                        // The watch handles signals.
                         Err(error) if is_signal(&error) => {}
                         Err(_) => return ReadLine::End,
                     }
@@ -239,15 +239,18 @@ impl LineSource {
 fn is_signal(error: &ReadlineError) -> bool {
     match error {
         ReadlineError::Signal(_) => true,
-        ReadlineError::Io(why) => why.kind() == ErrorKind::Interrupted,
-        ReadlineError::Errno(why) => io::Error::from(*why).kind() == ErrorKind::Interrupted,
+        ReadlineError::Io(reason) => reason.kind() == ErrorKind::Interrupted,
+        ReadlineError::Errno(reason) => io::Error::from(*reason).kind() == ErrorKind::Interrupted,
         _ => false,
     }
 }
 
 fn next_line() -> ReadLine {
     let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(LINE).read_until(b'\n', &mut bytes);
+    let read = io::stdin()
+        .lock()
+        .take(MAX_LINE_BYTES)
+        .read_until(b'\n', &mut bytes);
     match read {
         Ok(0) | Err(_) => ReadLine::End,
         Ok(_) => {

@@ -1,5 +1,5 @@
-//! Signals in the plain interface: handled while the conversation waits for an answer; while a line is being read, which nothing else can
-//! interrupt, they end the process with the terminal restored.
+//! Signals in the plain interface. While the conversation waits for an answer they are handled; while a line is being read, which nothing else can interrupt,
+//! they end the process with the terminal restored.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -18,12 +18,12 @@ use crate::base::problem::{Outcome, Problem};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::{Input, SignalEvent};
 
-/// Within this time a second Ctrl-C ends the process where the first one could only be a signal.
-const TWICE: Duration = Duration::from_secs(2);
+/// A second Ctrl-C within this time ends the process, where Ctrl-C can only arrive as a signal.
+const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
-/// The watch.
+/// Watches for signals.
 pub(super) struct LineWatch {
-    /// Signals that came outside of reading a line.
+    /// Signals that came while no line was being read.
     pub(super) signals: Receiver<SignalEvent>,
     /// Gets a byte for each of them, for `poll` together with the terminal.
     pub(super) woken: UnixStream,
@@ -31,7 +31,7 @@ pub(super) struct LineWatch {
     _source: Signals,
 }
 
-/// Lasts as long as a line is being read.
+/// Marks that a line is being read, until it is dropped.
 pub(super) struct ReadGuard(Arc<AtomicBool>);
 
 impl Drop for ReadGuard {
@@ -41,10 +41,10 @@ impl Drop for ReadGuard {
 }
 
 impl LineWatch {
-    /// Starts it; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is
-    /// read, as on a terminal that no line editor can drive; then it must be pressed twice to leave.
+    /// Starts the watch; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is read, as on a terminal
+    /// that no line editor can drive; then it must be pressed twice to leave.
     pub(super) fn start(stopper: Cancel, twice: bool) -> Outcome<Self> {
-        let cannot = |why: io::Error| Problem::system("Cannot watch for signals", why);
+        let cannot = |reason: io::Error| Problem::system("Cannot watch for signals", reason);
         let modes = tcgetattr(stdio::stdin()).ok();
         let (give, take) = unbounded();
         let source = Signals::start_for_ends(give).map_err(cannot)?;
@@ -53,7 +53,7 @@ impl LineWatch {
         nonblocking
             .and_then(|()| wake.set_nonblocking(true))
             .map_err(cannot)?;
-        let (tell, signals) = unbounded();
+        let (sender, signals) = unbounded();
         let reading = Arc::new(AtomicBool::new(false));
         let read = Arc::clone(&reading);
         thread::Builder::new()
@@ -69,16 +69,16 @@ impl LineWatch {
                     };
                     if read.load(Ordering::SeqCst) {
                         let before = interrupted.replace(Instant::now());
-                        let again = before.is_some_and(|at| at.elapsed() < TWICE);
+                        let again = before.is_some_and(|at| at.elapsed() < DOUBLE_PRESS);
                         if twice && signal == SignalEvent::Interrupt && !again {
-                            say("[System] Ctrl-C once more leaves.");
+                            say("[System] Press Ctrl-C again to quit.");
                             continue;
                         }
                         stopper.fire();
                         restore(modes.as_ref());
                         std::process::exit(status.into());
                     }
-                    let _ = tell.send(signal);
+                    let _ = sender.send(signal);
                     // A full pipe wakes as well.
                     let _ = wake.write(&[0]);
                 }
@@ -92,13 +92,13 @@ impl LineWatch {
         })
     }
 
-    /// Drains [`LineWatch::woken`], and takes the signals.
-    pub(super) fn taken(&self) -> Vec<SignalEvent> {
+    /// Drains [`LineWatch::woken`] and returns the signals.
+    pub(super) fn take_signals(&self) -> Vec<SignalEvent> {
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
         self.signals.try_iter().collect()
     }
 
-    /// Says that a line is being read until the value is dropped.
+    /// Marks that a line is being read, until the returned guard is dropped.
     pub(super) fn reading(&self) -> ReadGuard {
         self.reading.store(true, Ordering::SeqCst);
         ReadGuard(Arc::clone(&self.reading))

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use ratatui::style::{Color, Modifier};
 
-/// The style of a cell as the terminal knows it.
+/// The style of a cell, in the terminal's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellStyle {
     pub(super) fg: Color,
@@ -19,12 +19,12 @@ impl CellStyle {
         modifier: Modifier::empty(),
     };
 
-    /// The modifiers that show on a blank cell.
+    /// The modifiers that are visible on a blank cell.
     const ON_BLANKS: Modifier = Modifier::REVERSED
         .union(Modifier::UNDERLINED)
         .union(Modifier::CROSSED_OUT);
 
-    /// The part of this style that is visible on a blank cell. A reversed one shows everything.
+    /// The part of this style that is visible on a blank cell; everything if it is reversed.
     pub(super) fn of_blank(self) -> Self {
         if self.modifier.contains(Modifier::REVERSED) {
             return self;
@@ -43,23 +43,23 @@ impl CellStyle {
     }
 }
 
-/// The terminal's side of the conversation. Positions count from 0.
+/// Writes to the terminal and tracks its state. Positions count from 0.
 #[derive(Debug, Clone)]
 pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// `None` when unknown: before the first move, after the last column, after a character of doubtful width.
     at: Option<(u16, u16)>,
-    look: CellStyle,
+    style_now: CellStyle,
     width: u16,
 }
 
 impl AnsiWriter {
-    /// A pen on a screen of this width whose cursor was left at `at` with this style on.
-    pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: CellStyle) -> Self {
+    /// A writer for a screen of this width, whose cursor is at `at` and whose current style is `look`.
+    pub(super) fn new(width: u16, at: Option<(u16, u16)>, style_now: CellStyle) -> Self {
         Self {
             bytes: Vec::new(),
             at,
-            look,
+            style_now,
             width,
         }
     }
@@ -72,8 +72,8 @@ impl AnsiWriter {
         self.at
     }
 
-    pub(super) fn look(&self) -> CellStyle {
-        self.look
+    pub(super) fn style_now(&self) -> CellStyle {
+        self.style_now
     }
 
     /// Raw bytes that do not move the cursor.
@@ -81,13 +81,13 @@ impl AnsiWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Notes where the bytes put last left the cursor.
-    pub(super) fn stand(&mut self, x: u16, y: u16) {
+    /// Sets the position of the cursor after raw bytes moved it.
+    pub(super) fn set_position(&mut self, x: u16, y: u16) {
         self.at = Some((x, y));
     }
 
     /// Marks the cursor position as unknown.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn forget_position(&mut self) {
         self.at = None;
     }
 
@@ -115,22 +115,22 @@ impl AnsiWriter {
         self.at = Some((x, y));
     }
 
-    /// Switches to a style, by the changes or by starting again, whichever is shorter.
-    pub(super) fn style(&mut self, look: CellStyle) {
-        if look == self.look {
+    /// Switches to a style, by the differences or by a reset, whichever is shorter.
+    pub(super) fn style(&mut self, style_now: CellStyle) {
+        if style_now == self.style_now {
             return;
         }
-        let changes = sgr(&changes(self.look, look));
-        let anew = sgr(&format!("0{}", prefixed(&changes_from_plain(look))));
-        let shorter = if look == CellStyle::PLAIN {
+        let changes = sgr(&changes(self.style_now, style_now));
+        let from_reset = sgr(&format!("0{}", prefixed(&changes_from_plain(style_now))));
+        let shorter = if style_now == CellStyle::PLAIN {
             "\x1b[m".to_owned()
-        } else if anew.len() < changes.len() {
-            anew
+        } else if from_reset.len() < changes.len() {
+            from_reset
         } else {
             changes
         };
         self.put(shorter.as_bytes());
-        self.look = look;
+        self.style_now = style_now;
     }
 }
 
@@ -153,7 +153,7 @@ fn changes_from_plain(to: CellStyle) -> String {
 /// The SGR codes that change one style into another, separated by semicolons.
 fn changes(from: CellStyle, to: CellStyle) -> String {
     let mut codes: Vec<String> = Vec::new();
-    // Bold and dim have one code that takes both away.
+    // Bold and dim share the code that switches them off.
     const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
     let mut on = from.modifier;
     if !(on & WEIGHT).difference(to.modifier).is_empty() {
@@ -191,7 +191,7 @@ fn changes(from: CellStyle, to: CellStyle) -> String {
     codes.join(";")
 }
 
-/// The code of a colour; `base` is 30 for the text and 40 for what is behind it.
+/// The code of a colour; `base` is 30 for the foreground and 40 for the background.
 fn colour(colour: Color, base: u8) -> String {
     let bright = base + 60;
     match colour {
@@ -227,19 +227,19 @@ fn absolute(x: u16, y: u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The shortest way from where the cursor is known to be; `None` when that is not worth looking for.
+/// The shortest relative movement; `None` when an absolute one is as short.
 fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
     let (fx, fy) = from;
     let (x, y) = to;
-    let mut straight = vertical(fy, y)?;
-    straight.extend(horizontal(fx, x));
+    let mut direct = vertical(fy, y)?;
+    direct.extend(horizontal(fx, x));
     let mut returning = vec![b'\r'];
     returning.extend(vertical(fy, y)?);
     returning.extend(horizontal(0, x));
-    Some(if returning.len() < straight.len() {
+    Some(if returning.len() < direct.len() {
         returning
     } else {
-        straight
+        direct
     })
 }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_goes_the_shortest_way() {
+    fn the_cursor_moves_by_the_shortest_way() {
         for (from, to, bytes) in [
             ((5, 5), (5, 5), ""),
             ((0, 0), (0, 1), "\n"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_is_said_by_its_changes() {
+    fn a_style_is_written_as_changes() {
         let red = CellStyle {
             fg: Color::Red,
             ..CellStyle::PLAIN
@@ -314,8 +314,8 @@ mod tests {
             ..red
         };
         let mut pen = AnsiWriter::new(80, None, CellStyle::PLAIN);
-        for look in [red, red, bold, dim, CellStyle::PLAIN] {
-            pen.style(look);
+        for style_now in [red, red, bold, dim, CellStyle::PLAIN] {
+            pen.style(style_now);
         }
         let text = String::from_utf8(pen.bytes().to_vec()).unwrap();
         assert_eq!(text, "\x1b[31m\x1b[1m\x1b[22;2m\x1b[m");

@@ -13,22 +13,22 @@ use std::thread::{self, ThreadId};
 use crate::base::open;
 use crate::base::redact;
 
-/// Something that gives the terminal back.
+/// Something that can restore the terminal.
 pub(super) trait RestoreTerminal: Send + Sync {
     /// Restores the terminal if it is in use; true when it was.
-    fn give_back(&self) -> bool;
-    /// Whether it is in use.
-    fn taken(&self) -> bool;
+    fn restore_if_taken(&self) -> bool;
+    /// Whether the terminal is in use.
+    fn is_taken(&self) -> bool;
 }
 
 /// Panics recorded while the terminal is in use.
 #[derive(Debug)]
 pub(super) struct Crashes {
     file: Option<PathBuf>,
-    /// The thread that draws: when it panics, the interface is over.
+    /// The thread that draws: its panic ends the interface.
     drawing: ThreadId,
     /// Messages from panics of other threads, for after the terminal is restored.
-    said: Mutex<Option<String>>,
+    messages: Mutex<Option<String>>,
 }
 
 impl Crashes {
@@ -36,27 +36,27 @@ impl Crashes {
         Self {
             file,
             drawing: thread::current().id(),
-            said: Mutex::new(None),
+            messages: Mutex::new(None),
         }
     }
 
     /// The sentence about a panic of another thread, once.
     pub(super) fn take(&self) -> Option<String> {
-        self.said().take()
+        self.messages().take()
     }
 
     /// Whether another thread panicked.
     pub(super) fn any(&self) -> bool {
-        self.said().is_some()
+        self.messages().is_some()
     }
 
-    fn said(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn messages(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Puts a hook before the one there is, for as long as `terminal` lives. A panic of the drawing thread gives the terminal back and
-/// names the report; one of another thread leaves the interface standing and is named when it ends.
+/// Installs a panic hook before the existing one, for as long as `terminal` lives. A panic of the drawing thread restores the terminal and names the report;
+/// after one of another thread the interface goes on, and the report is named when it ends.
 pub(super) fn watch<T: RestoreTerminal + 'static>(terminal: &Arc<T>, crashes: &Arc<Crashes>) {
     let (terminal, crashes) = (Arc::downgrade(terminal), Arc::downgrade(crashes));
     let before = panic::take_hook();
@@ -76,12 +76,12 @@ fn report<T: RestoreTerminal>(
     let (Some(terminal), Some(crashes)) = (terminal.upgrade(), crashes.upgrade()) else {
         return false;
     };
-    if !terminal.taken() {
+    if !terminal.is_taken() {
         return false;
     }
     let drawing = thread::current().id() == crashes.drawing;
     if drawing {
-        terminal.give_back();
+        terminal.restore_if_taken();
     }
     let told = describe(info);
     let text = redact::secrets(&told, &[]);
@@ -91,8 +91,8 @@ fn report<T: RestoreTerminal>(
         .map(|file| (file, save(file, &text)));
     let sentence = match written {
         Some((file, Ok(()))) => format!("Marvin crashed. The report is in {}.\n", file.display()),
-        Some((file, Err(why))) => format!(
-            "Marvin crashed, and {} cannot be written: {why}.\n{text}",
+        Some((file, Err(reason))) => format!(
+            "Marvin crashed, and {} cannot be written: {reason}.\n{text}",
             file.display()
         ),
         None => format!("Marvin crashed.\n{text}"),
@@ -100,7 +100,7 @@ fn report<T: RestoreTerminal>(
     if drawing {
         say(&sentence);
     } else {
-        *crashes.said() = Some(sentence);
+        *crashes.messages() = Some(sentence);
     }
     true
 }
@@ -124,7 +124,7 @@ fn describe(info: &PanicHookInfo<'_>) -> String {
     text
 }
 
-/// Adds a report for its owner's eyes only: two threads may crash.
+/// Writes a report that only its owner can read. It appends, because two threads may crash.
 fn save(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         DirBuilder::new()

@@ -1,6 +1,6 @@
 //! Takes over the terminal (raw mode, alternate screen, bracketed paste) and restores it on every exit path.
 //!
-//! No mouse reports and no keyboard extensions: what is never enabled cannot be left behind by `kill -9`.
+//! No mouse reports and no keyboard extensions: what is never enabled cannot be left on by `kill -9`.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,12 +17,12 @@ use super::crash::{self, Crashes, RestoreTerminal};
 use super::input::Keyboard;
 use super::tty::Tty;
 
-/// The other screen, bracketed paste.
-const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
-/// The end of a synchronized update, style off, whole screen scrolls, lines wrap, pastes unmarked, cursor shown, the first screen.
-const GIVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/// Alternate screen, bracketed paste.
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
+/// End of a synchronized update, style reset, full scroll region, auto-wrap, no bracketed paste, cursor shown, main screen.
+const RESTORE_SEQUENCE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
-/// The terminal in use; restored when this is dropped. Create it on the thread that draws.
+/// The terminal in use; restored on drop. Create it on the thread that draws.
 #[derive(Debug)]
 pub struct TerminalGuard {
     terminal: Arc<Terminal>,
@@ -30,10 +30,10 @@ pub struct TerminalGuard {
 }
 
 impl TerminalGuard {
-    /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
+    /// Takes over the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
     /// # Errors
-    /// Standard input is not a terminal, or it is gone.
+    /// Standard input is not a terminal, or the terminal is gone.
     pub fn enter(crash_file: Option<PathBuf>) -> io::Result<Self> {
         let terminal = Arc::new(Terminal::default());
         let crashes = Arc::new(Crashes::new(crash_file));
@@ -45,12 +45,12 @@ impl TerminalGuard {
         Ok(guard)
     }
 
-    /// Restores the terminal; does nothing if it already was.
+    /// Restores the terminal; does nothing if it is already restored.
     pub fn restore(&self) {
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
     }
 
-    /// Takes over the terminal again, whatever state it is in: after SIGCONT. The screen must be painted again.
+    /// Takes over the terminal again, whatever its state: after SIGCONT. The screen must be repainted.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -58,8 +58,8 @@ impl TerminalGuard {
         self.terminal.take()
     }
 
-    /// Restores the terminal and stops the process group, as Ctrl-Z does in a shell; returns after SIGCONT with the terminal in use again. Returns
-    /// false and does nothing when no shell could resume it: in a session of its own, as under `ssh host marvin`. The screen must be painted again.
+    /// Restores the terminal and stops the process group, as Ctrl-Z does in a shell; returns after SIGCONT with the terminal in use again. Returns false and
+    /// does nothing when no shell could resume it, as in a session of its own under `ssh host marvin`. The screen must be repainted.
     ///
     /// # Errors
     /// The terminal is gone, or the system refuses to stop the group.
@@ -69,9 +69,9 @@ impl TerminalGuard {
         }
         let (mut woken, wake) = UnixStream::pair()?;
         let handler = pipe::register(SIGCONT, wake)?;
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
         let stopped = kill_current_process_group(Signal::STOP);
-        // The stop may strike after the call returned; only SIGCONT says that it is over.
+        // The stop may take effect after the call returns; only SIGCONT says that it is over.
         if stopped.is_ok() {
             while let Err(e) = woken.read(&mut [0]) {
                 if e.kind() != io::ErrorKind::Interrupted {
@@ -85,19 +85,19 @@ impl TerminalGuard {
         Ok(true)
     }
 
-    /// Runs `run` with the terminal restored and its input untouched, then takes it over again: for `$EDITOR`. The screen must be painted again.
+    /// Runs `run` with the terminal restored and its input untouched, then takes it over again: for `$EDITOR`. The screen must be repainted.
     ///
     /// # Errors
     /// The terminal is gone; `run` has run.
     pub fn run_outside<T>(&self, keyboard: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
         let _paused = keyboard.pause();
-        self.terminal.give_back();
+        self.terminal.restore_if_taken();
         let result = run();
         self.terminal.take()?;
         Ok(result)
     }
 
-    /// Whether a thread other than this guard's panicked; the report is named when the guard is dropped.
+    /// Whether another thread than the guard's panicked; the report is named when the guard is dropped.
     pub fn crashed(&self) -> bool {
         self.crashes.any()
     }
@@ -105,14 +105,14 @@ impl TerminalGuard {
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        self.terminal.give_back();
-        if let Some(said) = self.crashes.take() {
-            crash::say(&said);
+        self.terminal.restore_if_taken();
+        if let Some(messages) = self.crashes.take() {
+            crash::say(&messages);
         }
     }
 }
 
-/// A stopped process group is woken by a shell of its session that is not in it. A group without one would sleep for ever.
+/// Whether a shell could resume this process group: one in the same session but in another group. A stopped group without one would sleep forever.
 pub(super) fn can_be_resumed() -> bool {
     let group = getpgrp();
     let (Ok(session), Some(parent)) = (getsid(None), getppid()) else {
@@ -135,7 +135,7 @@ impl Terminal {
         found.get_or_insert(now);
         // Keys typed so far are kept: they are meant for us.
         tcsetattr(stdio::stdin(), OptionalActions::Now, &raw)?;
-        Tty.write_all(TAKE)
+        Tty.write_all(ENTER_SEQUENCE)
     }
 
     fn found(&self) -> MutexGuard<'_, Option<Termios>> {
@@ -144,18 +144,18 @@ impl Terminal {
 }
 
 impl RestoreTerminal for Terminal {
-    fn give_back(&self) -> bool {
+    fn restore_if_taken(&self) -> bool {
         let mut found = self.found();
         let Some(as_found) = found.take() else {
             return false;
         };
         // A terminal that is gone needs no restoring, and the error could not be shown.
-        let _ = Tty.write_all(GIVE);
+        let _ = Tty.write_all(RESTORE_SEQUENCE);
         let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &as_found);
         true
     }
 
-    fn taken(&self) -> bool {
+    fn is_taken(&self) -> bool {
         self.found().is_some()
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that reads the terminal: it sleeps until input arrives, sends everything pending as one batch, and can be paused while another
-//! program uses the terminal.
+//! The thread that reads the terminal: it sleeps until input arrives, sends everything pending as one batch, and can be paused while another program uses the
+//! terminal.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -16,10 +16,10 @@ use rustix::stdio;
 use super::Input;
 use super::keys::Parser;
 
-/// Bytes of one batch at most.
-const BATCH: usize = 1 << 20;
-/// A read of this many bytes suggests that more is under way, and how long to wait for it.
-const FLOOD: usize = 512;
+/// Maximum bytes of one batch.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+/// A read of at least this many bytes suggests that more will follow, and how long to wait for it.
+const BURST_BYTES: usize = 512;
 const LINGER: Duration = Duration::from_millis(4);
 
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
@@ -29,7 +29,7 @@ pub struct Keyboard {
     wake: UnixStream,
 }
 
-/// The terminal's input is left alone while this lives.
+/// Keeps the thread from reading the terminal while it lives.
 #[derive(Debug)]
 pub struct InputPause<'a>(&'a Keyboard);
 
@@ -98,7 +98,7 @@ impl Keyboard {
     }
 
     fn wake(&self) {
-        // Fails only when the thread is gone, or when many such bytes wait already.
+        // Fails only when the thread is gone, or when enough such bytes are already pending.
         let _ = (&self.wake).write(&[0]);
     }
 }
@@ -135,7 +135,7 @@ enum WakeReason {
 /// How reading ended.
 enum ReadEnd {
     /// No more input for now.
-    Dry,
+    NoMoreInput,
     /// The terminal is gone.
     Gone,
 }
@@ -148,7 +148,7 @@ impl InputReader {
             match self.sleep() {
                 Err(_) => gone = true,
                 Ok(WakeReason::Told) => {
-                    if !obey(shared) {
+                    if !apply_state(shared) {
                         return;
                     }
                 }
@@ -157,7 +157,7 @@ impl InputReader {
                     gone = matches!(self.read(), ReadEnd::Gone);
                     self.parser.feed(&self.bytes, &mut batch);
                     self.bytes.clear();
-                    self.bytes.shrink_to(FLOOD);
+                    self.bytes.shrink_to(BURST_BYTES);
                 }
             }
             if gone {
@@ -170,14 +170,14 @@ impl InputReader {
         }
     }
 
-    /// Sleeps until there is something to do; without a limit unless a key came in part.
+    /// Sleeps until there is something to do; without a limit unless part of a key has arrived.
     fn sleep(&self) -> io::Result<WakeReason> {
         let stdin = stdio::stdin();
         let mut fds = [
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
         ];
-        let limit = self.parser.patience().and_then(timespec);
+        let limit = self.parser.pending_timeout().and_then(timespec);
         match poll(&mut fds, limit.as_ref()) {
             Ok(0) => return Ok(WakeReason::Late),
             Ok(_) => {}
@@ -192,7 +192,7 @@ impl InputReader {
         Ok(WakeReason::Told)
     }
 
-    /// Reads all that is there, and while much comes, what follows within moments.
+    /// Reads everything available and, when that is much, what follows within moments.
     fn read(&mut self) -> ReadEnd {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -202,18 +202,18 @@ impl InputReader {
                     .bytes
                     .extend_from_slice(buffer.get(..n).unwrap_or_default()),
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return ReadEnd::Dry,
+                Err(Errno::AGAIN) => return ReadEnd::NoMoreInput,
                 Err(_) => return ReadEnd::Gone,
             }
-            if self.bytes.len() >= BATCH || !self.more() {
-                return ReadEnd::Dry;
+            if self.bytes.len() >= MAX_BATCH_BYTES || !self.more_follows() {
+                return ReadEnd::NoMoreInput;
             }
         }
     }
 
-    fn more(&self) -> bool {
+    fn more_follows(&self) -> bool {
         let stdin = stdio::stdin();
-        let limit = if self.bytes.len() < FLOOD {
+        let limit = if self.bytes.len() < BURST_BYTES {
             Duration::ZERO
         } else {
             LINGER
@@ -227,8 +227,8 @@ fn timespec(time: Duration) -> Option<Timespec> {
     Timespec::try_from(time).ok()
 }
 
-/// Does what the state asks for; false to end.
-fn obey(shared: &InputShared) -> bool {
+/// Applies the requested state; false to end the thread.
+fn apply_state(shared: &InputShared) -> bool {
     let mut state = shared.state();
     while state.pause && !state.stop {
         state.paused = true;

@@ -1,7 +1,7 @@
 //! Parses terminal input into keys and pastes: pure, and never stuck on an unterminated sequence.
 //!
-//! Not crossterm's parser, because that one reads a kilobyte at a time, cannot be paused, and reads an unbracketed paste as keys. The key events
-//! are crossterm's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
+//! Not crossterm's parser, because that one reads a kilobyte at a time, cannot be paused, and reads an unbracketed paste as keys. The key events are
+//! crossterm's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
 
 use std::time::Duration;
 
@@ -11,37 +11,37 @@ use super::Input;
 
 const ESC: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// A marked paste longer than this comes in several pieces.
-const PIECE: usize = 16 << 20;
-/// Characters, arriving at once, from which text with line ends in it is a paste and not typed.
-const PASTED_LINES: usize = 32;
-/// The same for text of one line.
-const PASTED: usize = 256;
+/// A longer bracketed paste is delivered in several parts.
+const MAX_PASTE_PART_BYTES: usize = 16 << 20;
+/// Characters arriving at once from which multi-line text counts as pasted, not typed.
+const MIN_MULTILINE_PASTE_CHARS: usize = 32;
+/// The same for a single line.
+const MIN_PASTE_CHARS: usize = 256;
 /// A longer control sequence is invalid.
 const MAX_SEQUENCE_BYTES: usize = 128;
 
-/// Takes bytes as they come, in any pieces.
+/// Parses bytes, however they are chunked.
 #[derive(Debug, Default)]
 pub struct Parser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-/// The first item of the input.
+/// What the input begins with.
 enum KeyParse {
-    /// Bytes are missing.
-    Need,
+    /// An incomplete item.
+    Incomplete,
     /// Skip this many bytes.
     Skip(usize),
     Key(usize, KeyEvent),
-    /// So many bytes of text, control characters of lines included.
+    /// This many bytes of text, including line breaks and tabs.
     Text(usize),
-    /// The mark that begins a paste, so many bytes long.
+    /// The start marker of a paste, this many bytes long.
     Paste(usize),
 }
 
 impl Parser {
-    /// Adds bytes, and to `out` what they complete.
+    /// Adds bytes, and appends the items they complete to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -61,18 +61,18 @@ impl Parser {
     }
 
     /// How long to wait for the rest of an incomplete sequence; `None` when there is none.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn pending_timeout(&self) -> Option<Duration> {
         match (&self.paste, self.pending.len()) {
-            // A paste whose end got lost must not swallow what is typed for ever.
+            // A paste whose end got lost must not swallow what is typed forever.
             (Some(_), _) => Some(Duration::from_secs(2)),
             (None, 0) => None,
-            // Either the Escape key, or a slow line split a sequence after its first byte.
+            // Either the Escape key, or a slow line that split a sequence after its first byte.
             (None, 1 | 2) => Some(Duration::from_millis(40)),
             (None, _) => Some(Duration::from_millis(400)),
         }
     }
 
-    /// The rest does not come: makes the best of what there is.
+    /// The rest is not coming: interprets what there is.
     pub fn give_up(&mut self, out: &mut Vec<Input>) {
         let pending = std::mem::take(&mut self.pending);
         if let Some(mut paste) = self.paste.take() {
@@ -97,15 +97,15 @@ impl Parser {
             self.paste = None;
             return end + PASTE_END.len();
         }
-        // The end mark may have come in part.
+        // Part of the end marker may have arrived.
         let half = (1..PASTE_END.len())
             .rev()
             .find(|n| bytes.ends_with(PASTE_END.get(..*n).unwrap_or_default()))
             .unwrap_or(0);
         let sure = bytes.len() - half;
         paste.extend_from_slice(bytes.get(..sure).unwrap_or_default());
-        if paste.len() >= PIECE {
-            // Not between the halves of a character, nor of a line end.
+        if paste.len() >= MAX_PASTE_PART_BYTES {
+            // Not within a character, nor within a CRLF.
             let whole = whole(paste);
             let rest = paste.split_off(whole);
             out.push(Input::Paste(lines(paste)));
@@ -116,7 +116,7 @@ impl Parser {
 
     fn step(&mut self, bytes: &[u8], out: &mut Vec<Input>) -> usize {
         match step(bytes) {
-            KeyParse::Need => 0,
+            KeyParse::Incomplete => 0,
             KeyParse::Skip(used) => used,
             KeyParse::Key(used, key) => {
                 out.push(Input::Key(key));
@@ -138,20 +138,20 @@ impl Parser {
 fn typed(bytes: &[u8], out: &mut Vec<Input>) {
     let text = lines(bytes);
     let body = text.trim_end_matches('\n');
-    if text.len() >= PASTED_LINES && body.contains('\n') {
+    if text.len() >= MIN_MULTILINE_PASTE_CHARS && body.contains('\n') {
         out.push(Input::Paste(text));
         return;
     }
     let mut keys = String::from_utf8_lossy(bytes).into_owned();
-    if text.len() >= PASTED {
+    if text.len() >= MIN_PASTE_CHARS {
         out.push(Input::Paste(body.to_owned()));
-        // A single line, however long, may well be typed by a program and be meant to be sent.
+        // A program may well type a single line, however long, and mean it to be sent.
         keys = keys.chars().filter(|c| matches!(c, '\r' | '\n')).collect();
     }
     out.extend(keys.chars().map(|c| Input::Key(character(c))));
 }
 
-/// Pasted bytes as text whose lines end in `\n`, as no terminal sends them.
+/// Pasted bytes as text with `\n` line breaks; terminals send carriage returns.
 fn lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.contains('\r') {
@@ -161,7 +161,7 @@ fn lines(bytes: &[u8]) -> String {
     }
 }
 
-/// How many bytes can be cut off without parting a character or a line end.
+/// How many bytes can be split off without cutting a character or a CRLF.
 fn whole(bytes: &[u8]) -> usize {
     let valid = match std::str::from_utf8(bytes) {
         Err(e) if e.error_len().is_none() => e.valid_up_to(),
@@ -175,17 +175,17 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let rest = bytes.get(from..)?;
-        let at = from + rest.iter().position(|b| *b == ESC)?;
-        if bytes.get(at..)?.starts_with(mark) {
-            return Some(at);
+        let pos = from + rest.iter().position(|b| *b == ESC)?;
+        if bytes.get(pos..)?.starts_with(mark) {
+            return Some(pos);
         }
-        from = at + 1;
+        from = pos + 1;
     }
 }
 
 fn step(bytes: &[u8]) -> KeyParse {
     match bytes.split_first() {
-        None => KeyParse::Need,
+        None => KeyParse::Incomplete,
         Some((&ESC, rest)) => escape(rest),
         Some((first, _)) if is_text(*first) => text(bytes),
         Some((first, _)) => KeyParse::Key(1, control(*first)),
@@ -196,7 +196,7 @@ fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..)
 }
 
-/// The text at the beginning, without a character that came in part.
+/// The text at the beginning, without an incomplete character.
 fn text(bytes: &[u8]) -> KeyParse {
     let len = bytes.iter().position(|b| !is_text(*b));
     let run = bytes.get(..len.unwrap_or(bytes.len())).unwrap_or_default();
@@ -204,7 +204,7 @@ fn text(bytes: &[u8]) -> KeyParse {
         return KeyParse::Text(run.len());
     }
     match whole_characters(run) {
-        0 => KeyParse::Need,
+        0 => KeyParse::Incomplete,
         whole => KeyParse::Text(whole),
     }
 }
@@ -231,9 +231,9 @@ fn whole_characters(bytes: &[u8]) -> usize {
 /// Parses the bytes after an escape character.
 fn escape(rest: &[u8]) -> KeyParse {
     match rest {
-        [] | [b'[' | b'O' | b']'] => KeyParse::Need,
+        [] | [b'[' | b'O' | b']'] => KeyParse::Incomplete,
         [b'[', rest @ ..] => csi(rest),
-        [b'O', key, ..] => match named(*key) {
+        [b'O', key, ..] => match key_of_letter(*key) {
             Some(code) => KeyParse::Key(3, KeyEvent::new(code, KeyModifiers::NONE)),
             None => KeyParse::Key(2, alt(character('O'))),
         },
@@ -242,7 +242,7 @@ fn escape(rest: &[u8]) -> KeyParse {
         [ESC, ..] => KeyParse::Key(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [first, ..] if is_text(*first) => match first_character(rest) {
             Some((c, len)) => KeyParse::Key(1 + len, alt(character(c))),
-            None if rest.len() < 4 => KeyParse::Need,
+            None if rest.len() < 4 => KeyParse::Incomplete,
             None => KeyParse::Skip(2),
         },
         [first, ..] => KeyParse::Key(2, alt(control(*first))),
@@ -258,16 +258,16 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
 
 /// An operating system command up to its terminator; ignored.
 fn string(rest: &[u8]) -> KeyParse {
-    for (at, byte) in rest.iter().enumerate() {
+    for (index, byte) in rest.iter().enumerate() {
         match byte {
-            7 => return KeyParse::Skip(1 + at + 1),
-            &ESC if rest.get(at + 1) == Some(&b'\\') => return KeyParse::Skip(1 + at + 2),
-            &ESC if rest.len() > at + 1 => return KeyParse::Skip(1 + at),
-            _ if at >= 4096 => return KeyParse::Skip(1 + at),
+            7 => return KeyParse::Skip(1 + index + 1),
+            &ESC if rest.get(index + 1) == Some(&b'\\') => return KeyParse::Skip(1 + index + 2),
+            &ESC if rest.len() > index + 1 => return KeyParse::Skip(1 + index),
+            _ if index >= 4096 => return KeyParse::Skip(1 + index),
             _ => {}
         }
     }
-    KeyParse::Need
+    KeyParse::Incomplete
 }
 
 /// A control sequence; `rest` is what follows `ESC [`.
@@ -280,11 +280,11 @@ fn csi(rest: &[u8]) -> KeyParse {
                 KeyEvent::new(KeyCode::F(key - b'A' + 1), KeyModifiers::NONE),
             );
         }
-        [b'['] => return KeyParse::Need,
-        // A mouse that another program left on.
+        [b'['] => return KeyParse::Incomplete,
+        // Mouse reports that another program left on.
         [b'M', ..] => {
             return if rest.len() < 4 {
-                KeyParse::Need
+                KeyParse::Incomplete
             } else {
                 KeyParse::Skip(6)
             };
@@ -298,7 +298,7 @@ fn csi(rest: &[u8]) -> KeyParse {
     let between = rest
         .iter()
         .skip(parameters)
-        // The dollar sign ends a sequence in one family of terminals.
+        // In rxvt a dollar sign ends a sequence.
         .take_while(|byte| matches!(byte, b' '..=b'#' | b'%'..=b'/'))
         .count();
     let len = parameters + between;
@@ -306,7 +306,7 @@ fn csi(rest: &[u8]) -> KeyParse {
         return if len > MAX_SEQUENCE_BYTES {
             KeyParse::Skip(2 + len)
         } else {
-            KeyParse::Need
+            KeyParse::Incomplete
         };
     };
     if !matches!(end, b'@'..=b'~' | b'$') {
@@ -336,31 +336,30 @@ fn number(digits: &[u8]) -> u32 {
     })
 }
 
-/// The key of a control sequence with this end and these numbers.
+/// The key of a control sequence with this final byte and these numbers.
 fn sequence(end: u8, numbers: [u32; 3]) -> Option<KeyEvent> {
     let [first, second, third] = numbers;
     let with = |code| KeyEvent::new(code, modifiers(second));
     match end {
         // `R` with a row is a cursor position report, which was never requested.
         b'R' if first > 1 => None,
-        b'A'..=b'F' | b'H' | b'P'..=b'S' => named(end).map(with),
-        b'a'..=b'd' => {
-            named(end.to_ascii_uppercase()).map(|code| KeyEvent::new(code, KeyModifiers::SHIFT))
-        }
+        b'A'..=b'F' | b'H' | b'P'..=b'S' => key_of_letter(end).map(with),
+        b'a'..=b'd' => key_of_letter(end.to_ascii_uppercase())
+            .map(|code| KeyEvent::new(code, KeyModifiers::SHIFT)),
         b'Z' => Some(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT)),
-        b'~' if first == 27 => coded(third, second),
-        b'u' => coded(first, second),
-        b'~' => numbered(first).map(with),
-        b'^' => numbered(first).map(|code| KeyEvent::new(code, KeyModifiers::CONTROL)),
-        b'$' => numbered(first).map(|code| KeyEvent::new(code, KeyModifiers::SHIFT)),
-        b'@' => numbered(first)
+        b'~' if first == 27 => key_of_code(third, second),
+        b'u' => key_of_code(first, second),
+        b'~' => key_of_number(first).map(with),
+        b'^' => key_of_number(first).map(|code| KeyEvent::new(code, KeyModifiers::CONTROL)),
+        b'$' => key_of_number(first).map(|code| KeyEvent::new(code, KeyModifiers::SHIFT)),
+        b'@' => key_of_number(first)
             .map(|code| KeyEvent::new(code, KeyModifiers::SHIFT | KeyModifiers::CONTROL)),
         _ => None,
     }
 }
 
-/// Keys that a letter names, after `ESC O` and `ESC [`.
-fn named(letter: u8) -> Option<KeyCode> {
+/// Keys identified by a letter, after `ESC O` and `ESC [`.
+fn key_of_letter(letter: u8) -> Option<KeyCode> {
     Some(match letter {
         b'A' => KeyCode::Up,
         b'B' => KeyCode::Down,
@@ -374,8 +373,8 @@ fn named(letter: u8) -> Option<KeyCode> {
     })
 }
 
-/// Keys that a number names.
-fn numbered(number: u32) -> Option<KeyCode> {
+/// Keys identified by a number.
+fn key_of_number(number: u32) -> Option<KeyCode> {
     let number = u8::try_from(number).ok()?;
     Some(match number {
         1 | 7 => KeyCode::Home,
@@ -393,8 +392,8 @@ fn numbered(number: u32) -> Option<KeyCode> {
     })
 }
 
-/// A key by its character's number, as newer terminals send those that had no sequence.
-fn coded(code: u32, modifier: u32) -> Option<KeyEvent> {
+/// A key identified by its character's code, as newer terminals send those that had no sequence.
+fn key_of_code(code: u32, modifier: u32) -> Option<KeyEvent> {
     let mut modifiers = modifiers(modifier);
     let code = match code {
         8 | 127 => KeyCode::Backspace,
@@ -476,7 +475,7 @@ mod tests {
         for piece in pieces {
             parser.feed(piece, &mut out);
         }
-        while parser.patience().is_some() {
+        while parser.pending_timeout().is_some() {
             parser.give_up(&mut out);
         }
         out
@@ -506,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_has_its_bytes() {
+    fn every_key_is_parsed() {
         let cases: &[(&[u8], &str)] = &[
             (b"a", "Char('a')"),
             (b"A", "S-Char('A')"),
@@ -563,12 +562,12 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_paste_is_one_event_with_its_lines() {
+    fn a_bracketed_paste_is_one_event() {
         assert_eq!(
             all(&[b"x\x1b[200~one\rtwo\r\nthree\x1b[A\x1b[20", b"1~y"])[1..2],
             [Input::Paste("one\ntwo\nthree\u{1b}[A".to_owned())]
         );
-        // Its end got lost.
+        // The end of this paste got lost.
         assert_eq!(
             all(&[b"\x1b[200~half\x1b[2"]),
             [Input::Paste("half\u{1b}[2".to_owned())]
@@ -576,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_without_marks_is_known_by_its_lines_or_its_length() {
+    fn an_unbracketed_paste_is_detected_by_lines_or_length() {
         let two = "first line of it\rand the second one\r";
         assert_eq!(
             all(&[two.as_bytes()]),
@@ -598,20 +597,20 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_is_quick() {
+    fn a_megabyte_parses_quickly() {
         let text = "word ".repeat(400_000);
         let mut bytes = b"\x1b[200~".to_vec();
         bytes.extend_from_slice(text.as_bytes());
         bytes.extend_from_slice(PASTE_END);
-        let began = std::time::Instant::now();
+        let start = std::time::Instant::now();
         let pieces: Vec<&[u8]> = bytes.chunks(4096).collect();
         assert_eq!(all(&pieces), [Input::Paste(text)]);
-        assert!(began.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(2));
     }
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(
+        fn chunking_does_not_change_the_events(
             parts in prop::collection::vec(prop_oneof![
                 Just("\u{1b}[1;5A".to_owned()), Just("\u{1b}[200~a\rb\u{1b}[201~".to_owned()),
                 Just("é".to_owned()), Just("日本".to_owned()), Just("\u{1b}é".to_owned()), Just("\u{1b}OP".to_owned()),
@@ -619,9 +618,9 @@ mod tests {
             ], 0..12),
             cuts in prop::collection::vec(0usize..80, 0..6),
         ) {
-            // Short enough not to count as a paste, with lines and without.
+            // Short enough not to count as a paste, as one line and as several.
             let mut bytes = parts.concat().into_bytes();
-            prop_assume!(bytes.len() < PASTED_LINES - 1 || !bytes.contains(&b'\r'));
+            prop_assume!(bytes.len() < MIN_MULTILINE_PASTE_CHARS - 1 || !bytes.contains(&b'\r'));
             bytes.push(b'z');
             let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);
@@ -631,7 +630,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_end(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6)) {
+        fn any_bytes_are_parsed(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6)) {
             let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
             let mut parser = Parser::default();
             let mut out = Vec::new();
@@ -639,7 +638,7 @@ mod tests {
                 parser.feed(piece, &mut out);
             }
             parser.give_up(&mut out);
-            prop_assert!(parser.patience().is_none());
+            prop_assert!(parser.pending_timeout().is_none());
         }
     }
 }

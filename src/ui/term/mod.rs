@@ -1,9 +1,9 @@
 //! The terminal: taking it over and restoring it, drawing a screen, and reading input.
 //!
 //! [`guard::TerminalGuard`] takes over the terminal and restores it on every exit path; [`screen::Screen`] writes the fewest bytes that turn the last frame
-//! into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep without polling. Start them in
-//! the order signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is
-//! restored before the signals are released. Nothing here sends queries to the terminal, so nothing waits for a response.
+//! into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep without polling. Start them in the order
+//! signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is restored before the
+//! signals are released. Nothing here sends queries to the terminal, so nothing waits for a response.
 
 mod ansi_writer;
 pub(crate) mod crash;
@@ -17,17 +17,16 @@ pub(crate) mod tty;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Size;
 
-/// An event from the user or the system on the terminal. Events come in batches: all that were pending are one `Vec`, so that a burst of keys is
-/// drawn once.
+/// An event from the user or the system. Events come in batches: all that are pending form one `Vec`, so that a burst of keys is drawn once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// One key.
     Key(KeyEvent),
-    /// Text put in at once, lines ended by `\n`; control characters other than that are as they came.
+    /// Text inserted at once, with `\n` line breaks; other control characters are passed through.
     Paste(String),
-    /// The terminal has this size now.
+    /// The new size of the terminal.
     Resize(Size),
-    /// A signal came.
+    /// A signal.
     Signal(SignalEvent),
     /// The terminal is gone; sent once, after which only signals follow.
     Gone,
@@ -49,7 +48,7 @@ pub enum SignalEvent {
 }
 
 impl SignalEvent {
-    /// The exit status of a run that this signal ends; `None` for those that do not end one.
+    /// The exit status after this signal; `None` for signals that do not end the process.
     pub fn exit_status(self) -> Option<u8> {
         match self {
             Self::Interrupt => Some(130),

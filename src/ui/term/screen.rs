@@ -1,7 +1,7 @@
-//! The screen as it is and as it should be: widgets draw into a buffer, and only what differs is written, in one piece.
+//! Draws frames by their differences: widgets draw into a buffer, and only changed cells are written, in one piece.
 //!
-//! ratatui's own terminal says the style and the place of every changed run and knows no scrolling; over a slow line that costs
-//! several times the text. Here a caller may say that rows moved, blanks at a row's end are erased, and the cursor takes short ways.
+//! ratatui's own terminal writes the style and position of every changed run and does not scroll; over a slow line that costs several times the text. Here a
+//! caller may hint that rows moved, blanks at the end of a row are erased, and the cursor moves by the shortest way.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,15 +13,15 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::ui::term::ansi_writer::{AnsiWriter, CellStyle};
 
-/// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half done.
-const LARGE: usize = 512;
-/// Unchanged cells that are written again rather than jumped over.
-const GAP: usize = 3;
-/// Style off, whole screen scrolls, lines wrap, cursor home, all blank.
+/// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half drawn.
+const SYNC_FRAME_BYTES: usize = 512;
+/// Number of unchanged cells that are rewritten rather than skipped.
+const MAX_REWRITTEN_CELLS: usize = 3;
+/// Style reset, full scroll region, auto-wrap, cursor home, clear screen.
 const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
 /// Replaces characters that must not be written.
-const UNFIT: &str = "?";
-/// Joins pictures into one.
+const REPLACEMENT: &str = "?";
+/// Zero-width joiner: joins emoji into one.
 const JOINER: char = '\u{200d}';
 /// The symbol of cells covered by a wide character.
 const COVERED: &str = "";
@@ -29,9 +29,9 @@ const COVERED: &str = "";
 /// Whether colours are written; without them bold, underline, reverse and the rest remain (`NO_COLOR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// As the cells have them.
+    /// Written.
     On,
-    /// None at all.
+    /// Not written.
     Off,
 }
 
@@ -57,7 +57,7 @@ pub struct Screen<W: Write> {
     known: bool,
     at: Option<(u16, u16)>,
     look: CellStyle,
-    /// Whether the cursor shows; `None` when unknown.
+    /// Whether the cursor is visible; `None` when unknown.
     cursor: Option<bool>,
 }
 
@@ -87,7 +87,7 @@ impl<W: Write> Screen<W> {
         &mut self.frame
     }
 
-    /// Draws a frame with `paint`, which gives back where the cursor shows, and flushes it.
+    /// Draws a frame with `paint`, which returns the cursor position, and flushes it.
     ///
     /// # Errors
     /// As [`Screen::flush`].
@@ -100,28 +100,28 @@ impl<W: Write> Screen<W> {
         self.flush(cursor, None)
     }
 
-    /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes
-    /// written, 0 when nothing differs.
+    /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes written, 0 when
+    /// nothing differs.
     ///
     /// # Errors
-    /// The terminal cannot be written to; the next frame paints everything.
+    /// The terminal cannot be written to; the next frame is painted in full.
     pub fn flush(
         &mut self,
         cursor: Option<Position>,
         scroll: Option<&Scroll>,
     ) -> io::Result<usize> {
-        settle(&mut self.frame, self.colours);
+        normalize(&mut self.frame, self.colours);
         let size = self.area().as_size();
         let cursor = cursor.map(|at| {
             let inside = |at: u16, end: u16| at.min(end.saturating_sub(1));
             (inside(at.x, size.width), inside(at.y, size.height))
         });
         let mut pen = self.shortest(scroll);
-        let large = pen.bytes().len() > LARGE;
+        let large = pen.bytes().len() > SYNC_FRAME_BYTES;
         if let Some((x, y)) = cursor {
             pen.go(x, y);
         }
-        let bytes = self.enveloped(&pen, large, cursor.is_some());
+        let bytes = self.with_cursor_codes(&pen, large, cursor.is_some());
         let sent = if bytes.is_empty() {
             Ok(())
         } else {
@@ -130,7 +130,7 @@ impl<W: Write> Screen<W> {
         if sent.is_ok() {
             self.known = true;
             self.cursor = Some(cursor.is_some());
-            (self.at, self.look) = (pen.at(), pen.look());
+            (self.at, self.look) = (pen.at(), pen.style_now());
             std::mem::swap(&mut self.shown, &mut self.frame);
         } else {
             self.invalidate();
@@ -139,7 +139,7 @@ impl<W: Write> Screen<W> {
         sent.map(|()| bytes.len())
     }
 
-    /// The terminal was (or may have been) resized: everything is painted again. Drawing since the last flush is lost.
+    /// The terminal was (or may have been) resized: the next frame is painted in full. Drawing since the last flush is lost.
     pub fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
@@ -147,7 +147,7 @@ impl<W: Write> Screen<W> {
         self.invalidate();
     }
 
-    /// Another program wrote to the terminal: the next frame paints everything.
+    /// Another program wrote to the terminal: the next frame is painted in full.
     pub fn invalidate(&mut self) {
         self.known = false;
         self.cursor = None;
@@ -175,7 +175,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// The bytes by way of moving rows; `None` when the hint makes no sense here.
+    /// The bytes when rows are scrolled first; `None` when the hint makes no sense.
     fn scrolled(&self, scroll: &Scroll) -> Option<AnsiWriter> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
@@ -184,8 +184,8 @@ impl<W: Write> Screen<W> {
         Some(pen)
     }
 
-    /// The bytes of a frame with what shows or hides the cursor around them.
-    fn enveloped(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
+    /// The bytes of a frame, enclosed by those that hide and show the cursor.
+    fn with_cursor_codes(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pen.bytes().len() + 32);
         let mut shows = self.cursor;
         if large {
@@ -209,20 +209,20 @@ impl<W: Write> Screen<W> {
     fn repaint(&self) -> AnsiWriter {
         let mut pen = AnsiWriter::new(self.area().width, None, CellStyle::PLAIN);
         pen.put(CLEAR);
-        pen.stand(0, 0);
+        pen.set_position(0, 0);
         let blank = Buffer::empty(self.area());
         differences(&mut pen, &blank, &self.frame);
         pen
     }
 }
 
-/// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no style without visible effect.
-fn settle(frame: &mut Buffer, colours: Colours) {
+/// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no invisible style.
+fn normalize(frame: &mut Buffer, colours: Colours) {
     let width = usize::from(frame.area.width).max(1);
     for row in frame.content.chunks_mut(width) {
         let mut rest = row;
         while let Some((lead, behind)) = rest.split_first_mut() {
-            let covers = settle_symbol(lead, behind.len());
+            let covers = normalize_symbol(lead, behind.len());
             if colours == Colours::Off {
                 (lead.fg, lead.bg) = (Color::Reset, Color::Reset);
             }
@@ -240,14 +240,14 @@ fn settle(frame: &mut Buffer, colours: Colours) {
     }
 }
 
-/// Makes a symbol one that can be written; how many cells behind it, of `room`, it covers.
-fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
+/// Replaces a symbol that cannot be written; returns how many of the `room` cells after it the symbol covers.
+fn normalize_symbol(cell: &mut Cell, room: usize) -> usize {
     let symbol = cell.symbol();
     if let [b' '..=b'~'] = symbol.as_bytes() {
         return 0;
     }
-    if symbol.chars().any(unfit) {
-        cell.set_symbol(UNFIT);
+    if symbol.chars().any(is_unfit) {
+        cell.set_symbol(REPLACEMENT);
         return 0;
     }
     let columns = usize::from(symbol.cell_width());
@@ -259,7 +259,7 @@ fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
 }
 
 /// Characters that do more than fill their cell: controls, direction changes, and the replacement character, which some terminals drop.
-fn unfit(c: char) -> bool {
+fn is_unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
 }
 
@@ -302,17 +302,17 @@ fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
     Some(moved)
 }
 
-/// Line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal has these.
+/// Scrolls with line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal supports these.
 fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     let Range { start, end } = scroll.rows;
     let region = !(start == 0 && end == height);
-    // The rows that come in have the style that is on.
+    // New rows get the current style.
     pen.style(CellStyle::PLAIN);
     if region {
         let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
         pen.put(rows.as_bytes());
-        // Home, say most terminals; the region's top, say some.
-        pen.lose();
+        // Most terminals move the cursor home, some to the top of the region.
+        pen.forget_position();
     }
     let by = usize::from(scroll.up.unsigned_abs());
     if scroll.up > 0 {
@@ -324,7 +324,7 @@ fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     }
     if region {
         pen.put(b"\x1b[r");
-        pen.stand(0, 0);
+        pen.set_position(0, 0);
     }
 }
 
@@ -338,7 +338,7 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
     }
 }
 
-/// One row on its way from old to new.
+/// The differences of one row.
 struct RowDiff<'a> {
     pen: &'a mut AnsiWriter,
     y: u16,
@@ -346,7 +346,7 @@ struct RowDiff<'a> {
     new: &'a [Cell],
     /// From here on the old row is blank: it was erased.
     erased: usize,
-    /// Up to here the terminal may show anything, behind a character on whose width terminals differ.
+    /// Up to here the terminal's contents are unknown: a character before has a width on which terminals differ.
     doubtful: usize,
     /// From here on the new row is blank.
     tail: usize,
@@ -368,10 +368,12 @@ impl<'a> RowDiff<'a> {
 
     fn write(&mut self) {
         for x in 0..self.new.len() {
-            if !self.dirty(x) {
+            if !self.is_dirty(x) {
                 continue;
             }
-            if x >= self.tail && (x..self.new.len()).filter(|x| self.dirty(*x)).count() > GAP {
+            if x >= self.tail
+                && (x..self.new.len()).filter(|x| self.is_dirty(*x)).count() > MAX_REWRITTEN_CELLS
+            {
                 self.erase(x);
                 return;
             }
@@ -379,7 +381,7 @@ impl<'a> RowDiff<'a> {
         }
     }
 
-    fn dirty(&self, x: usize) -> bool {
+    fn is_dirty(&self, x: usize) -> bool {
         let Some(new) = self.new.get(x) else {
             return false;
         };
@@ -403,32 +405,32 @@ impl<'a> RowDiff<'a> {
             .take_while(|cell| cell.symbol() == COVERED)
             .count()
             .min(symbol.len());
-        let most = widest(symbol, columns);
-        if most.is_some() && (x < self.erased || x < self.doubtful) {
+        let max = widest(symbol, columns);
+        if max.is_some() && (x < self.erased || x < self.doubtful) {
             self.erase(x);
             (self.erased, self.doubtful) = (self.erased.min(x), 0);
         }
         self.go(x);
         self.style_for(cell);
-        let Some(most) = most else {
+        let Some(max) = max else {
             self.pen.write(symbol, column(columns));
             return;
         };
         self.pen
-            .write(fitting(symbol, new.len() - x), column(columns));
-        self.pen.lose();
-        self.doubtful = x + most.min(new.len() - x);
+            .write(fit_columns(symbol, new.len() - x), column(columns));
+        self.pen.forget_position();
+        self.doubtful = x + max.min(new.len() - x);
     }
 
     /// Moves to column `x`; rewrites the cells in between if they are few and of the same style.
     fn go(&mut self, x: usize) {
         if let Some((from, y)) = self.pen.at() {
             let gap = self.new.get(usize::from(from)..x).unwrap_or_default();
-            let look = self.pen.look();
+            let look = self.pen.style_now();
             let plain = |cell: &Cell| {
                 cell.symbol().len() == 1 && (self::look(cell) == look || shows_as(cell, look))
             };
-            if y == self.y && gap.len() <= GAP && gap.iter().all(plain) {
+            if y == self.y && gap.len() <= MAX_REWRITTEN_CELLS && gap.iter().all(plain) {
                 for cell in gap {
                     self.pen.write(cell.symbol(), 1);
                 }
@@ -438,21 +440,21 @@ impl<'a> RowDiff<'a> {
     }
 
     fn style_for(&mut self, cell: &Cell) {
-        if !shows_as(cell, self.pen.look()) {
+        if !shows_as(cell, self.pen.style_now()) {
             self.pen.style(look(cell));
         }
     }
 
     fn erase(&mut self, x: usize) {
         self.go(x);
-        if self.pen.look().of_blank() != CellStyle::PLAIN {
+        if self.pen.style_now().of_blank() != CellStyle::PLAIN {
             self.pen.style(CellStyle::PLAIN);
         }
         self.pen.put(b"\x1b[K");
     }
 }
 
-/// A blank that looks the same in the style that is on.
+/// A blank cell that looks the same in the current style.
 fn shows_as(cell: &Cell, on: CellStyle) -> bool {
     look(cell) == on
         || (cell.symbol() == " "
@@ -464,8 +466,8 @@ fn column(x: usize) -> u16 {
     u16::try_from(x).unwrap_or(u16::MAX)
 }
 
-/// For a cluster on whose width terminals differ, the most columns that one may give it: those that do not join its parts, or
-/// do not widen a character that asks for its picture.
+/// For a cluster on whose width terminals differ, the largest width that one may give it: the width without joining its parts, or without widening a character
+/// for emoji presentation.
 fn widest(symbol: &str, columns: usize) -> Option<usize> {
     if symbol.len() == 1 {
         return None;
@@ -476,8 +478,8 @@ fn widest(symbol: &str, columns: usize) -> Option<usize> {
     (parts > 1 || sum != columns).then(|| sum.max(columns))
 }
 
-/// As much of a cluster as stays in `room` columns even on a terminal that gives each part its own, lest it run into the next row.
-fn fitting(symbol: &str, room: usize) -> &str {
+/// As much of a cluster as fits into `room` columns even on a terminal that draws its parts separately, so that it cannot run into the next row.
+fn fit_columns(symbol: &str, room: usize) -> &str {
     let mut used = 0;
     let end = symbol.char_indices().find(|(_, c)| {
         used += c.width().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Signals that concern the interface, as input: a thread that sleeps until one comes.
+//! Signals that concern the interface, as input: a thread that sleeps until one arrives.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,11 @@ use super::{Input, SignalEvent, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
 /// How long a signal that ended another program may take to arrive here.
-const UNDER_WAY: Duration = Duration::from_millis(100);
+const SIGNAL_DELAY: Duration = Duration::from_millis(100);
 /// Effectively forever.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
-/// The ones that end a program.
-const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The signals that end a program.
+const END_SIGNALS: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// The thread that handles signals; dropping this ends it. The signals are then ignored instead of handled by default.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Signals {
     lent: Arc<LentUntil>,
 }
 
-/// Until when the keys that the terminal turns into signals are another program's.
+/// Until when Ctrl-C and Ctrl-Z belong to another program.
 #[derive(Debug, Default)]
 struct LentUntil(Mutex<Option<Instant>>);
 
@@ -43,18 +43,18 @@ impl LentUntil {
     }
 }
 
-/// Ctrl-C and Ctrl-Z are another program's while this lives.
+/// Ctrl-C and Ctrl-Z belong to another program while this lives.
 #[derive(Debug)]
 pub struct LentSignals(Arc<LentUntil>);
 
 impl Drop for LentSignals {
     fn drop(&mut self) {
-        self.0.set(Instant::now() + UNDER_WAY);
+        self.0.set(Instant::now() + SIGNAL_DELAY);
     }
 }
 
 impl Signals {
-    /// Starts the thread. A size that changed comes as [`Input::Resize`].
+    /// Starts the thread. A new terminal size arrives as [`Input::Resize`].
     ///
     /// # Errors
     /// The system has no handler, pipe or thread left.
@@ -62,13 +62,13 @@ impl Signals {
         Self::watch(&WATCHED, to)
     }
 
-    /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as by default: right for an interface that has
-    /// not taken over the terminal.
+    /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as by default: right for an interface that has not taken
+    /// over the terminal.
     ///
     /// # Errors
     /// As [`Signals::start`].
     pub fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
-        Self::watch(&ENDING, to)
+        Self::watch(&END_SIGNALS, to)
     }
 
     fn watch(signals: &[i32], to: Sender<Vec<Input>>) -> io::Result<Self> {
@@ -82,8 +82,8 @@ impl Signals {
                 for signal in caller.forever() {
                     if matches!(signal, SIGINT | SIGTSTP | SIGCONT) && !is_lent.is_over() {
                         if signal == SIGTSTP && can_be_resumed() {
-                            // The other program has stopped. The shell takes over once the whole group has; without a shell that could resume it,
-                            // the system lets the other program continue as well.
+                            // The other program has stopped. The shell takes over once the whole group has; without a shell that could resume it, the system
+                            // lets the other program continue as well.
                             let _ = emulate_default_handler(SIGTSTP);
                         }
                         continue;
@@ -98,9 +98,9 @@ impl Signals {
         Ok(Self { handle, lent })
     }
 
-    /// Another program gets the terminal: Ctrl-C is its own, and Ctrl-Z stops this process with it.
+    /// Lends the terminal to another program: Ctrl-C goes to it, and Ctrl-Z stops this process with it.
     pub fn lend(&self) -> LentSignals {
-        self.lent.set(Instant::now() + FOR_EVER);
+        self.lent.set(Instant::now() + FOREVER);
         LentSignals(Arc::clone(&self.lent))
     }
 }

@@ -9,21 +9,21 @@ use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
 /// Assumed size of a terminal that does not report one.
-const UNKNOWN: Size = Size::new(80, 24);
+const DEFAULT_SIZE: Size = Size::new(80, 24);
 /// The largest screen that is drawn; a pseudo-terminal can claim any.
-const LARGEST: Size = Size::new(1000, 500);
+const MAX_SIZE: Size = Size::new(1000, 500);
 
 /// The size of the terminal on standard output, 80x24 when it has none.
 pub fn size() -> Size {
     let known = tcgetwinsize(stdio::stdout()).ok();
-    known.map_or(UNKNOWN, |found| bounded(found.ws_col, found.ws_row))
+    known.map_or(DEFAULT_SIZE, |found| bounded(found.ws_col, found.ws_row))
 }
 
 fn bounded(columns: u16, rows: u16) -> Size {
     if columns == 0 || rows == 0 {
-        return UNKNOWN;
+        return DEFAULT_SIZE;
     }
-    Size::new(columns.min(LARGEST.width), rows.min(LARGEST.height))
+    Size::new(columns.min(MAX_SIZE.width), rows.min(MAX_SIZE.height))
 }
 
 /// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame cannot deadlock.
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_never_nothing_and_never_absurd() {
-        assert_eq!(bounded(0, 24), UNKNOWN);
+    fn a_size_is_never_zero_and_never_huge() {
+        assert_eq!(bounded(0, 24), DEFAULT_SIZE);
         assert_eq!(bounded(100, 30), Size::new(100, 30));
-        assert_eq!(bounded(u16::MAX, u16::MAX), LARGEST);
+        assert_eq!(bounded(u16::MAX, u16::MAX), MAX_SIZE);
     }
 }

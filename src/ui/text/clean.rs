@@ -1,47 +1,47 @@
 //! Sanitizes outside text for a terminal: no escape sequences, no control characters, nothing that reorders or hides text.
 //!
-//! Sequences that a terminal would execute are removed whole; single control characters are shown as symbols. Letters of every script, emoji built
-//! with joiners, and a bounded number of marks on a letter stay.
+//! Sequences that a terminal would execute are removed entirely; single control characters are shown as symbols. Letters of every script, joined emoji, and a
+//! bounded number of marks on a letter stay.
 
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Marks allowed on one letter; text that stacks more is meant to overlap adjacent lines.
-const MARKS: u8 = 8;
-/// Bytes of an operating system command or device string that are skipped before the sequence counts as never ended.
-const STRING: usize = 64 * 1024;
+/// Maximum marks on one letter; text that stacks more is meant to overlap adjacent lines.
+const MAX_MARKS: u8 = 8;
+/// How many bytes of an operating system command or device control string are skipped before it counts as unterminated.
+const MAX_STRING_BYTES: usize = 64 * 1024;
 /// The same for a control sequence.
-const CONTROL: usize = 256;
+const MAX_CONTROL_BYTES: usize = 256;
 /// Columns between tab stops.
-const TAB: usize = 4;
+const TAB_COLUMNS: usize = 4;
 
-/// A filter for text that arrives in pieces: however the text is cut, the same comes out.
+/// A filter for text that arrives in chunks: the result does not depend on how the text is cut.
 #[derive(Clone, Debug)]
 pub struct Cleaner {
     within: EscapeState,
-    /// The last character was a carriage return that has become a newline.
-    returned: bool,
-    /// The last character that went out.
+    /// The last character was a carriage return, which became a newline.
+    after_return: bool,
+    /// The last character written.
     last: char,
-    /// Marks on it.
+    /// Number of marks on it.
     marks: u8,
-    /// A joiner waits for a character it can join.
+    /// A pending joiner, waiting for a character to join.
     joiner: bool,
     /// Characters since the last newline.
     column: usize,
 }
 
-/// Where in an escape sequence the text is.
+/// The position in an escape sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EscapeState {
     Text,
     /// After the escape character.
     Escape,
-    /// After an escape character and intermediates: one final byte is to come.
+    /// After an escape character and intermediates: one final byte follows.
     Final,
-    /// In a control sequence, for so many bytes.
+    /// In a control sequence, for this many bytes.
     Control(usize),
-    /// In a string that lasts until its terminator, for so many bytes.
+    /// In a string that lasts until its terminator, for this many bytes.
     String(usize),
 }
 
@@ -49,7 +49,7 @@ impl Default for Cleaner {
     fn default() -> Self {
         Self {
             within: EscapeState::Text,
-            returned: false,
+            after_return: false,
             last: '\n',
             marks: 0,
             joiner: false,
@@ -59,7 +59,7 @@ impl Default for Cleaner {
 }
 
 impl Cleaner {
-    /// Appends the safe form of `text` to `out`. Carriage returns become newlines, tabs blanks up to the next stop.
+    /// Appends the safe form of `text` to `out`. Carriage returns become newlines, tabs become blanks up to the next stop.
     pub fn push(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -79,13 +79,13 @@ impl Cleaner {
         }
     }
 
-    /// A span of printable ASCII and newlines goes out as it is.
+    /// A span of printable ASCII and newlines is copied as it is.
     fn copy(&mut self, span: &str, out: &mut String) {
         let span = match span.strip_prefix('\n') {
-            Some(rest) if self.returned => rest,
+            Some(rest) if self.after_return => rest,
             _ => span,
         };
-        self.returned = false;
+        self.after_return = false;
         self.joiner = false;
         let Some(last) = span.chars().next_back() else {
             return;
@@ -107,53 +107,55 @@ impl Cleaner {
                 ']' | 'P' | 'X' | '^' | '_' => self.within = EscapeState::String(0),
                 ' '..='/' => self.within = EscapeState::Final,
                 '0'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
             EscapeState::Final => match c {
                 ' '..='/' => {}
                 '0'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
             EscapeState::Control(length) => match c {
-                ' '..='?' if length < CONTROL => self.within = EscapeState::Control(length + 1),
+                ' '..='?' if length < MAX_CONTROL_BYTES => {
+                    self.within = EscapeState::Control(length + 1);
+                }
                 '@'..='~' => self.within = EscapeState::Text,
-                _ => self.again(c, out),
+                _ => self.restart(c, out),
             },
-            // A newline ends it too: so what is hidden by a sequence that is never ended is at most a line.
+            // A newline ends it too, so an unterminated sequence hides a line at most.
             EscapeState::String(length) => match c {
                 '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.within = EscapeState::Text,
-                '\n' | '\r' => self.again(c, out),
+                '\n' | '\r' => self.restart(c, out),
                 '\u{1b}' => self.within = EscapeState::Escape,
-                _ if length >= STRING => self.again(c, out),
+                _ if length >= MAX_STRING_BYTES => self.restart(c, out),
                 _ => self.within = EscapeState::String(length + c.len_utf8()),
             },
         }
     }
 
-    /// The sequence is over without this character.
-    fn again(&mut self, c: char, out: &mut String) {
+    /// The sequence ended before this character.
+    fn restart(&mut self, c: char, out: &mut String) {
         self.within = EscapeState::Text;
         self.text(c, out);
     }
 
     fn text(&mut self, c: char, out: &mut String) {
-        let returned = std::mem::take(&mut self.returned);
+        let after_return = std::mem::take(&mut self.after_return);
         match c {
             '\u{1b}' => self.within = EscapeState::Escape,
             '\u{9b}' => self.within = EscapeState::Control(0),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.within = EscapeState::String(0),
-            '\n' if returned => {}
+            '\n' if after_return => {}
             '\r' => {
                 self.put('\n', out);
-                self.returned = true;
+                self.after_return = true;
             }
             '\u{85}' | '\u{2028}' | '\u{2029}' => self.put('\n', out),
             '\t' => {
-                for _ in 0..TAB - self.column % TAB {
+                for _ in 0..TAB_COLUMNS - self.column % TAB_COLUMNS {
                     self.put(' ', out);
                 }
             }
-            '\u{0}'..='\u{1f}' if c != '\n' => self.put(picture(c), out),
+            '\u{0}'..='\u{1f}' if c != '\n' => self.put(control_picture(c), out),
             '\u{7f}' => self.put('\u{2421}', out),
             '\u{80}'..='\u{9f}' => self.put(char::REPLACEMENT_CHARACTER, out),
             _ if hidden(c) => {}
@@ -163,7 +165,7 @@ impl Cleaner {
                     self.put(char::REPLACEMENT_CHARACTER, out);
                 }
             }
-            '\u{200d}' => self.joiner = !self.last.is_ascii() && self.marks < MARKS,
+            '\u{200d}' => self.joiner = !self.last.is_ascii() && self.marks < MAX_MARKS,
             '\u{200c}' => {
                 if !self.last.is_ascii() && self.last.is_alphabetic() {
                     self.mark(c, out);
@@ -174,7 +176,7 @@ impl Cleaner {
         }
     }
 
-    /// A character that stands alone, or is joined to the previous one.
+    /// Writes a character that stands alone or is joined to the previous one.
     fn put(&mut self, c: char, out: &mut String) {
         let joined = std::mem::take(&mut self.joiner) && !c.is_ascii();
         if joined {
@@ -186,9 +188,9 @@ impl Cleaner {
         self.column = if c == '\n' { 0 } else { self.column + 1 };
     }
 
-    /// A character that changes the one before.
+    /// Writes a character that modifies the one before.
     fn mark(&mut self, c: char, out: &mut String) {
-        if self.marks < MARKS {
+        if self.marks < MAX_MARKS {
             out.push(c);
             self.marks += 1;
         }
@@ -209,17 +211,17 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The safe form of a name or a title, on one line: newlines are shown as a symbol, tabs are one blank.
+/// The safe form of a name or a title, on one line: newlines are shown as a symbol, tabs as one blank.
 pub(crate) fn clean_line(text: &str) -> String {
     let flat = text.replace('\t', " ");
     clean(&flat).replace('\n', "\u{2424}")
 }
 
-/// Length of the beginning that is printable ASCII and newlines.
+/// Length of the prefix that is printable ASCII and newlines.
 fn printable(text: &str) -> usize {
     let plain = |byte: &u8| (0x20..0x7f).contains(byte) || *byte == b'\n';
     let bytes = text.as_bytes();
-    // Whole chunks first: the compiler turns this into wide instructions.
+    // Whole chunks first: the compiler vectorizes this.
     let chunks = bytes.chunks_exact(32);
     let whole = chunks
         .take_while(|chunk| chunk.iter().fold(true, |all, byte| all & plain(byte)))
@@ -230,7 +232,7 @@ fn printable(text: &str) -> usize {
 }
 
 /// The symbol for a C0 control character.
-fn picture(c: char) -> char {
+fn control_picture(c: char) -> char {
     char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
@@ -254,8 +256,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sequences_disappear_whole() {
-        for (dirty, want) in [
+    fn escape_sequences_are_removed_entirely() {
+        for (first_unsafe, want) in [
             ("a\x1b[31mred\x1b[0m", "ared"),
             ("a\u{9b}31mred", "ared"),
             ("\x1b]0;title\x07text", "text"),
@@ -268,11 +270,11 @@ mod tests {
             ("\x1b[12\u{e9}", "\u{e9}"),
             ("end\x1b", "end"),
         ] {
-            assert_eq!(clean(dirty), want, "{dirty:?}");
+            assert_eq!(clean(first_unsafe), want, "{first_unsafe:?}");
         }
-        let endless = format!("\x1b]{}tail", "x".repeat(STRING));
+        let endless = format!("\x1b]{}tail", "x".repeat(MAX_STRING_BYTES));
         assert_eq!(clean(&endless), "tail");
-        let endless = format!("\x1b[{}", "1".repeat(CONTROL + 3));
+        let endless = format!("\x1b[{}", "1".repeat(MAX_CONTROL_BYTES + 3));
         assert_eq!(clean(&endless), "111");
     }
 
@@ -313,7 +315,7 @@ mod tests {
         }
     }
 
-    fn dirty() -> impl Strategy<Value = String> {
+    fn first_unsafe() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[\\x00-\\x1f\\x7f-\\u{9f}]{0,3}",
             "\\PC{0,4}",
@@ -328,7 +330,7 @@ mod tests {
         proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
     }
 
-    /// Written independently of `hidden`, so that a gap in that is noticed.
+    /// Independent of `hidden`, so that a gap in that is noticed.
     fn safe(c: char) -> bool {
         let reorders = matches!(u32::from(c), 0x61c | 0x200b | 0x200e | 0x200f | 0xfeff | 0x202a..=0x202e | 0x2066..=0x2069);
         !reorders && (c == '\n' || !c.is_control()) && !('\u{e0000}'..='\u{e007f}').contains(&c)
@@ -336,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_dangerous_comes_out_however_it_is_cut(text in dirty(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6)) {
+        fn nothing_dangerous_comes_out_however_it_is_cut(text in first_unsafe(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6)) {
             let whole = clean(&text).into_owned();
             prop_assert!(whole.chars().all(safe), "{whole:?}");
             prop_assert_eq!(clean(&whole), whole.as_str(), "clean text stays");

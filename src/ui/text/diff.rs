@@ -15,12 +15,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// Lines, between what both texts begin and end with, beyond which they are not compared: the time grows with the square.
-const COMPARED: usize = 6_000;
-/// Bytes of a line that are shown.
-const SHOWN: usize = 1000;
+/// Lines, without the common prefix and suffix, beyond which two texts are not compared: the time grows with the square.
+const MAX_COMPARED_LINES: usize = 6_000;
+/// Maximum bytes of a line that are shown.
+const MAX_LINE_BYTES: usize = 1000;
 
-/// A change as it is shown.
+/// A change, ready to draw.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DrawnDiff {
     /// Lines the whole change adds, shown or not.
@@ -31,12 +31,12 @@ pub(crate) struct DrawnDiff {
     pub lines: Vec<Line<'static>>,
 }
 
-/// Where a change is shown.
+/// Where and how a change is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiffFrame<'a> {
     /// Columns.
     pub width: usize,
-    /// Rows at most, the one that counts what is left out included.
+    /// Maximum rows, including the one that counts omitted rows.
     pub rows: usize,
     /// Text after the count of omitted rows: how to see them.
     pub hint: &'a str,
@@ -57,15 +57,14 @@ enum DiffRowKind {
 
 #[derive(Clone, Copy)]
 struct DiffRow<'a> {
-    sort: DiffRowKind,
+    kind: DiffRowKind,
     number: Option<usize>,
     text: &'a str,
     /// The line it replaces or is replaced by.
-    twin: Option<&'a str>,
+    counterpart: Option<&'a str>,
 }
 
-/// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
-/// one no line is numbered.
+/// The change from one text to another, with a few lines of context. The first line of the texts has the number `first`; without it no line is numbered.
 pub(crate) fn between(
     old: &str,
     new: &str,
@@ -124,7 +123,7 @@ pub(crate) fn patch(text: &str, frame: DiffFrame<'_>) -> DrawnDiff {
     let (mut old, mut new): (Option<usize>, Option<usize>) = (None, None);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        let (sort, text) = match line.as_bytes().first() {
+        let (kind, text) = match line.as_bytes().first() {
             Some(b'*') if line.starts_with("*** ") => {
                 (old, new) = (None, line.starts_with("*** Add File: ").then_some(1));
                 match line.trim_end() {
@@ -156,7 +155,7 @@ pub(crate) fn patch(text: &str, frame: DiffFrame<'_>) -> DrawnDiff {
             None => (DiffRowKind::Same, ""),
             Some(_) => (DiffRowKind::Note, line),
         };
-        let number = match sort {
+        let number = match kind {
             DiffRowKind::Same => {
                 step(&mut old);
                 step(&mut new)
@@ -166,14 +165,14 @@ pub(crate) fn patch(text: &str, frame: DiffFrame<'_>) -> DrawnDiff {
             DiffRowKind::File | DiffRowKind::Note => None,
         };
         rows.push(DiffRow {
-            sort,
+            kind,
             number,
             text,
-            twin: None,
+            counterpart: None,
         });
     }
     pair(&mut rows);
-    let count = |sort| rows.iter().filter(|row| row.sort == sort).count();
+    let count = |kind| rows.iter().filter(|row| row.kind == kind).count();
     DrawnDiff {
         added: count(DiffRowKind::Added),
         removed: count(DiffRowKind::Removed),
@@ -187,7 +186,7 @@ fn step(number: &mut Option<usize>) -> Option<usize> {
     now
 }
 
-/// The first lines of `@@ -1,2 +3,4 @@`; none where the marks name no numbers.
+/// The line numbers of `@@ -1,2 +3,4 @@`; `None` where the header has none.
 fn places(line: &str) -> (Option<usize>, Option<usize>) {
     let place = |sign: char| {
         let mut words = line.split(' ');
@@ -200,21 +199,21 @@ fn places(line: &str) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// As many lines added as were removed just before: they are paired in order.
+/// Pairs added lines with as many that were removed just before, in order.
 fn pair(rows: &mut [DiffRow<'_>]) {
     let runs: Vec<(DiffRowKind, usize)> = rows
-        .chunk_by(|left, right| left.sort == right.sort)
-        .filter_map(|run| Some((run.first()?.sort, run.len())))
+        .chunk_by(|left, right| left.kind == right.kind)
+        .filter_map(|run| Some((run.first()?.kind, run.len())))
         .collect();
     let mut at = 0;
-    for (number, (sort, length)) in runs.iter().enumerate() {
-        if *sort == DiffRowKind::Removed
+    for (number, (kind, length)) in runs.iter().enumerate() {
+        if *kind == DiffRowKind::Removed
             && runs.get(number + 1) == Some(&(DiffRowKind::Added, *length))
             && let Some(both) = rows.get_mut(at..at + 2 * length)
         {
             let (out, put) = both.split_at_mut(*length);
             for (out, put) in out.iter_mut().zip(put) {
-                (out.twin, put.twin) = (Some(put.text), Some(out.text));
+                (out.counterpart, put.counterpart) = (Some(put.text), Some(out.text));
             }
         }
         at += length;
@@ -223,26 +222,26 @@ fn pair(rows: &mut [DiffRow<'_>]) {
 
 fn note(text: &str) -> DiffRow<'_> {
     DiffRow {
-        sort: DiffRowKind::Note,
+        kind: DiffRowKind::Note,
         number: None,
         text,
-        twin: None,
+        counterpart: None,
     }
 }
 
 fn numbered<'a>(
-    sort: DiffRowKind,
+    kind: DiffRowKind,
     lines: &'a [&'a str],
     range: Range<usize>,
     twins: Option<(&'a Vec<&'a str>, usize)>,
 ) -> impl Iterator<Item = DiffRow<'a>> {
     let from = range.start;
     let lines = lines.get(range).unwrap_or_default();
-    lines.iter().enumerate().map(move |(at, text)| DiffRow {
-        sort,
-        number: Some(from + at + 1),
+    lines.iter().enumerate().map(move |(index, text)| DiffRow {
+        kind,
+        number: Some(from + index + 1),
         text,
-        twin: twins.and_then(|(other, start)| other.get(start + at).copied()),
+        counterpart: twins.and_then(|(other, start)| other.get(start + index).copied()),
     })
 }
 
@@ -264,7 +263,7 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let old_part = old_rest.get(..old_len).unwrap_or_default();
     let new_part = new_rest.get(..new_len).unwrap_or_default();
     let mut ops = vec![equal(0, 0, front)];
-    if old_len + new_len > COMPARED {
+    if old_len + new_len > MAX_COMPARED_LINES {
         ops.push(DiffOp::Replace {
             old_index: front,
             old_len,
@@ -288,7 +287,7 @@ fn equal(old_index: usize, new_index: usize, len: usize) -> DiffOp {
     }
 }
 
-/// The same difference, so many lines further down.
+/// The same difference, `by` lines further down.
 fn moved(op: DiffOp, by: usize) -> DiffOp {
     let (old, new) = (op.old_range(), op.new_range());
     let (old_index, new_index) = (old.start + by, new.start + by);
@@ -320,14 +319,14 @@ fn draw(rows: &[DiffRow<'_>], frame: DiffFrame<'_>) -> Vec<Line<'static>> {
     let highest = shown.iter().filter_map(|row| row.number).max();
     let digits = highest.map_or(0, |number| number.to_string().len());
     let mut out: Vec<Line<'static>> = Vec::new();
-    for (at, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().enumerate() {
         let lines = row.draw(digits, frame);
-        let last = at + 1 == rows.len();
+        let last = index + 1 == rows.len();
         let room = frame.rows.saturating_sub(out.len() + usize::from(!last));
         if lines.len() > room {
             let room = frame.rows.saturating_sub(out.len() + 1);
             out.extend(lines.into_iter().take(room));
-            let left = plural(rows.len() - at, "more line");
+            let left = plural(rows.len() - index, "more line");
             let left = width::clip(&format!("… {left}{}", frame.hint), frame.width);
             out.push(Line::from(Span::styled(left, frame.theme.dim)));
             out.truncate(frame.rows);
@@ -342,7 +341,7 @@ impl DiffRow<'_> {
     fn draw(&self, digits: usize, frame: DiffFrame<'_>) -> Vec<Line<'static>> {
         let theme = frame.theme;
         let text = shown(self.text);
-        let (sign, style, part) = match self.sort {
+        let (sign, style, part) = match self.kind {
             DiffRowKind::File => {
                 let style = theme.text.add_modifier(Modifier::BOLD);
                 return words(
@@ -372,7 +371,7 @@ impl DiffRow<'_> {
             first: vec![Span::styled(format!("{sign} {number}"), gutter)],
             rest: vec![Span::raw(" ".repeat(2 + number.len()))],
         };
-        let mut spans = emphasised(&text, self.twin, style, part);
+        let mut spans = emphasized(&text, self.counterpart, style, part);
         if width::of_spans(&hang.first) + 2 > frame.width {
             spans.insert(0, Span::styled(sign.to_string(), gutter));
         }
@@ -380,9 +379,16 @@ impl DiffRow<'_> {
     }
 }
 
-/// The line with the part that differs from its twin set off, if enough of both is the same.
-fn emphasised<'a>(text: &'a str, twin: Option<&str>, style: Style, part: Style) -> Vec<Span<'a>> {
-    let Some(differs) = twin.and_then(|twin| differing(text, &shown(twin))) else {
+/// The line with the part that differs from its twin emphasized, if enough of both is the same.
+fn emphasized<'a>(
+    text: &'a str,
+    counterpart: Option<&str>,
+    style: Style,
+    part: Style,
+) -> Vec<Span<'a>> {
+    let Some(differs) =
+        counterpart.and_then(|counterpart| differing_range(text, &shown(counterpart)))
+    else {
         return vec![Span::styled(text, style)];
     };
     let piece = |range: Range<usize>, style| {
@@ -396,22 +402,22 @@ fn emphasised<'a>(text: &'a str, twin: Option<&str>, style: Style, part: Style) 
     ]
 }
 
-/// Where `text` differs from `other`: between what they begin and what they end with alike.
-fn differing(text: &str, other: &str) -> Option<Range<usize>> {
-    let alike = |(left, right): &(&str, &str)| left == right;
+/// The range in which `text` differs from `other`: between the common prefix and the common suffix.
+fn differing_range(text: &str, other: &str) -> Option<Range<usize>> {
+    let common = |(left, right): &(&str, &str)| left == right;
     let bytes = |pairs: Vec<(&str, &str)>| pairs.iter().map(|(left, _)| left.len()).sum::<usize>();
     let pairs = text.graphemes(true).zip(other.graphemes(true));
-    let front = bytes(pairs.take_while(alike).collect());
+    let front = bytes(pairs.take_while(common).collect());
     let (left, right) = (text.get(front..)?, other.get(front..)?);
     let pairs = left.graphemes(true).rev().zip(right.graphemes(true).rev());
-    let back = bytes(pairs.take_while(alike).collect());
+    let back = bytes(pairs.take_while(common).collect());
     let same = front + back;
     (3 * same >= text.len().max(other.len())).then(|| front..text.len() - back)
 }
 
 /// The beginning of a line, safe to show.
 fn shown(line: &str) -> String {
-    let kept = head(line, SHOWN);
+    let kept = head(line, MAX_LINE_BYTES);
     let more = if kept.len() < line.len() { "…" } else { "" };
     format!("{}{more}", clean(kept).replace('\n', "\u{2424}"))
 }
@@ -440,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_shows_its_places_with_numbers() {
+    fn a_change_shows_line_numbers() {
         let old: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let new = old
             .replace("line 9\n", "line nine\n")
@@ -481,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_counted() {
+    fn omitted_rows_are_counted() {
         let new: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let theme = theme();
         let drawn = between("", &new, Some(1), frame(&theme, 40, 4));
@@ -513,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_are_read_in_every_form() {
+    fn every_patch_form_is_drawn() {
         let theme = theme();
         let codex = "*** Begin Patch\n*** Update File: src/a.rs\n@@ fn a\n same\n-old\n+new\n*** Add File: b\n+x\n+y\n*** End Patch\n";
         let drawn = patch(codex, frame(&theme, 40, 100));
@@ -543,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_megabytes_are_bounded() {
+    fn ten_megabytes_stay_bounded() {
         let theme = theme();
         let old: String = (0..700_000)
             .map(|line| format!("{line} old text\n"))
@@ -571,7 +577,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_fit(old in "([ab日]{0,5}\n|\\PC){0,12}", new in "([ab日]{0,5}\n|\\PC){0,12}", wide in 2usize..30, high in 0usize..20) {
+        fn rows_fit_the_width(old in "([ab日]{0,5}\n|\\PC){0,12}", new in "([ab日]{0,5}\n|\\PC){0,12}", wide in 2usize..30, high in 0usize..20) {
             let theme = theme();
             for drawn in [between(&old, &new, Some(1), frame(&theme, wide, high)), patch(&new, frame(&theme, wide, high))] {
                 prop_assert!(drawn.lines.len() <= high);

@@ -1,4 +1,4 @@
-//! Text as a terminal takes it: cleaned, measured, wrapped, coloured.
+//! Text for a terminal: cleaned, measured, wrapped, coloured.
 
 pub(crate) mod clean;
 pub(crate) mod diff;

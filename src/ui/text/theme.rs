@@ -1,11 +1,11 @@
 //! Colours by meaning, so that light and dark backgrounds, sixteen colours and none all work.
 //!
-//! Only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that differ by colour also differ
-//! by a modifier.
+//! Only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that differ by colour also differ by a
+//! modifier.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colours the terminal takes.
+/// How many colours the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorMode {
     /// No colours; bold, underline and the like stay.
@@ -19,8 +19,7 @@ pub enum ColorMode {
 }
 
 impl ColorMode {
-    /// Decides from the values of `NO_COLOR`, `TERM` and `COLORTERM`. A `NO_COLOR` that is not empty wins; so does a terminal
-    /// that calls itself dumb.
+    /// Decides by the values of `NO_COLOR`, `TERM` and `COLORTERM`. A non-empty `NO_COLOR` wins; so does a dumb terminal.
     pub fn detect(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>) -> Self {
         let term = term.unwrap_or_default().to_ascii_lowercase();
         let colorterm = colorterm.unwrap_or_default().to_ascii_lowercase();
@@ -54,11 +53,11 @@ pub struct Theme {
     pub tool: Style,
     /// Failures.
     pub error: Style,
-    /// The one accent: what is selected or active.
+    /// The accent: what is selected or active.
     pub accent: Style,
     /// Secondary text: times, hints, addresses after links.
     pub dim: Style,
-    /// Inline code, and code no table knows.
+    /// Inline code, and code in an unknown language.
     pub code: Style,
     /// Headings.
     pub heading: Style,
@@ -66,11 +65,11 @@ pub struct Theme {
     pub link: Style,
     /// Quoted text.
     pub quote: Style,
-    /// Bullets, numbers of lists, lines of tables.
+    /// Bullets, list numbers, table lines.
     pub marker: Style,
-    /// Lines a change adds.
+    /// Lines that a change adds.
     pub added: Style,
-    /// Lines a change removes.
+    /// Lines that a change removes.
     pub removed: Style,
     /// The part of an added line that differs.
     pub added_part: Style,
@@ -84,12 +83,12 @@ pub struct Theme {
     pub comment: Style,
     /// Numbers and constants.
     pub number: Style,
-    /// Emphasised names: keys, tags, types, variables.
+    /// Names: keys, tags, types, variables.
     pub name: Style,
 }
 
 impl Theme {
-    /// The theme for a number of colours.
+    /// The theme for a colour mode.
     pub fn new(mode: ColorMode) -> Self {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
@@ -136,7 +135,7 @@ mod tests {
     #[test]
     fn the_environment_decides() {
         use ColorMode::{Ansi16, Ansi256, None as Off, True};
-        for (no_color, term, colorterm, want) in [
+        for (no_color, term, colorterm, expected) in [
             (None, Some("xterm-256color"), None, Ansi256),
             (None, Some("xterm-256color"), Some("truecolor"), True),
             (None, Some("xterm-direct"), None, True),
@@ -148,14 +147,14 @@ mod tests {
         ] {
             assert_eq!(
                 ColorMode::detect(no_color, term, colorterm),
-                want,
+                expected,
                 "{no_color:?} {term:?} {colorterm:?}"
             );
         }
     }
 
     #[test]
-    fn without_colours_no_style_names_one() {
+    fn without_colours_no_style_has_one() {
         let shown = format!("{:?}", Theme::new(ColorMode::None));
         for name in ["red", "green", "blue", "cyan", "magenta", "yellow"] {
             assert!(!shown.to_lowercase().contains(name), "{name}: {shown}");

@@ -1,6 +1,6 @@
-//! How many columns a text takes, counted the way ratatui's buffer places cells: one grapheme cluster after the other.
+//! How many columns a text takes, counted as ratatui's buffer places cells: one grapheme cluster after the other.
 //!
-//! A whole string measured at once can come out narrower (Arabic ligatures), so every question about columns goes through here.
+//! A whole string measured at once can come out narrower (Arabic ligatures), so every measurement goes through here.
 
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
@@ -17,7 +17,7 @@ pub(crate) fn of_cluster(cluster: &str) -> usize {
 
 /// Columns of a text on one row.
 pub(crate) fn of(text: &str) -> usize {
-    if plain(text) {
+    if is_printable_ascii(text) {
         return text.len();
     }
     clusters(text).map(|(_, columns)| columns).sum()
@@ -34,7 +34,7 @@ pub(crate) fn clusters(text: &str) -> impl DoubleEndedIterator<Item = (&str, usi
         .map(|cluster| (cluster, of_cluster(cluster)))
 }
 
-/// The longest beginning of `text` that takes at most `columns`, ending between clusters, and the columns it takes.
+/// The longest prefix of `text` that takes at most `columns`, ending between clusters, and the columns it takes.
 pub(crate) fn prefix(text: &str, columns: usize) -> (&str, usize) {
     let (mut end, mut used) = (0, 0);
     for (cluster, wide) in clusters(text) {
@@ -49,29 +49,29 @@ pub(crate) fn prefix(text: &str, columns: usize) -> (&str, usize) {
 
 /// `text` in at most `columns`, with `…` in the last one when something was cut.
 pub(crate) fn clip(text: &str, columns: usize) -> String {
-    if text.len() <= columns && plain(text) {
+    if text.len() <= columns && is_printable_ascii(text) {
         return text.to_owned();
     }
     let (whole, _) = prefix(text, columns);
     if whole.len() == text.len() {
         return whole.to_owned();
     }
-    let (mut kept, _) = prefix(text, columns.saturating_sub(1));
-    kept = kept.trim_end();
+    let (mut prefix_text, _) = prefix(text, columns.saturating_sub(1));
+    prefix_text = prefix_text.trim_end();
     if columns == 0 {
         return String::new();
     }
-    format!("{kept}…")
+    format!("{prefix_text}…")
 }
 
-/// `text` followed by blanks up to `columns`.
+/// `text` padded with blanks to `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(of(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Whether every byte is one printable ASCII column.
-fn plain(text: &str) -> bool {
+/// Whether every byte is printable ASCII, one column wide.
+fn is_printable_ascii(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use ratatui::style::Style;
 
     #[test]
-    fn columns_are_those_the_buffer_uses() {
+    fn columns_match_the_buffer() {
         for text in [
             "plain",
             "größe",
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_keeps_clusters_whole() {
+    fn cutting_never_splits_a_cluster() {
         assert_eq!(prefix("日本語", 5), ("日本", 4));
         assert_eq!(prefix("👩‍👩‍👧‍👦x", 1), ("", 0));
         assert_eq!(clip("日本語", 5), "日本…");

@@ -30,9 +30,8 @@ impl HangingIndent {
     }
 }
 
-/// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break
-/// and at the end of a line are dropped, newlines begin rows. At least one row comes back. A hang that leaves less than two
-/// columns is left out.
+/// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break and at the end of a line are
+/// dropped, newlines begin rows. Returns at least one row. An indent that leaves less than two columns is dropped.
 pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Words)
 }
@@ -55,19 +54,19 @@ struct Cluster {
     start: usize,
     end: usize,
     columns: usize,
-    sort: ClusterKind,
+    kind: ClusterKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClusterKind {
     Blank,
     Newline,
-    /// Ends a sentence or a bracket: does not begin a row.
+    /// Closing punctuation: does not begin a row.
     Closing,
     Letter,
 }
 
-fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, how: Break) -> Vec<Line<'static>> {
+fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, mode: Break) -> Vec<Line<'static>> {
     let room = |hang: &[Span<'static>]| {
         let taken = width::of_spans(hang);
         match width.checked_sub(taken) {
@@ -78,8 +77,8 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, how: Break) -> V
     let (first, rest) = (room(&hang.first), room(&hang.rest));
     let cells = cells(spans, first.0.min(rest.0));
     let mut out = Vec::new();
-    for line in cells.split(|cell| cell.sort == ClusterKind::Newline) {
-        let mut from = match how {
+    for line in cells.split(|cell| cell.kind == ClusterKind::Newline) {
+        let mut from = match mode {
             Break::Words => excess(line, first.0.min(rest.0)),
             Break::Anywhere => 0,
         };
@@ -89,9 +88,13 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, how: Break) -> V
                 false => (rest, &hang.rest),
             };
             let left = line.get(from..).unwrap_or_default();
-            let (end, next) = row(left, columns, how);
+            let (end, next) = row(left, columns, mode);
             let before = if fits { before.as_slice() } else { &[] };
-            out.push(built(before, left.get(..end).unwrap_or_default(), spans));
+            out.push(build_line(
+                before,
+                left.get(..end).unwrap_or_default(),
+                spans,
+            ));
             from += next;
             if from >= line.len() {
                 break;
@@ -105,36 +108,36 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, how: Break) -> V
 fn excess(line: &[Cluster], room: usize) -> usize {
     let blanks = line
         .iter()
-        .take_while(|cell| cell.sort == ClusterKind::Blank);
+        .take_while(|cell| cell.kind == ClusterKind::Blank);
     let wide: usize = blanks.clone().map(|cell| cell.columns).sum();
     let over = wide.saturating_sub(room / 2);
     over.min(blanks.count())
 }
 
 /// How many cells fit into the row, and where the next row begins; past the last cell when there is none.
-fn row(cells: &[Cluster], room: usize, how: Break) -> (usize, usize) {
+fn row(cells: &[Cluster], room: usize, mode: Break) -> (usize, usize) {
     let mut used = 0;
     let mut seen = false;
     let mut best: Option<(usize, usize)> = None;
     let mut blanks_from = None;
-    for (at, cell) in cells.iter().enumerate() {
-        if how == Break::Words && cell.sort == ClusterKind::Blank {
-            blanks_from.get_or_insert(at);
+    for (index, cell) in cells.iter().enumerate() {
+        if mode == Break::Words && cell.kind == ClusterKind::Blank {
+            blanks_from.get_or_insert(index);
             used += cell.columns;
             continue;
         }
-        if how == Break::Words && seen {
+        if mode == Break::Words && seen {
             if let Some(end) = blanks_from {
-                best = Some((end, at));
-            } else if splits(cells.get(at.wrapping_sub(1)), cell) {
-                best = Some((at, at));
+                best = Some((end, index));
+            } else if may_break_between(cells.get(index.wrapping_sub(1)), cell) {
+                best = Some((index, index));
             }
         }
         if used + cell.columns > room {
             return match best {
                 Some(best) => best,
-                None if at == 0 => (1, 1),
-                None => (at, at),
+                None if index == 0 => (1, 1),
+                None => (index, index),
             };
         }
         blanks_from = None;
@@ -145,12 +148,12 @@ fn row(cells: &[Cluster], room: usize, how: Break) -> (usize, usize) {
 }
 
 /// Whether a row may end between two clusters that no blank separates: beside a wide one, but not before punctuation.
-fn splits(before: Option<&Cluster>, cell: &Cluster) -> bool {
+fn may_break_between(before: Option<&Cluster>, cell: &Cluster) -> bool {
     let wide = cell.columns > 1 || before.is_some_and(|before| before.columns > 1);
-    wide && cell.columns > 0 && cell.sort != ClusterKind::Closing
+    wide && cell.columns > 0 && cell.kind != ClusterKind::Closing
 }
 
-/// The clusters of the spans; one that is wider than `room` falls apart into its characters.
+/// The clusters of the spans; one wider than `room` is split into its characters.
 fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cluster> {
     let mut out = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
     for (span, text) in spans.iter().enumerate() {
@@ -179,7 +182,7 @@ fn cell(span: usize, start: usize, cluster: &str) -> Cluster {
         start,
         end: start + cluster.len(),
         columns: width::of_cluster(cluster),
-        sort: match cluster {
+        kind: match cluster {
             "\n" | "\r\n" => ClusterKind::Newline,
             " " | "\u{3000}" => ClusterKind::Blank,
             "." | "," | ";" | ":" | "!" | "?" | ")" | "]" | "}" | "、" | "。" | "，" | "．"
@@ -192,7 +195,7 @@ fn cell(span: usize, start: usize, cluster: &str) -> Cluster {
 }
 
 /// The row of these cells; adjacent cells of a span are joined again.
-fn built(before: &[Span<'static>], cells: &[Cluster], spans: &[Span<'_>]) -> Line<'static> {
+fn build_line(before: &[Span<'static>], cells: &[Cluster], spans: &[Span<'_>]) -> Line<'static> {
     if cells.is_empty() && before.iter().all(|span| span.content.trim().is_empty()) {
         return Line::default();
     }
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_and_hanging_blanks_stay() {
+    fn styles_and_hanging_indents_stay() {
         let red = Style::new().fg(Color::Red);
         let hang = HangingIndent {
             first: vec![Span::raw("- ")],
@@ -291,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_fit_and_nothing_visible_is_lost(
+        fn rows_fit_and_no_visible_text_is_lost(
             texts in proptest::collection::vec(any_text(), 1..4),
             width in 2usize..40,
             indent in 0usize..6,

@@ -1,4 +1,4 @@
-//! The full-screen interface: what the user does becomes calls of the session, what the session shows becomes a frame.
+//! The state of the full-screen interface: user input becomes calls of the session, session updates become frames.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::ask::{self, QuestionPrompt};
-use super::chat::{Chat, sheet};
+use super::chat::{Chat, layout_ctx};
 use super::clipboard;
-use super::piece::Tone;
+use super::part::Tone;
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
 use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
@@ -22,59 +22,59 @@ use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
 
-/// A pause of this length in a draft, and the next key answers the question that waits.
-const PAUSE: Duration = Duration::from_millis(600);
+/// After a pause of this length in a draft, the next key answers a waiting question.
+const TYPING_PAUSE: Duration = Duration::from_millis(600);
 /// Rows that PgUp and PgDn scroll.
-const TEN: isize = 10;
-/// The exit status when the terminal is gone.
-const GONE: u8 = 129;
-/// Bytes of the model's text that are kept as the reason for a question, at most.
-const SAID: usize = 2_000;
+const SCROLL_ROWS: isize = 10;
+/// The exit status when the terminal is gone: 128 + SIGHUP.
+const TERMINAL_GONE: u8 = 129;
+/// Maximum bytes of the model's text that are kept as the reason for a question.
+const MAX_REASON_BYTES: usize = 2_000;
 
-/// Requests of the interface to the loop around it.
+/// Requests of the interface to the loop that owns the terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HostAction {
     /// Stop this process until the shell wakes it.
     Suspend,
-    /// The terminal was away: take it again.
+    /// Take over the terminal again after SIGCONT.
     Renew,
     /// Open a file of the session in the user's editor.
     Edit(PathBuf),
-    /// Open the input in it.
+    /// Open the input in the user's editor.
     EditInput,
     /// Ring the terminal's bell.
     Ring,
-    /// Paint everything again.
+    /// Repaint the screen.
     Repaint,
     /// Leave with this status.
     Leave(u8),
 }
 
-/// The interface.
+/// The full-screen interface.
 pub(super) struct App {
     pub(super) session: Session,
     chat: Chat,
     editor: Editor,
-    /// The editor knows the history.
+    /// The editor has the history.
     recalled: bool,
-    asked: Option<QuestionPrompt>,
-    /// Questions behind the one that is shown.
+    open_question: Option<QuestionPrompt>,
+    /// Questions queued after the one that is shown.
     waiting: VecDeque<PendingQuestion>,
-    /// The draft in the input when a comment to the model was requested.
+    /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
     flash: Option<String>,
     interrupts: Interrupts,
     /// When the last key went into the input.
     typed: Option<Instant>,
-    /// The model's latest text.
+    /// The latest text of the model.
     said: String,
     theme: Theme,
     placed: RowLayout,
     columns: usize,
-    /// Text printed after the screen is restored.
+    /// Text printed after the terminal is restored.
     pub(super) farewell: String,
-    pub(super) wishes: VecDeque<HostAction>,
+    pub(super) host_actions: VecDeque<HostAction>,
 }
 
 impl App {
@@ -84,7 +84,7 @@ impl App {
             chat: Chat::new(),
             editor: Editor::new(),
             recalled: false,
-            asked: None,
+            open_question: None,
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
@@ -96,11 +96,11 @@ impl App {
             placed: RowLayout::default(),
             columns: 80,
             farewell: String::new(),
-            wishes: VecDeque::new(),
+            host_actions: VecDeque::new(),
         }
     }
 
-    /// Takes in what the session has to show. True when there was something.
+    /// Processes the updates of the session. True when there were any.
     pub(super) fn receive(&mut self) -> bool {
         self.session.receive();
         let shows = self.session.shows();
@@ -119,15 +119,19 @@ impl App {
         match show {
             UiUpdate::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);
-                if self.said.len() > 2 * SAID {
-                    self.said = crate::base::text::tail(&self.said, SAID).to_owned();
+                if self.said.len() > 2 * MAX_REASON_BYTES {
+                    self.said = crate::base::text::tail(&self.said, MAX_REASON_BYTES).to_owned();
                 }
             }
             UiUpdate::You { .. } => self.said.clear(),
             UiUpdate::AnswerEnd(_) => {
                 self.said.clear();
                 self.waiting.clear();
-                if self.asked.take().is_some_and(|asked| asked.why) {
+                if self
+                    .open_question
+                    .take()
+                    .is_some_and(|open_question| open_question.declining)
+                {
                     self.restore_draft();
                 }
             }
@@ -136,41 +140,43 @@ impl App {
                 self.next_question();
             }
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
-            UiUpdate::Call(_) => self.wishes.push_back(HostAction::Ring),
-            UiUpdate::Edit(path) => self.wishes.push_back(HostAction::Edit(path)),
+            UiUpdate::Call(_) => self.host_actions.push_back(HostAction::Ring),
+            UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
-                self.wishes.push_back(HostAction::Leave(0));
+                self.host_actions.push_back(HostAction::Leave(0));
             }
             _ => {}
         }
     }
 
     /// True while the screen changes with time alone.
-    pub(super) fn moves(&self) -> bool {
-        self.chat.moves()
+    pub(super) fn is_animated(&self) -> bool {
+        self.chat.is_animated()
             || self
                 .session
                 .status()
                 .running
                 .iter()
-                .any(|running| !running.background)
+                .any(|command| !command.background)
     }
 
-    /// Takes in what the user and the system did.
+    /// Processes input from the user and the system.
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
                 Input::Key(key) => {
-                    let situation = match (&self.asked, self.help) {
-                        (Some(asked), None)
-                            if !asked.why && asked.has_settled() && !self.is_typing() =>
+                    let situation = match (&self.open_question, self.help) {
+                        (Some(open_question), None)
+                            if !open_question.declining
+                                && open_question.has_settled()
+                                && !self.is_typing() =>
                         {
-                            KeyContext::Asked
+                            KeyContext::Question
                         }
                         _ => {
                             self.typed = Some(Instant::now());
-                            self.editor.situation()
+                            self.editor.key_context()
                         }
                     };
                     if let Some(action) = keys::action(&key, situation) {
@@ -183,20 +189,26 @@ impl App {
                 }
                 Input::Paste(_) => {}
                 Input::Resize(_) => {}
-                Input::Signal(SignalEvent::Suspend) => self.wishes.push_back(HostAction::Suspend),
-                Input::Signal(SignalEvent::Resume) => self.wishes.push_back(HostAction::Renew),
+                Input::Signal(SignalEvent::Suspend) => {
+                    self.host_actions.push_back(HostAction::Suspend);
+                }
+                Input::Signal(SignalEvent::Resume) => {
+                    self.host_actions.push_back(HostAction::Renew);
+                }
                 Input::Signal(signal) => {
                     let status = signal.exit_status().unwrap_or(1);
-                    self.wishes.push_back(HostAction::Leave(status));
+                    self.host_actions.push_back(HostAction::Leave(status));
                 }
-                Input::Gone => self.wishes.push_back(HostAction::Leave(GONE)),
+                Input::Gone => self
+                    .host_actions
+                    .push_back(HostAction::Leave(TERMINAL_GONE)),
             }
         }
     }
 
-    /// True in the middle of a draft: a question that appears then must not take the next letter for its answer.
+    /// True in the middle of a draft: a question that appears then must not take the next letter as its answer.
     fn is_typing(&self) -> bool {
-        !self.editor.is_empty() && self.typed.is_some_and(|at| at.elapsed() < PAUSE)
+        !self.editor.is_empty() && self.typed.is_some_and(|at| at.elapsed() < TYPING_PAUSE)
     }
 
     fn act(&mut self, action: Action) {
@@ -204,7 +216,7 @@ impl App {
             return;
         }
         // Ctrl-C cancels what is running, whatever is open.
-        if action == Action::Cancel && self.moves() {
+        if action == Action::Cancel && self.is_animated() {
             return self.cancel();
         }
         if matches!(action, Action::Up | Action::Search) {
@@ -220,22 +232,24 @@ impl App {
         }
     }
 
-    /// Actions that the editor leaves to the interface.
+    /// Handles actions that the editor leaves to the interface.
     fn pass(&mut self, action: Action) {
         match action {
             Action::Escape => self.escape(),
             Action::Cancel => self.cancel(),
-            Action::Quit => self.wishes.push_back(HostAction::Leave(0)),
+            Action::Quit => self.host_actions.push_back(HostAction::Leave(0)),
             Action::QuitIfEmpty if self.editor.is_empty() => {
-                self.wishes.push_back(HostAction::Leave(0));
+                self.host_actions.push_back(HostAction::Leave(0));
             }
-            Action::QuitIfEmpty => self.say("Ctrl-D leaves from an empty input, Ctrl-Q at once."),
-            Action::Suspend => self.wishes.push_back(HostAction::Suspend),
-            Action::Redraw => self.wishes.push_back(HostAction::Repaint),
+            Action::QuitIfEmpty => {
+                self.say("Ctrl-D quits when the input is empty, Ctrl-Q at once.");
+            }
+            Action::Suspend => self.host_actions.push_back(HostAction::Suspend),
+            Action::Redraw => self.host_actions.push_back(HostAction::Repaint),
             Action::PageUp => self.scroll(-self.page()),
             Action::PageDown => self.scroll(self.page()),
-            Action::TenUp => self.scroll(-TEN),
-            Action::TenDown => self.scroll(TEN),
+            Action::TenUp => self.scroll(-SCROLL_ROWS),
+            Action::TenDown => self.scroll(SCROLL_ROWS),
             Action::ScrollUp => self.scroll(-1),
             Action::ScrollDown => self.scroll(1),
             Action::Top => self.chat.go_to_top(),
@@ -250,22 +264,24 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
-            Action::OpenEditor => self.wishes.push_back(HostAction::EditInput),
+            Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),
             Action::QuestionUp => self.scroll_question(|_| -1, -1),
             Action::QuestionDown => self.scroll_question(|_| 1, 1),
-            Action::QuestionPageUp => self.scroll_question(|asked| -asked.page(), -TEN),
-            Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, TEN),
+            Action::QuestionPageUp => {
+                self.scroll_question(|open_question| -open_question.page(), -SCROLL_ROWS);
+            }
+            Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, SCROLL_ROWS),
             Action::No => self.answer(Verdict::No),
             Action::NoBecause => {
-                if let Some(asked) = &mut self.asked {
-                    asked.why = true;
+                if let Some(open_question) = &mut self.open_question {
+                    open_question.declining = true;
                     self.draft = self.editor.text().to_owned();
                     self.editor.set_text("");
                 }
             }
-            // The editor's own; named, so that a new key without an effect does not compile.
+            // The editor's own; named, so that a new action without an effect does not compile.
             Action::Insert(_)
             | Action::Send
             | Action::Newline
@@ -294,7 +310,7 @@ impl App {
         }
     }
 
-    /// True when the help took the key.
+    /// True when the help handled the key.
     fn act_in_help(&mut self, action: Action) -> bool {
         let page = self.placed.height.max(2) - 1;
         let Some(at) = &mut self.help else {
@@ -303,8 +319,8 @@ impl App {
         match action {
             Action::PageDown | Action::Insert(' ') => *at += page,
             Action::PageUp => *at = at.saturating_sub(page),
-            Action::TenDown => *at = at.saturating_add_signed(TEN),
-            Action::TenUp => *at = at.saturating_add_signed(-TEN),
+            Action::TenDown => *at = at.saturating_add_signed(SCROLL_ROWS),
+            Action::TenUp => *at = at.saturating_add_signed(-SCROLL_ROWS),
             Action::Down | Action::ScrollDown => *at += 1,
             Action::Up | Action::ScrollUp => *at = at.saturating_sub(1),
             Action::Top => *at = 0,
@@ -316,8 +332,11 @@ impl App {
     }
 
     fn submit(&mut self, text: &str) {
-        if let Some(asked) = self.asked.take_if(|asked| asked.why) {
-            let _ = asked
+        if let Some(open_question) = self
+            .open_question
+            .take_if(|open_question| open_question.declining)
+        {
+            let _ = open_question
                 .question
                 .reply
                 .send(Verdict::NoBecause(text.trim().to_owned()));
@@ -333,20 +352,24 @@ impl App {
         self.receive();
     }
 
-    /// Approves only what the user has had before their eyes.
+    /// Approves only a question that was shown in full.
     fn approve(&mut self, verdict: Verdict) {
-        if self.asked.as_ref().is_some_and(QuestionPrompt::is_read) {
+        if self
+            .open_question
+            .as_ref()
+            .is_some_and(QuestionPrompt::is_read)
+        {
             self.answer(verdict);
         } else {
-            self.say("Space or PgDn shows the rest; then y agrees.");
+            self.say("Space or PgDn shows the rest; then y approves.");
         }
     }
 
-    /// Scrolls the question by so many rows, or the conversation if the question needs no scrolling.
+    /// Scrolls the question by this many rows, or the conversation if the question fits.
     fn scroll_question(&mut self, by: impl FnOnce(&QuestionPrompt) -> isize, chat: isize) {
-        let scrolled = self.asked.as_mut().is_some_and(|asked| {
-            let by = by(asked);
-            asked.scroll(by)
+        let scrolled = self.open_question.as_mut().is_some_and(|open_question| {
+            let by = by(open_question);
+            open_question.scroll(by)
         });
         if !scrolled {
             self.scroll(chat);
@@ -354,21 +377,21 @@ impl App {
     }
 
     fn answer(&mut self, verdict: Verdict) {
-        if let Some(asked) = self.asked.take() {
-            // The turn may be over meanwhile.
-            let _ = asked.question.reply.send(verdict);
+        if let Some(open_question) = self.open_question.take() {
+            // The turn may already be over.
+            let _ = open_question.question.reply.send(verdict);
         }
         self.next_question();
     }
 
     fn next_question(&mut self) {
-        if self.asked.is_some() {
+        if self.open_question.is_some() {
             return;
         }
         let Some(question) = self.waiting.pop_front() else {
             return;
         };
-        self.asked = Some(QuestionPrompt::new(question, ask::reason(&self.said)));
+        self.open_question = Some(QuestionPrompt::new(question, ask::reason(&self.said)));
     }
 
     fn restore_draft(&mut self) {
@@ -377,7 +400,11 @@ impl App {
     }
 
     fn escape(&mut self) {
-        if self.asked.as_ref().is_some_and(|asked| asked.why) {
+        if self
+            .open_question
+            .as_ref()
+            .is_some_and(|open_question| open_question.declining)
+        {
             self.restore_draft();
             self.answer(Verdict::No);
         } else if !self.session.cancel() {
@@ -385,7 +412,7 @@ impl App {
         }
     }
 
-    /// Empties the input. Its text becomes the newest entry of the history, in this run only.
+    /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
         let draft = self.editor.text().trim().to_owned();
         if !draft.is_empty() {
@@ -396,30 +423,34 @@ impl App {
     }
 
     fn cancel(&mut self) {
-        if self.asked.as_ref().is_some_and(|asked| asked.why) {
+        if self
+            .open_question
+            .as_ref()
+            .is_some_and(|open_question| open_question.declining)
+        {
             self.restore_draft();
             return self.answer(Verdict::No);
         }
         let draft = !self.editor.is_empty();
         match self.interrupts.press(&mut self.session, draft) {
-            InterruptAction::Leave => self.wishes.push_back(HostAction::Leave(INTERRUPTED)),
+            InterruptAction::Leave => self.host_actions.push_back(HostAction::Leave(INTERRUPTED)),
             InterruptAction::Stopped if draft || self.session.queue().next().is_some() => {
                 self.say("Stopped.");
             }
-            InterruptAction::Stopped => self.say("Stopped. Ctrl-C once more leaves."),
+            InterruptAction::Stopped => self.say("Stopped. Press Ctrl-C again to quit."),
             InterruptAction::Waiting => {
                 self.clear_draft();
-                self.say("Messages wait: Up takes the last one back, Ctrl-Q leaves.");
+                self.say("Messages are queued: Up edits the last one, Ctrl-Q quits.");
             }
             InterruptAction::Idle if draft => {
                 self.clear_draft();
-                self.say("Cleared; Up brings it back. Ctrl-C once more leaves.");
+                self.say("Cleared; Up restores it. Press Ctrl-C again to quit.");
             }
-            InterruptAction::Idle => self.say("Ctrl-C once more leaves."),
+            InterruptAction::Idle => self.say("Press Ctrl-C again to quit."),
         }
     }
 
-    /// Takes the last queued message back into the input.
+    /// Moves the last queued message back into the input.
     fn take_back(&mut self) -> bool {
         let text = self.session.take_back();
         if let Some(text) = &text {
@@ -440,8 +471,8 @@ impl App {
 
     fn scroll(&mut self, by: isize) {
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
-        let sheet = sheet(self.columns, &self.theme, Instant::now());
-        self.chat.scroll(by, self.placed.height, &queue, sheet);
+        let layout_ctx = layout_ctx(self.columns, &self.theme, Instant::now());
+        self.chat.scroll(by, self.placed.height, &queue, layout_ctx);
     }
 
     fn copy(&mut self, text: Option<String>, what: &str) {
@@ -454,7 +485,11 @@ impl App {
                 plural(text.chars().count(), "character")
             ),
             Ok(false) => format!("The {what} is too long for the terminal's clipboard."),
-            Err(_) => return self.wishes.push_back(HostAction::Leave(GONE)),
+            Err(_) => {
+                return self
+                    .host_actions
+                    .push_back(HostAction::Leave(TERMINAL_GONE));
+            }
         };
         self.say(&words);
     }
@@ -463,7 +498,7 @@ impl App {
         self.flash = Some(words.to_owned());
     }
 
-    /// A failure that has no place in the session.
+    /// Shows a failure that does not belong to the session.
     pub(super) fn failed(&mut self, words: &str) {
         self.chat.add(Tone::Error, words);
     }
@@ -473,10 +508,10 @@ impl App {
         self.editor.text()
     }
 
-    /// Another program had the screen: a question is to be looked at again before a key answers it.
+    /// Another program had the screen: a question must be shown again before a key answers it.
     pub(super) fn hidden(&mut self) {
-        if let Some(asked) = &mut self.asked {
-            asked.hidden();
+        if let Some(open_question) = &mut self.open_question {
+            open_question.hidden();
         }
     }
 
@@ -485,7 +520,7 @@ impl App {
         self.editor.set_text(text.trim_end_matches('\n'));
     }
 
-    /// The user closed a file of the session.
+    /// The user closed a file of the session in their editor.
     pub(super) fn edited(&mut self, path: &Path) {
         self.session.edited(path);
         self.receive();
@@ -497,15 +532,15 @@ impl App {
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let clock = self.session.world().clock.hour_minute();
         let typing = self.is_typing();
-        if let Some(asked) = &mut self.asked {
-            asked.live = asked.has_settled() && !typing;
+        if let Some(open_question) = &mut self.open_question {
+            open_question.accepts_keys = open_question.has_settled() && !typing;
         }
         let buffer = screen.frame();
         self.columns = usize::from(buffer.area.width);
         let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
-            asked: self.asked.as_mut(),
+            open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
             status: &status,
             flash: self.flash.as_deref(),
@@ -517,8 +552,8 @@ impl App {
         let drawn = view::draw(scene, buffer, &self.placed);
         self.placed = drawn.placed;
         let written = screen.flush(drawn.cursor, drawn.scroll.as_ref())?;
-        if let Some(asked) = &mut self.asked {
-            asked.painted();
+        if let Some(open_question) = &mut self.open_question {
+            open_question.painted();
         }
         Ok(written)
     }

@@ -1,7 +1,7 @@
 //! The question that a tool asks the user, as rows above the input.
 //!
-//! Directory, command and reason are shown whole; what has no room is scrolled to. No key approves before the last row was on the
-//! screen, nor in the first half second: such a key was under way to something else.
+//! Directory, command and reason are shown in full; what does not fit can be scrolled to. No key approves before the last row was on the screen, nor in the
+//! first half second: such a key was meant for something else.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::ui::text::wrap::{self, HangingIndent};
 
 /// How long a question is on the screen before a key answers it.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A question that is longer leaves half of the room to the conversation.
+/// A longer question leaves half of the room to the conversation.
 const SHORT_ROWS: usize = 10;
 
 /// A question, and the state of its answer.
@@ -23,16 +23,16 @@ pub(super) struct QuestionPrompt {
     pub(super) question: PendingQuestion,
     /// The model's text just before the call.
     pub(super) reason: String,
-    /// The user is writing why not.
-    pub(super) why: bool,
-    /// No other key is under way: the next one answers.
-    pub(super) live: bool,
-    /// Since when it is on the screen.
+    /// The user is writing the reason for a no.
+    pub(super) declining: bool,
+    /// No other key is in transit: the next one answers.
+    pub(super) accepts_keys: bool,
+    /// When it first appeared on the screen.
     painted: Option<Instant>,
-    /// The first of its rows in view, and how many are.
+    /// The first of its rows in view, and how many are in view.
     top: usize,
     window: usize,
-    /// The last of its rows was in view.
+    /// The last of its rows has been in view.
     read: bool,
 }
 
@@ -41,8 +41,8 @@ impl QuestionPrompt {
         Self {
             question,
             reason,
-            why: false,
-            live: false,
+            declining: false,
+            accepts_keys: false,
             painted: None,
             top: 0,
             window: 0,
@@ -50,7 +50,7 @@ impl QuestionPrompt {
         }
     }
 
-    /// True when all of it was in view.
+    /// True when all of it has been in view.
     pub(super) fn is_read(&self) -> bool {
         self.read
     }
@@ -65,12 +65,12 @@ impl QuestionPrompt {
         self.painted.get_or_insert_with(Instant::now);
     }
 
-    /// Something else was on the screen.
+    /// Something else covered it.
     pub(super) fn hidden(&mut self) {
         self.painted = None;
     }
 
-    /// Scrolls by rows; the next frame keeps it within bounds. False when all of it is in view anyway.
+    /// Scrolls by rows; the next frame clamps the position. False when all of it is in view anyway.
     pub(super) fn scroll(&mut self, rows: isize) -> bool {
         if self.read && self.top == 0 {
             return false;
@@ -79,7 +79,7 @@ impl QuestionPrompt {
         true
     }
 
-    /// Rows of a page, one of which was in view before.
+    /// Rows of a page; one row overlaps.
     pub(super) fn page(&self) -> isize {
         isize::try_from(self.window.saturating_sub(1).max(1)).unwrap_or(1)
     }
@@ -87,29 +87,33 @@ impl QuestionPrompt {
 
 /// The rows of the question, within `room` of them.
 pub(super) fn rows(
-    asked: &mut QuestionPrompt,
+    open_question: &mut QuestionPrompt,
     columns: usize,
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if room > 3 {
-        let title = asked.question.request.question();
+        let title = open_question.question.request.question();
         rows.push(rule(title, columns, theme));
     }
-    let keys_rows = keys(asked, columns, room, theme).len();
+    let keys_rows = keys(open_question, columns, room, theme).len();
     let keys_rows = keys_rows.min(room.saturating_sub(1));
     let free = room.saturating_sub(rows.len() + keys_rows);
-    let body = body(asked, columns, theme);
+    let body = body(open_question, columns, theme);
     let whole = body.len();
-    asked.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
-    asked.top = asked.top.min(whole - asked.window);
-    let below = whole - asked.window - asked.top;
-    asked.read |= asked.window > 0 && below == 0;
-    rows.extend(body.into_iter().skip(asked.top).take(asked.window));
-    let mut keys = if asked.why || asked.live && asked.read {
-        keys(asked, columns, room, theme)
-    } else if asked.live {
+    open_question.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
+    open_question.top = open_question.top.min(whole - open_question.window);
+    let below = whole - open_question.window - open_question.top;
+    open_question.read |= open_question.window > 0 && below == 0;
+    rows.extend(
+        body.into_iter()
+            .skip(open_question.top)
+            .take(open_question.window),
+    );
+    let mut keys = if open_question.declining || open_question.accepts_keys && open_question.read {
+        keys(open_question, columns, room, theme)
+    } else if open_question.accepts_keys {
         let long = format!("Space or PgDn: {below} more rows   n no   e no, and why");
         let rows = hint(&long, columns, theme);
         if rows.len() > keys_rows {
@@ -118,7 +122,7 @@ pub(super) fn rows(
             rows
         }
     } else {
-        hint("Keys answer in a moment.", columns, theme)
+        hint("Keys are accepted in a moment.", columns, theme)
     };
     // The same height for every text, so that nothing moves when it changes.
     keys.resize(keys_rows, Line::default());
@@ -126,9 +130,9 @@ pub(super) fn rows(
     rows
 }
 
-/// The details to read before approving. Only the command is indented: none of its lines can pass for the directory or the reason.
-fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let request = &asked.question.request;
+/// The details to read before approving. Only the command is indented: none of its lines can be mistaken for the directory or the reason.
+fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let request = &open_question.question.request;
     let mut rows = Vec::new();
     for line in request.text().lines() {
         let line = Span::styled(line.to_owned(), theme.code);
@@ -140,18 +144,23 @@ fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'stat
         let place = Span::styled(place, theme.dim);
         rows.extend(wrap::hard(&[place], columns, &flush));
     }
-    if !asked.reason.is_empty() {
-        let reason = Span::styled(format!("because \"{}\"", asked.reason), theme.dim);
+    if !open_question.reason.is_empty() {
+        let reason = Span::styled(format!("because \"{}\"", open_question.reason), theme.dim);
         rows.extend(wrap::words(&[reason], columns, &flush));
     }
     rows
 }
 
-/// The key help; short if the long form would take half of the room.
-fn keys(asked: &QuestionPrompt, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (long, short) = if asked.why {
+/// The key help; the short form if the long one would take half of the room.
+fn keys(
+    open_question: &QuestionPrompt,
+    columns: usize,
+    room: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let (long, short) = if open_question.declining {
         (
-            "Enter sends the word to Marvin   Esc just no",
+            "Enter sends the comment to Marvin   Esc just no",
             "Enter or Esc",
         )
     } else {
@@ -173,7 +182,7 @@ fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     wrap::words(&words, columns, &HangingIndent::blanks(1))
 }
 
-/// A rule with a title in it.
+/// A horizontal rule with a title in it.
 pub(super) fn rule(title: &str, columns: usize, theme: &Theme) -> Line<'static> {
     let title = width::clip(&format!("── {title} "), columns);
     let rest = columns.saturating_sub(width::of(&title));

@@ -1,7 +1,7 @@
-//! The conversation on the screen: a list of pieces, and the visible part of them.
+//! The conversation on the screen: a list of parts, and the visible range of them.
 //!
-//! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the
-//! conversation. The scroll position is held by piece and row, so that nothing moves under the user's eyes when more arrives below.
+//! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
+//! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use super::piece::{ChatPart, Speaker, Tone, texts};
-use super::sheet::{CANCEL_HINT_AFTER, LayoutContext, running, spinner};
+use super::layout_context::{CANCEL_HINT_AFTER, LayoutContext, format_running, spinner};
+use super::part::{ChatPart, Speaker, Tone, texts};
 use super::tool::ToolCallCell;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::chat::event::{CallEnd, Event};
@@ -22,15 +22,15 @@ use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Laid-out pieces that are cached.
-const KEPT: usize = 256;
+/// Maximum number of laid-out parts that are cached.
+const MAX_CACHED_PARTS: usize = 256;
 
 type Rows = Rc<Vec<Line<'static>>>;
 
-/// A row of the conversation: a piece, and a row of it.
+/// A row of the conversation: the index of a part, and a row of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct ScrollAnchor {
-    piece: usize,
+    part: usize,
     row: usize,
 }
 
@@ -39,41 +39,41 @@ pub(super) struct ScrollAnchor {
 struct OpenAnswer {
     cleaner: Cleaner,
     splitter: BlockSplitter,
-    /// Something of it came.
-    begun: bool,
+    /// Some of it has arrived.
+    started: bool,
     /// Leading blanks, held back until something visible follows.
     blanks: String,
 }
 
-/// A message of the user on the screen, and what follows it.
+/// A message of the user, and what follows it.
 struct Exchange {
     profile: String,
-    /// The piece that it begins with.
+    /// The part that it begins with.
     start: usize,
-    /// The first piece that is not part of it any more; none while it may grow.
+    /// The first part after it; `None` while it may grow.
     end: Option<usize>,
 }
 
 /// The conversation.
 pub(super) struct Chat {
-    pieces: Vec<ChatPart>,
+    parts: Vec<ChatPart>,
     /// The user's messages, and their profiles.
     exchanges: Vec<Exchange>,
     profile: String,
     open: OpenAnswer,
-    /// Pieces that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
-    held: Vec<ChatPart>,
-    held_rows: Option<(usize, Vec<Rows>)>,
-    /// Since when an answer has been waited for.
+    /// Parts that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
+    pending: Vec<ChatPart>,
+    queued_rows: Option<(usize, Vec<Rows>)>,
+    /// Since when an answer has been awaited.
     waiting: Option<Instant>,
-    /// The first row in sight; `None` when the end is.
+    /// The first visible row; `None` when the end is visible.
     top: Option<ScrollAnchor>,
-    kept: HashMap<usize, Rows>,
+    cached: HashMap<usize, Rows>,
     width: usize,
     unfold_all: bool,
 }
 
-/// The rows in sight.
+/// The visible rows.
 pub(super) struct VisibleRows {
     /// Rows with their position in the conversation.
     pub(super) rows: Vec<(ScrollAnchor, Line<'static>)>,
@@ -84,35 +84,35 @@ pub(super) struct VisibleRows {
 impl Chat {
     pub(super) fn new() -> Self {
         Self {
-            pieces: Vec::new(),
+            parts: Vec::new(),
             exchanges: Vec::new(),
             profile: String::new(),
             open: OpenAnswer::default(),
-            held: Vec::new(),
-            held_rows: None,
+            pending: Vec::new(),
+            queued_rows: None,
             waiting: None,
             top: None,
-            kept: HashMap::new(),
+            cached: HashMap::new(),
             width: 0,
             unfold_all: false,
         }
     }
 
-    /// Takes in what the session shows, at `time` of the clock.
+    /// Processes an update of the session, at `time` of the clock.
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
             UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
             UiUpdate::Profile(name) => {
                 self.settle();
-                let end = self.pieces.len();
+                let end = self.parts.len();
                 if let Some(last) = self.exchanges.last_mut() {
                     last.end.get_or_insert(end);
                 }
                 self.profile.clone_from(name);
             }
             UiUpdate::You { text, time } => {
-                self.say(Speaker::You, time);
-                self.pieces.extend(texts(Tone::Plain, &clean(text)));
+                self.push_text(Speaker::You, time);
+                self.parts.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
                 self.top = None;
             }
@@ -129,9 +129,9 @@ impl Chat {
             UiUpdate::System(words) | UiUpdate::Call(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
             UiUpdate::Ran { command, output } => {
-                let mut pieces = texts(Tone::Dim, &clean(&format!("$ {command}")));
-                pieces.extend(texts(Tone::Listing, &clean(output)));
-                self.add_pieces(pieces);
+                let mut parts = texts(Tone::Dim, &clean(&format!("$ {command}")));
+                parts.extend(texts(Tone::Listing, &clean(output)));
+                self.add_parts(parts);
             }
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
@@ -139,33 +139,33 @@ impl Chat {
         }
     }
 
-    /// Text of its own, after an empty row; cleaned here.
+    /// Adds text as a part of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
-        self.add_pieces(texts(tone, &clean(text)));
+        self.add_parts(texts(tone, &clean(text)));
     }
 
-    /// Adds pieces of their own; an answer that is arriving is not cut in two by them.
-    fn add_pieces(&mut self, pieces: Vec<ChatPart>) {
-        if self.open.begun {
-            self.held.push(ChatPart::Gap);
-            self.held.extend(pieces);
-            self.held_rows = None;
+    /// Adds parts; they do not split an answer that is arriving.
+    fn add_parts(&mut self, parts: Vec<ChatPart>) {
+        if self.open.started {
+            self.pending.push(ChatPart::Gap);
+            self.pending.extend(parts);
+            self.queued_rows = None;
         } else {
-            self.gap();
-            self.pieces.extend(pieces);
+            self.empty_row();
+            self.parts.extend(parts);
         }
     }
 
     /// True while something on the screen changes with time alone.
-    pub(super) fn moves(&self) -> bool {
-        self.waiting.is_some() || self.pieces.iter().rev().take(64).any(ChatPart::moves)
+    pub(super) fn is_animated(&self) -> bool {
+        self.waiting.is_some() || self.parts.iter().rev().take(64).any(ChatPart::is_animated)
     }
 
     /// The text of the last block of code.
     pub(super) fn code(&self) -> Option<String> {
         let mut parts = Vec::new();
-        for piece in self.pieces.iter().rev() {
-            match piece {
+        for part in self.parts.iter().rev() {
+            match part {
                 ChatPart::Block(block) => match &block.kind {
                     BlockKind::Code { opens, closes, .. } => {
                         if *closes && !parts.is_empty() {
@@ -189,39 +189,39 @@ impl Chat {
 
     /// Expands or collapses the last tool result; false when there is none.
     pub(super) fn unfold(&mut self) -> bool {
-        for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
-            if let ChatPart::Tool(call) = piece {
+        for (index, part) in self.parts.iter_mut().enumerate().rev() {
+            if let ChatPart::Tool(call) = part {
                 call.unfolded = !call.unfolded;
-                self.kept.remove(&at);
+                self.cached.remove(&index);
                 return true;
             }
         }
         false
     }
 
-    /// Unfolds all tool results, or folds them.
+    /// Expands all tool results, or collapses them.
     pub(super) fn unfold_all(&mut self) {
         self.unfold_all = !self.unfold_all;
-        for piece in &mut self.pieces {
-            if let ChatPart::Tool(call) = piece {
+        for part in &mut self.parts {
+            if let ChatPart::Tool(call) = part {
                 call.unfolded = self.unfold_all;
             }
         }
-        self.kept.clear();
+        self.cached.clear();
     }
 
-    // ---- what is said ----
+    // ---- updates ----
 
     fn past(&mut self, entry: &LogEntry) {
         match entry.role {
             LogRole::You => {
-                self.say(Speaker::You, &entry.time);
-                self.pieces.extend(texts(Tone::Plain, &clean(&entry.text)));
+                self.push_text(Speaker::You, &entry.time);
+                self.parts.extend(texts(Tone::Plain, &clean(&entry.text)));
             }
             LogRole::Assistant => {
-                self.say(Speaker::Marvin, &entry.time);
-                self.open.begun = true;
-                self.piece_of_answer(&entry.text);
+                self.push_text(Speaker::Marvin, &entry.time);
+                self.open.started = true;
+                self.push_answer(&entry.text);
                 self.close();
             }
             LogRole::System | LogRole::Other => self.add(Tone::System, &entry.text),
@@ -231,39 +231,39 @@ impl Chat {
     fn event(&mut self, event: &Event, time: &str, now: Instant, tools: &Registry) {
         match event {
             Event::Delta(text) => {
-                if self.open.begun {
-                    return self.piece_of_answer(text);
+                if self.open.started {
+                    return self.push_answer(text);
                 }
                 // Some models begin or end with blanks only: no entry for those.
                 self.open.blanks.push_str(text);
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
                     self.waiting = None;
-                    self.say(Speaker::Marvin, time);
-                    self.open.begun = true;
-                    self.piece_of_answer(&text);
+                    self.push_text(Speaker::Marvin, time);
+                    self.open.started = true;
+                    self.push_answer(&text);
                 }
             }
             Event::ToolsStarted(calls) => {
                 self.settle();
                 self.waiting = None;
-                if !matches!(self.pieces.last(), Some(ChatPart::Tool(_))) {
-                    self.gap();
+                if !matches!(self.parts.last(), Some(ChatPart::Tool(_))) {
+                    self.empty_row();
                 }
                 let calls = calls.iter().map(|call| {
                     let mut call = ToolCallCell::new(call, tools);
                     call.unfolded = self.unfold_all;
                     ChatPart::Tool(Box::new(call))
                 });
-                self.pieces.extend(calls);
+                self.parts.extend(calls);
             }
             Event::Progress { id, words } => {
-                if let Some((_, call)) = self.running(id) {
+                if let Some((_, call)) = self.find_running(id) {
                     call.progress = clean_line(words);
                 }
             }
             Event::CallState { id, state } => {
-                if let Some((_, call)) = self.running(id) {
+                if let Some((_, call)) = self.find_running(id) {
                     call.set_state(*state, now);
                 }
             }
@@ -276,12 +276,12 @@ impl Chat {
                 display,
                 ..
             } => {
-                if let Some((at, call)) = self.running(id) {
+                if let Some((at, call)) = self.find_running(id) {
                     call.answered_by = answered_by.join(", ");
                     call.finish(*end, *took, text, display.as_ref());
-                    self.kept.remove(&at);
+                    self.cached.remove(&at);
                 }
-                if !self.pieces.iter().rev().take(600).any(ChatPart::moves) {
+                if !self.parts.iter().rev().take(600).any(ChatPart::is_animated) {
                     self.waiting = Some(now);
                 }
             }
@@ -290,12 +290,12 @@ impl Chat {
         }
     }
 
-    /// The call of this id that has not ended, and its place.
-    fn running(&mut self, id: &str) -> Option<(usize, &mut ToolCallCell)> {
-        let pieces = self.pieces.iter_mut().enumerate().rev().take(600);
-        pieces
-            .filter_map(|(at, piece)| match piece {
-                ChatPart::Tool(call) => Some((at, call.as_mut())),
+    /// The unfinished call of this id, and its index.
+    fn find_running(&mut self, id: &str) -> Option<(usize, &mut ToolCallCell)> {
+        let parts = self.parts.iter_mut().enumerate().rev().take(600);
+        parts
+            .filter_map(|(index, part)| match part {
+                ChatPart::Tool(call) => Some((index, call.as_mut())),
                 _ => None,
             })
             .find(|(_, call)| call.runs() && call.id() == id)
@@ -305,37 +305,40 @@ impl Chat {
         self.close();
         self.open.blanks.clear();
         self.waiting = None;
-        for (at, piece) in self.pieces.iter_mut().enumerate().rev().take(600) {
-            if let ChatPart::Tool(call) = piece
+        for (index, part) in self.parts.iter_mut().enumerate().rev().take(600) {
+            if let ChatPart::Tool(call) = part
                 && call.runs()
             {
                 call.finish(CallEnd::Stopped, Duration::ZERO, "stopped", None);
-                self.kept.remove(&at);
+                self.cached.remove(&index);
             }
         }
         if end == TurnOutcome::Stopped {
-            self.pieces.extend(texts(Tone::Dim, "stopped"));
+            self.parts.extend(texts(Tone::Dim, "stopped"));
         }
         self.settle();
     }
 
-    /// Takes the last message of the active profile, and what followed it there, out of sight.
+    /// Hides the last message of the active profile, and what followed it.
     fn undo(&mut self, said: &str) {
         self.settle();
         let of_profile = |exchange: &Exchange| exchange.profile == self.profile;
         let Some(at) = self.exchanges.iter().rposition(of_profile) else {
-            // It was said before this profile came into view.
+            // It was sent before this profile came into view.
             let said = clean_line(crate::base::text::head(said, 200));
             return self.add(Tone::Dim, &format!("taken back: {said}"));
         };
         let Exchange { start, end, .. } = self.exchanges.remove(at);
-        let length = self.pieces.len();
-        let start = match start.checked_sub(1).and_then(|gap| self.pieces.get(gap)) {
+        let length = self.parts.len();
+        let start = match start
+            .checked_sub(1)
+            .and_then(|empty_row| self.parts.get(empty_row))
+        {
             Some(ChatPart::Gap) => start - 1,
             _ => start,
         };
         let end = end.unwrap_or(length).clamp(start, length);
-        self.pieces.drain(start..end);
+        self.parts.drain(start..end);
         let gone = end - start;
         for later in self.exchanges.iter_mut().skip(at) {
             later.start -= gone;
@@ -343,20 +346,20 @@ impl Chat {
         }
         self.forget_from(start);
         self.top = match self.top {
-            Some(top) if top.piece >= end => Some(ScrollAnchor {
-                piece: top.piece - gone,
+            Some(top) if top.part >= end => Some(ScrollAnchor {
+                part: top.part - gone,
                 ..top
             }),
-            top => top.filter(|top| top.piece < start),
+            top => top.filter(|top| top.part < start),
         };
         self.add(Tone::Dim, "taken back");
     }
 
-    fn say(&mut self, who: Speaker, time: &str) {
+    fn push_text(&mut self, who: Speaker, time: &str) {
         self.settle();
-        self.gap();
+        self.empty_row();
         if who == Speaker::You {
-            let start = self.pieces.len();
+            let start = self.parts.len();
             if let Some(last) = self.exchanges.last_mut() {
                 last.end.get_or_insert(start);
             }
@@ -366,19 +369,19 @@ impl Chat {
                 end: None,
             });
         }
-        self.pieces.push(ChatPart::Label {
+        self.parts.push(ChatPart::Label {
             who,
             time: clean_line(time),
         });
     }
 
-    fn gap(&mut self) {
-        if !matches!(self.pieces.last(), None | Some(ChatPart::Gap)) {
-            self.pieces.push(ChatPart::Gap);
+    fn empty_row(&mut self) {
+        if !matches!(self.parts.last(), None | Some(ChatPart::Gap)) {
+            self.parts.push(ChatPart::Gap);
         }
     }
 
-    fn piece_of_answer(&mut self, text: &str) {
+    fn push_answer(&mut self, text: &str) {
         let mut safe = String::with_capacity(text.len());
         self.open.cleaner.push(text, &mut safe);
         let mut done = Vec::new();
@@ -386,44 +389,44 @@ impl Chat {
         self.take(done);
     }
 
-    /// Finishes the answer that is arriving; what came meanwhile follows it.
+    /// Finishes the answer that is arriving and appends what came meanwhile.
     fn settle(&mut self) {
         self.close();
-        self.held_rows = None;
-        self.pieces.append(&mut self.held);
+        self.queued_rows = None;
+        self.parts.append(&mut self.pending);
     }
 
     /// Finishes the answer that is arriving.
     fn close(&mut self) {
-        if !self.open.begun {
+        if !self.open.started {
             return;
         }
         let mut open = std::mem::take(&mut self.open);
         let mut done = Vec::new();
         open.splitter.finish(&mut done);
         self.take(done);
-        self.forget_from(self.pieces.len());
+        self.forget_from(self.parts.len());
     }
 
     fn take(&mut self, done: Vec<Block>) {
         if done.is_empty() {
             return;
         }
-        self.forget_from(self.pieces.len());
+        self.forget_from(self.parts.len());
         let shown = done
             .into_iter()
             .filter(|block| block.kind != BlockKind::Blank);
-        self.pieces.extend(shown.map(ChatPart::Block));
+        self.parts.extend(shown.map(ChatPart::Block));
     }
 
-    fn forget_from(&mut self, piece: usize) {
-        self.kept.retain(|at, _| *at < piece);
+    fn forget_from(&mut self, part: usize) {
+        self.cached.retain(|at, _| *at < part);
     }
 
-    // ---- what is in sight ----
+    // ---- the visible part ----
 
-    /// Pieces, with temporary ones at the end: incoming text, running calls, queued messages.
-    fn tail(&mut self, queue: &[String], sheet: LayoutContext<'_>) -> Vec<Rows> {
+    /// Laid-out parts, with temporary ones at the end: incoming text, running calls, queued messages.
+    fn tail(&mut self, queue: &[String], layout_ctx: LayoutContext<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
         if let Some(block) = self
             .open
@@ -431,22 +434,29 @@ impl Chat {
             .open()
             .filter(|block| block.kind != BlockKind::Blank)
         {
-            tail.push(Rc::new(lay_out_open(&block, sheet.width, sheet.theme)));
+            tail.push(Rc::new(lay_out_open(
+                &block,
+                layout_ctx.width,
+                layout_ctx.theme,
+            )));
         }
-        if !self.held.is_empty() {
+        if !self.pending.is_empty() {
             if self
-                .held_rows
+                .queued_rows
                 .as_ref()
-                .is_none_or(|(width, _)| *width != sheet.width)
+                .is_none_or(|(width, _)| *width != layout_ctx.width)
             {
-                let rows = self.held.iter().map(|piece| Rc::new(piece.rows(sheet)));
-                self.held_rows = Some((sheet.width, rows.collect()));
+                let rows = self
+                    .pending
+                    .iter()
+                    .map(|part| Rc::new(part.rows(layout_ctx)));
+                self.queued_rows = Some((layout_ctx.width, rows.collect()));
             }
-            let laid_out = self.held_rows.iter().flat_map(|(_, rows)| rows);
+            let laid_out = self.queued_rows.iter().flat_map(|(_, rows)| rows);
             tail.extend(laid_out.cloned());
         }
         if let Some(since) = self.waiting {
-            let time = sheet.now.saturating_duration_since(since);
+            let time = layout_ctx.now.saturating_duration_since(since);
             let hint = if time >= CANCEL_HINT_AFTER {
                 "  Esc to stop"
             } else {
@@ -454,10 +464,10 @@ impl Chat {
             };
             let words = format!(
                 "{} thinking {}{hint}",
-                spinner(since, sheet.now),
-                running(time)
+                spinner(since, layout_ctx.now),
+                format_running(time)
             );
-            let row = Line::styled(width::clip(&words, sheet.width), sheet.theme.dim);
+            let row = Line::styled(width::clip(&words, layout_ctx.width), layout_ctx.theme.dim);
             tail.push(Rc::new(vec![Line::default(), row]));
         }
         for text in queue {
@@ -466,60 +476,55 @@ impl Chat {
                 clean_line(crate::base::text::head(text, 2_000))
             );
             let row = Line::from(Span::styled(
-                width::clip(&words, sheet.width),
-                sheet.theme.dim,
+                width::clip(&words, layout_ctx.width),
+                layout_ctx.theme.dim,
             ));
             tail.push(Rc::new(vec![row]));
         }
         tail
     }
 
-    fn rows(&mut self, at: usize, tail: &[Rows], sheet: LayoutContext<'_>) -> Option<Rows> {
-        if let Some(after) = at.checked_sub(self.pieces.len()) {
+    fn rows(&mut self, at: usize, tail: &[Rows], layout_ctx: LayoutContext<'_>) -> Option<Rows> {
+        if let Some(after) = at.checked_sub(self.parts.len()) {
             return tail.get(after).cloned();
         }
-        let piece = self.pieces.get(at)?;
-        if let Some(rows) = self.kept.get(&at).filter(|_| !piece.moves()) {
+        let part = self.parts.get(at)?;
+        if let Some(rows) = self.cached.get(&at).filter(|_| !part.is_animated()) {
             return Some(Rc::clone(rows));
         }
-        let rows = Rc::new(piece.rows(sheet));
-        if self.kept.len() >= KEPT {
-            self.kept.clear();
+        let rows = Rc::new(part.rows(layout_ctx));
+        if self.cached.len() >= MAX_CACHED_PARTS {
+            self.cached.clear();
         }
-        self.kept.insert(at, Rc::clone(&rows));
+        self.cached.insert(at, Rc::clone(&rows));
         Some(rows)
     }
 
-    /// The `height` rows in sight.
-    pub(super) fn sight(
+    /// The `height` visible rows.
+    pub(super) fn visible_rows(
         &mut self,
         height: usize,
         queue: &[String],
-        sheet: LayoutContext<'_>,
+        layout_ctx: LayoutContext<'_>,
     ) -> VisibleRows {
-        if self.width != sheet.width {
-            self.width = sheet.width;
-            self.kept.clear();
+        if self.width != layout_ctx.width {
+            self.width = layout_ctx.width;
+            self.cached.clear();
         }
-        let tail = self.tail(queue, sheet);
-        let last = self.last_top(height, &tail, sheet);
+        let tail = self.tail(queue, layout_ctx);
+        let last = self.last_top(height, &tail, layout_ctx);
         if self.top.is_some_and(|top| top >= last) {
             self.top = None;
         }
         let top = self.top.unwrap_or(last);
         let mut rows = Vec::with_capacity(height);
-        let mut at = top.piece;
+        let mut at = top.part;
         let mut skip = top.row;
         while rows.len() < height
-            && let Some(piece) = self.rows(at, &tail, sheet)
+            && let Some(part) = self.rows(at, &tail, layout_ctx)
         {
-            for (row, line) in piece
-                .iter()
-                .enumerate()
-                .skip(skip)
-                .take(height - rows.len())
-            {
-                rows.push((ScrollAnchor { piece: at, row }, line.clone()));
+            for (row, line) in part.iter().enumerate().skip(skip).take(height - rows.len()) {
+                rows.push((ScrollAnchor { part: at, row }, line.clone()));
             }
             (at, skip) = (at + 1, 0);
         }
@@ -529,13 +534,18 @@ impl Chat {
         }
     }
 
-    /// The first row in sight when the last one is.
-    fn last_top(&mut self, height: usize, tail: &[Rows], sheet: LayoutContext<'_>) -> ScrollAnchor {
+    /// The first visible row when the last row is at the bottom.
+    fn last_top(
+        &mut self,
+        height: usize,
+        tail: &[Rows],
+        layout_ctx: LayoutContext<'_>,
+    ) -> ScrollAnchor {
         let end = ScrollAnchor {
-            piece: self.pieces.len() + tail.len(),
+            part: self.parts.len() + tail.len(),
             row: 0,
         };
-        self.up(end, height, tail, sheet)
+        self.up(end, height, tail, layout_ctx)
     }
 
     /// The row `by` rows above `from`.
@@ -544,20 +554,22 @@ impl Chat {
         from: ScrollAnchor,
         by: usize,
         tail: &[Rows],
-        sheet: LayoutContext<'_>,
+        layout_ctx: LayoutContext<'_>,
     ) -> ScrollAnchor {
-        let mut spot = from;
+        let mut anchor = from;
         let mut left = by;
-        while left > spot.row {
-            left -= spot.row;
-            let Some(piece) = spot.piece.checked_sub(1) else {
+        while left > anchor.row {
+            left -= anchor.row;
+            let Some(part) = anchor.part.checked_sub(1) else {
                 return ScrollAnchor::default();
             };
-            let rows = self.rows(piece, tail, sheet).map_or(0, |rows| rows.len());
-            spot = ScrollAnchor { piece, row: rows };
+            let rows = self
+                .rows(part, tail, layout_ctx)
+                .map_or(0, |rows| rows.len());
+            anchor = ScrollAnchor { part, row: rows };
         }
-        spot.row -= left;
-        spot
+        anchor.row -= left;
+        anchor
     }
 
     /// The row `by` rows below `from`, or beyond the end.
@@ -566,51 +578,51 @@ impl Chat {
         from: ScrollAnchor,
         by: usize,
         tail: &[Rows],
-        sheet: LayoutContext<'_>,
+        layout_ctx: LayoutContext<'_>,
     ) -> ScrollAnchor {
-        let mut spot = from;
+        let mut anchor = from;
         let mut left = by;
-        while let Some(rows) = self.rows(spot.piece, tail, sheet) {
-            let here = rows.len().saturating_sub(spot.row);
+        while let Some(rows) = self.rows(anchor.part, tail, layout_ctx) {
+            let here = rows.len().saturating_sub(anchor.row);
             if left < here {
-                spot.row += left;
-                return spot;
+                anchor.row += left;
+                return anchor;
             }
             left -= here;
-            spot = ScrollAnchor {
-                piece: spot.piece + 1,
+            anchor = ScrollAnchor {
+                part: anchor.part + 1,
                 row: 0,
             };
         }
-        spot
+        anchor
     }
 
-    /// Scrolls by rows, up when negative; `height` rows are in sight.
+    /// Scrolls by rows, up when negative; `height` rows are visible.
     pub(super) fn scroll(
         &mut self,
         by: isize,
         height: usize,
         queue: &[String],
-        sheet: LayoutContext<'_>,
+        layout_ctx: LayoutContext<'_>,
     ) {
-        let tail = self.tail(queue, sheet);
-        let last = self.last_top(height, &tail, sheet);
+        let tail = self.tail(queue, layout_ctx);
+        let last = self.last_top(height, &tail, layout_ctx);
         let top = self.top.unwrap_or(last);
         let distance = by.unsigned_abs();
         let to = if by < 0 {
-            self.up(top, distance, &tail, sheet)
+            self.up(top, distance, &tail, layout_ctx)
         } else {
-            self.down(top, distance, &tail, sheet)
+            self.down(top, distance, &tail, layout_ctx)
         };
         self.top = (to < last).then_some(to);
     }
 
-    /// To the beginning of the conversation.
+    /// Scrolls to the beginning of the conversation.
     pub(super) fn go_to_top(&mut self) {
         self.top = Some(ScrollAnchor::default());
     }
 
-    /// To its end.
+    /// Scrolls to its end.
     pub(super) fn go_to_end(&mut self) {
         self.top = None;
     }
@@ -629,7 +641,7 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
     lines.concat()
 }
 
-/// The rendering parameters for a theme and a moment; for tests and the view.
-pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
+/// The layout parameters for a theme and a moment; for tests and the view.
+pub(super) fn layout_ctx(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
     LayoutContext { width, theme, now }
 }

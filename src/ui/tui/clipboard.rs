@@ -1,14 +1,14 @@
-//! Copying to the clipboard of the terminal that the user sits at, also over ssh and in tmux: OSC 52.
+//! Copies to the clipboard of the user's terminal, also over ssh and in tmux, by OSC 52.
 
 use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Most bytes of text; terminals drop longer sequences.
+/// Maximum bytes of text; terminals drop longer sequences.
 const MAX_CLIPBOARD_BYTES: usize = 74_000;
 
-/// Puts `text` on the clipboard. False when it is too long for terminals to take.
+/// Copies `text`. False when it is too long for terminals.
 ///
 /// # Errors
 /// The terminal is gone.
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_travels_as_base64_and_too_much_of_it_not_at_all() {
+    fn text_is_copied_as_base64_and_long_text_is_refused() {
         let mut out = Vec::new();
         assert!(copy("fn main() {}\x1b", &mut out).unwrap());
         assert_eq!(out, b"\x1b]52;c;Zm4gbWFpbigpIHt9Gw==\x07");

@@ -18,7 +18,7 @@ pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
         .collect();
     let entries = groups.iter().flat_map(|(_, entries)| entries);
     let widest = entries.map(|(name, _)| width::of(name)).max();
-    // Of a narrow screen the explanations keep half.
+    // On a narrow screen the explanations keep half of it.
     let left = widest.unwrap_or_default().min(columns / 2);
     let mut rows = vec![rule("Help: Esc closes, PgDn scrolls", columns, theme)];
     for (title, entries) in groups {
@@ -43,7 +43,7 @@ fn commands() -> Vec<(String, &'static str)> {
         .collect()
 }
 
-/// A name in `left` columns and what it does beside it; a longer name has rows of its own.
+/// A name in `left` columns and its explanation beside it; a longer name has rows of its own.
 fn entry(
     name: &str,
     about: &str,
@@ -51,19 +51,19 @@ fn entry(
     columns: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let beside = vec![Span::raw(" ".repeat(left + 3))];
+    let explanation = vec![Span::raw(" ".repeat(left + 3))];
     let mut rows = Vec::new();
     let first = if width::of(name) > left {
         let name = Span::styled(name.to_owned(), theme.code);
         rows.extend(wrap::words(&[name], columns, &HangingIndent::blanks(2)));
-        beside.clone()
+        explanation.clone()
     } else {
         let name = format!("  {}", width::pad(name, left + 1));
         vec![Span::styled(name, theme.code)]
     };
     let hang = HangingIndent {
         first,
-        rest: beside,
+        rest: explanation,
     };
     let about = Span::styled(about.to_owned(), theme.text);
     rows.extend(wrap::words(&[about], columns, &hang));
@@ -76,7 +76,7 @@ mod tests {
     use crate::ui::text::theme::ColorMode;
 
     #[test]
-    fn no_name_is_cut_on_any_screen() {
+    fn names_are_never_cut() {
         let theme = Theme::new(ColorMode::None);
         let squeezed = |text: &str| text.split_whitespace().collect::<String>();
         for columns in [20, 40, 80, 200] {

@@ -1,16 +1,16 @@
 //! The full-screen interface.
 //!
-//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is visible; [`view`] draws a
-//! frame. The loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second
-//! while an answer streams, never while nothing changes.
+//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`part`]s and lays out what is visible; [`view`] draws a frame. The
+//! loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second while an answer
+//! streams, never while nothing changes.
 
 mod app;
 mod ask;
 mod chat;
 mod clipboard;
 mod help;
-mod piece;
-mod sheet;
+mod layout_context;
+mod part;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -39,9 +39,9 @@ use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::{ColorMode, Theme};
 use app::{App, HostAction};
-use sheet::SPIN;
+use layout_context::SPINNER_FRAME;
 
-/// Between two frames while an answer streams.
+/// Minimum time between two frames while an answer streams.
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Runs the conversation to its end; returns the exit status.
@@ -78,14 +78,15 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     let (session, bell) = Session::open(settings, AskMode::Person)?;
     let clock = session.world().clock.clone();
     let crash = session.world().paths.crash_log().ok();
-    let (give, inputs) = unbounded();
-    let cannot = |why: io::Error| {
-        Problem::system("Cannot take the terminal", why).next("marvin --plain needs nothing of it.")
+    let (sender, inputs) = unbounded();
+    let cannot = |reason: io::Error| {
+        Problem::system("Cannot take the terminal", reason)
+            .next("marvin --plain needs nothing of it.")
     };
     // In this order: a signal between the two must not find the terminal in use without a handler.
-    let signals = Signals::start(give.clone()).map_err(cannot)?;
+    let signals = Signals::start(sender.clone()).map_err(cannot)?;
     let guard = TerminalGuard::enter(crash).map_err(cannot)?;
-    let keyboard = Keyboard::start(give).map_err(cannot)?;
+    let keyboard = Keyboard::start(sender).map_err(cannot)?;
     Ok(Screenful {
         app: App::new(session, Theme::new(mode)),
         bell,
@@ -105,12 +106,12 @@ impl Screenful {
             self.app.session.submit(first);
             self.app.receive();
         }
-        let status = self.turn_round();
+        let status = self.event_loop();
         let Self { app, guard, .. } = self;
         guard.restore();
         let farewell = clean(app.farewell.trim());
         if !farewell.is_empty() {
-            // A terminal that is gone hears no farewell.
+            // If the terminal is gone, nobody reads the farewell.
             let _ = writeln!(Tty, "{farewell}");
         }
         if let Some(words) = app.session.close() {
@@ -121,23 +122,23 @@ impl Screenful {
     }
 
     /// Draws and waits until the user leaves.
-    fn turn_round(&mut self) -> u8 {
+    fn event_loop(&mut self) -> u8 {
         let mut stale = true;
-        let mut heard = Instant::now();
+        let mut received = Instant::now();
         loop {
-            if let Some(status) = self.wishes() {
+            if let Some(status) = self.host_actions() {
                 return status;
             }
             if stale && self.app.draw(&mut self.screen).is_err() {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
-            // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox. Keys do not put
-            // that off, however fast they come.
-            let frame = heard + FRAME;
-            let calm = Instant::now() >= frame;
-            let bell = if calm { self.bell.clone() } else { never() };
-            let pending = !calm && !self.bell.is_empty();
-            let wake = match (pending || !calm, self.app.session.deadline()) {
+            // While an answer streams the inbox is read once a frame: what arrives in between is merged there. Keys do not put that off, however fast they
+            // come.
+            let frame = received + FRAME;
+            let idle = Instant::now() >= frame;
+            let bell = if idle { self.bell.clone() } else { never() };
+            let pending = !idle && !self.bell.is_empty();
+            let wake = match (pending || !idle, self.app.session.deadline()) {
                 (true, Some(deadline)) => frame.min(deadline),
                 (true, None) => frame,
                 (false, Some(deadline)) => deadline,
@@ -149,30 +150,30 @@ impl Screenful {
                     self.resize(&batch);
                     self.app.input(batch);
                     if Instant::now() >= frame && self.app.receive() {
-                        heard = Instant::now();
+                        received = Instant::now();
                     }
                     stale = true;
                 }
                 recv(bell) -> _ => {
                     stale = self.app.receive();
-                    heard = Instant::now();
+                    received = Instant::now();
                 }
                 recv(after(wake.saturating_duration_since(Instant::now()))) -> _ => {
-                    let came = self.app.receive();
-                    if came {
-                        heard = Instant::now();
+                    let received_any = self.app.receive();
+                    if received_any {
+                        received = Instant::now();
                     }
-                    stale = came || calm;
+                    stale = received_any || idle;
                 }
             }
         }
     }
 
-    /// When the screen changes without an event: a spinner, or the clock's minute.
+    /// When the screen next changes without an event: a spinner, or the clock's minute.
     fn next_tick(&self) -> Instant {
         let now = Instant::now();
-        if self.app.moves() {
-            return now + SPIN;
+        if self.app.is_animated() {
+            return now + SPINNER_FRAME;
         }
         let second = u64::try_from(self.clock.now().second()).unwrap_or_default();
         now + Duration::from_secs(60 - second.min(59))
@@ -188,9 +189,9 @@ impl Screenful {
         }
     }
 
-    /// Does what the interface cannot do itself; the exit status when it is time to leave.
-    fn wishes(&mut self) -> Option<u8> {
-        while let Some(wish) = self.app.wishes.pop_front() {
+    /// Does what the interface cannot do itself; returns the exit status when it is time to leave.
+    fn host_actions(&mut self) -> Option<u8> {
+        while let Some(wish) = self.app.host_actions.pop_front() {
             let done = match wish {
                 HostAction::Leave(status) => return Some(status),
                 HostAction::Ring => {
@@ -222,7 +223,7 @@ impl Screenful {
         None
     }
 
-    /// Runs `run` with the terminal and its keys given back.
+    /// Runs `run` with the terminal and its keys released.
     fn outside<T>(&self, run: impl FnOnce() -> T) -> io::Result<T> {
         let _lent = self.signals.lend();
         self.guard.run_outside(&self.keyboard, run)
@@ -237,8 +238,8 @@ impl Screenful {
             .and_then(|file| std::fs::write(file.path(), self.app.draft()).map(|()| file));
         let file = match file {
             Ok(file) => file,
-            Err(why) => {
-                let problem = Problem::system("Cannot make a file for the input", why);
+            Err(error) => {
+                let problem = Problem::system("Cannot make a file for the input", error);
                 self.app.failed(&problem.one_line());
                 return Ok(());
             }
@@ -247,8 +248,8 @@ impl Screenful {
         match edited {
             Ok(()) => match std::fs::read(file.path()) {
                 Ok(bytes) => self.app.set_draft(&String::from_utf8_lossy(&bytes)),
-                Err(why) => {
-                    let problem = Problem::system("Cannot read the input back", why);
+                Err(error) => {
+                    let problem = Problem::system("Cannot read the input back", error);
                     self.app.failed(&problem.one_line());
                 }
             },

@@ -5,19 +5,19 @@ use std::time::Instant;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::sheet::{running, spinner};
+use super::layout_context::{format_running, spinner};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
 /// Columns of the context gauge.
-const GAUGE: u64 = 5;
-/// Columns of the command that runs.
-const WHAT: usize = 30;
+const GAUGE_COLUMNS: u64 = 5;
+/// Maximum columns of the running command.
+const MAX_COMMAND_COLUMNS: usize = 30;
 
 /// A provider's symbol.
-fn mark(provider: &str) -> &'static str {
+fn provider_symbol(provider: &str) -> &'static str {
     match provider {
         "copilot" => "🤖",
         "gemini" => "💎",
@@ -33,11 +33,11 @@ fn mark(provider: &str) -> &'static str {
 struct StatusPart {
     text: String,
     style: Style,
-    /// The higher, the longer it stays.
-    worth: u8,
+    /// Parts with a higher number are kept longer.
+    priority: u8,
 }
 
-/// The line in `columns`, with `clock` at its end. `flash` is a word that matters now.
+/// The line in `columns`, with `clock` at its end. `flash` is a short notice that comes first.
 pub(super) fn line(
     status: &SessionStatus,
     flash: Option<&str>,
@@ -51,18 +51,18 @@ pub(super) fn line(
         parts.insert(0, part(flash.to_owned(), theme.accent, 9));
     }
     let room = columns.saturating_sub(width::of(clock) + 2);
-    while parts.len() > 1 && taken(&parts) > room {
+    while parts.len() > 1 && used_columns(&parts) > room {
         let least = parts
             .iter()
             .enumerate()
-            .min_by_key(|(_, part)| part.worth)
-            .map(|(at, _)| at);
+            .min_by_key(|(_, part)| part.priority)
+            .map(|(index, _)| index);
         parts.remove(least.unwrap_or(0));
     }
     let mut spans = vec![Span::raw(" ")];
     let mut used = 1;
-    for (at, part) in parts.into_iter().enumerate() {
-        if at > 0 {
+    for (index, part) in parts.into_iter().enumerate() {
+        if index > 0 {
             spans.push(Span::styled(" · ", theme.dim));
             used += 3;
         }
@@ -70,15 +70,15 @@ pub(super) fn line(
         used += width::of(&text);
         spans.push(Span::styled(text, part.style));
     }
-    let gap = columns.saturating_sub(used + width::of(clock) + 1);
-    spans.push(Span::raw(" ".repeat(gap)));
+    let empty_row = columns.saturating_sub(used + width::of(clock) + 1);
+    spans.push(Span::raw(" ".repeat(empty_row)));
     if used + width::of(clock) < columns {
         spans.push(Span::styled(clock.to_owned(), theme.dim));
     }
     Line::from(spans)
 }
 
-fn taken(parts: &[StatusPart]) -> usize {
+fn used_columns(parts: &[StatusPart]) -> usize {
     1 + parts
         .iter()
         .map(|part| width::of(&part.text) + 3)
@@ -86,30 +86,38 @@ fn taken(parts: &[StatusPart]) -> usize {
         .saturating_sub(3)
 }
 
-fn part(text: String, style: Style, worth: u8) -> StatusPart {
-    StatusPart { text, style, worth }
+fn part(text: String, style: Style, priority: u8) -> StatusPart {
+    StatusPart {
+        text,
+        style,
+        priority,
+    }
 }
 
 fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
     let mut parts = Vec::new();
-    let front = status.running.iter().find(|running| !running.background);
+    let front = status.running.iter().find(|command| !command.background);
     if let Some(front) = front {
         let text = format!(
             "{} {}",
             spinner(front.since, now),
-            running(now.saturating_duration_since(front.since))
+            format_running(now.saturating_duration_since(front.since))
         );
-        let what = width::clip(&clean_line(&front.what), WHAT);
+        let what = width::clip(&clean_line(&front.what), MAX_COMMAND_COLUMNS);
         let text = format!("{text} {what}");
         parts.push(part(text.trim_end().to_owned(), theme.accent, 8));
     }
     match status.provider {
         Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 7)),
         Some(provider) => {
-            let text = format!("{} {}", mark(provider), clean_line(&status.model));
+            let text = format!(
+                "{} {}",
+                provider_symbol(provider),
+                clean_line(&status.model)
+            );
             parts.push(part(text, theme.text, 7));
         }
-        None => parts.push(part("choosing who answers".to_owned(), theme.dim, 7)),
+        None => parts.push(part("choosing a provider".to_owned(), theme.dim, 7)),
     }
     if let Some(dir) = &status.shell {
         let dir = dir
@@ -148,13 +156,13 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     parts
 }
 
-/// The line of what runs beside the conversation, if anything does.
+/// The line about background jobs, if there are any.
 pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Option<Line<'static>> {
     let jobs: Vec<String> = status
         .running
         .iter()
-        .filter(|running| running.background)
-        .map(|running| clean_line(&running.what))
+        .filter(|command| command.background)
+        .map(|command| clean_line(&command.what))
         .collect();
     let words = format!(" ⚙ {}", jobs.join(" · "));
     (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
@@ -162,7 +170,7 @@ pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Opt
 
 /// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
 fn tokens(count: u64) -> String {
-    // A tenth is cut off, not rounded up: 999,960 is not a million.
+    // Cut off, not rounded up: 999,960 is not a million.
     let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
     match count {
         1 => "1 token".to_owned(),
@@ -172,11 +180,11 @@ fn tokens(count: u64) -> String {
     }
 }
 
-/// How full, in eighths of a column.
+/// How full the context is, in eighths of a column.
 fn gauge(percent: u64) -> String {
     const EIGHTHS: [char; 8] = ['·', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = (percent.min(100) * GAUGE * 8).div_ceil(100);
-    (0..GAUGE)
+    let eighths = (percent.min(100) * GAUGE_COLUMNS * 8).div_ceil(100);
+    (0..GAUGE_COLUMNS)
         .map(|column| match eighths.saturating_sub(column * 8) {
             8.. => '█',
             some => usize::try_from(some)
@@ -218,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_holds_what_fits_and_drops_the_least_first() {
+    fn the_least_important_parts_are_dropped_first() {
         let wide = shown(&status(), 80);
         assert!(
             wide.starts_with(" ⚡ llama · code · main · 2 msgs · $0.0004 · ctx 3% ▎····"),
@@ -234,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_costs_nothing_shows_its_tokens() {
+    fn a_free_model_shows_its_tokens() {
         let mut free = status();
         free.cost = 0.0;
         let line = shown(&free, 80);
@@ -244,19 +252,19 @@ mod tests {
         );
         free.tokens = 0;
         assert!(!shown(&free, 80).contains("token"));
-        for (count, said) in [
+        for (count, segments) in [
             (1, "1 token"),
             (999, "999 tokens"),
             (12_345, "12.3k tokens"),
             (999_960, "999.9k tokens"),
             (1_250_000, "1.2M tokens"),
         ] {
-            assert_eq!(tokens(count), said);
+            assert_eq!(tokens(count), segments);
         }
     }
 
     #[test]
-    fn what_runs_stands_first() {
+    fn a_running_command_comes_first() {
         let mut busy = status();
         busy.running.push(RunningCall {
             what: String::new(),

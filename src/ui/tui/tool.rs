@@ -1,4 +1,4 @@
-//! A tool call on the screen: one line with what matters, the change it made, and its whole result when unfolded.
+//! A tool call on the screen: one line with its key facts, the change it made, and its whole result when expanded.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::sheet::{CANCEL_HINT_AFTER, LayoutContext, running, spinner, took, two_ends};
+use super::layout_context::{
+    CANCEL_HINT_AFTER, LayoutContext, format_duration, format_running, spinner, two_ends,
+};
 use crate::base::params::Type;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
@@ -20,15 +22,15 @@ use crate::ui::text::diff::{self, DiffFrame};
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
-/// Rows of a change that are shown while it is folded, and when it is unfolded.
+/// Rows of a change that are shown while it is collapsed, and when it is expanded.
 const DIFF_ROWS: usize = 40;
 const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
-/// Bytes of arguments that are looked into.
+/// Maximum bytes of arguments that are parsed.
 const MAX_ARGS_BYTES: usize = 8 << 20;
-/// Characters of each argument on the line.
-const ARG: usize = 120;
-/// Columns of a screen on which the line has room for who answered.
+/// Maximum characters of each argument on the line.
+const MAX_ARG_CHARS: usize = 120;
+/// Minimum columns of a screen on which the line names the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
 
 /// A tool call.
@@ -36,25 +38,25 @@ const ROOM_FOR_SERVICES: usize = 60;
 pub(super) struct ToolCallCell {
     id: String,
     name: String,
-    /// The arguments that matter, on one line.
-    about: String,
+    /// The key arguments, on one line.
+    key_arguments: String,
     /// Cleaned.
     display: Option<Display>,
     timer: CallTimer,
     end: Option<CallOutcome>,
     /// Outside services that answered it.
     pub(super) answered_by: String,
-    /// How far it is, in its own words.
+    /// The latest progress message of the tool.
     pub(super) progress: String,
     pub(super) unfolded: bool,
 }
 
-/// How long a call has run; the time that it waited for the user is not counted.
+/// How long a call has run, without the time that it waited for the user.
 #[derive(Debug, Clone, Default)]
 struct CallTimer {
-    /// When it began; calls of a round may wait for each other.
+    /// When it started; calls of a round may wait for each other.
     since: Option<Instant>,
-    /// Since when it has waited for the user.
+    /// Since when it has been waiting for the user.
     waiting: Option<Instant>,
     waited: Duration,
 }
@@ -77,8 +79,8 @@ impl CallTimer {
 
 #[derive(Debug, Clone)]
 struct CallOutcome {
-    how: CallEnd,
-    took: Duration,
+    outcome: CallEnd,
+    duration: Duration,
     /// Cleaned.
     text: String,
 }
@@ -90,7 +92,7 @@ impl ToolCallCell {
         Self {
             id: call.id.clone(),
             name: clean_line(&call.name),
-            about: arguments.about(),
+            key_arguments: arguments.key_arguments(),
             display: None,
             timer: CallTimer::default(),
             end: None,
@@ -108,7 +110,7 @@ impl ToolCallCell {
         self.end.is_none()
     }
 
-    /// The call begins, waits for the user, or goes on.
+    /// The call starts, waits for the user, or continues.
     pub(super) fn set_state(&mut self, state: CallState, now: Instant) {
         self.timer.set(state, now);
     }
@@ -116,8 +118,8 @@ impl ToolCallCell {
     /// The call has ended.
     pub(super) fn finish(
         &mut self,
-        how: CallEnd,
-        took: Duration,
+        outcome: CallEnd,
+        duration: Duration,
         text: &str,
         display: Option<&Display>,
     ) {
@@ -137,14 +139,14 @@ impl ToolCallCell {
             },
         });
         self.end = Some(CallOutcome {
-            how,
-            took,
+            outcome,
+            duration,
             text: clean(text).into_owned(),
         });
     }
 }
 
-/// The arguments of a call, understood as the tool itself understands them.
+/// The arguments of a call, parsed as the tool itself parses them.
 struct Arguments<'a> {
     call: &'a ToolCall,
     parameters: Vec<Parameter>,
@@ -173,12 +175,12 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The arguments that matter: the required ones first, then whatever else was given, short.
-    fn about(&self) -> String {
+    /// The key arguments: the required ones first, then the other ones that were given, shortened.
+    fn key_arguments(&self) -> String {
         let map = match &self.args {
             Some(ParsedArguments::Named(map)) => map,
-            Some(ParsedArguments::Whole(patch)) => return clean_line(&files_of(patch)),
-            None => return clean_line(crate::base::text::head(&self.call.args, ARG)),
+            Some(ParsedArguments::Whole(patch)) => return clean_line(&patched_files(patch)),
+            None => return clean_line(crate::base::text::head(&self.call.args, MAX_ARG_CHARS)),
         };
         let parameter = |key: &str| {
             let mut parameters = self.parameters.iter().enumerate();
@@ -196,7 +198,7 @@ impl<'a> Arguments<'a> {
                 }
             })
             .collect();
-        // The required ones in published order, the others as they were given.
+        // The required ones in declaration order, the others as they were given.
         given.sort_by_key(|given| match given.parameter {
             Some((at, parameter)) if parameter.required => at,
             _ => usize::MAX,
@@ -212,10 +214,10 @@ impl<'a> Arguments<'a> {
                 continue;
             }
             let text = match value {
-                Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
-                other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
+                Value::String(text) => crate::base::text::head(text, MAX_ARG_CHARS).to_owned(),
+                other => crate::base::text::head(&other.to_string(), MAX_ARG_CHARS).to_owned(),
             };
-            // A word says by itself what it is for; a number or a yes does not.
+            // A word explains itself; a number or a yes needs the argument's name.
             let clear = match parameter {
                 Some((_, parameter)) => {
                     parameter.required || matches!(parameter.kind, Type::Text | Type::Choice(_))
@@ -240,13 +242,13 @@ impl<'a> Arguments<'a> {
 struct GivenArgument<'a> {
     /// Its published name.
     name: &'a str,
-    /// Its declaration, and the place of that among the others.
+    /// Its declaration and index.
     parameter: Option<(usize, &'a Parameter)>,
     value: &'a Value,
 }
 
 /// The files that a patch names.
-fn files_of(patch: &str) -> String {
+fn patched_files(patch: &str) -> String {
     const MARKS: [&str; 4] = [
         "*** Update File: ",
         "*** Add File: ",
@@ -266,29 +268,33 @@ fn files_of(patch: &str) -> String {
 }
 
 /// The rows of a call.
-pub(super) fn rows(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
-    let theme = sheet.theme;
+pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    let theme = layout_ctx.theme;
     let changed = call
         .end
         .as_ref()
-        .filter(|end| end.how == CallEnd::Success)
-        .and_then(|_| drawn(call, sheet));
-    let left = format!("🔧 {}  {}", call.name, call.about);
+        .filter(|end| end.outcome == CallEnd::Success)
+        .and_then(|_| drawn(call, layout_ctx));
+    let left = format!("🔧 {}  {}", call.name, call.key_arguments);
     let (right, style): (String, Style) = match (&call.end, &changed) {
-        (None, _) => unfinished(call, sheet),
+        (None, _) => unfinished(call, layout_ctx),
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
-        (Some(end), None) => ended(end, &call.answered_by, sheet),
+        (Some(end), None) => finished(end, &call.answered_by, layout_ctx),
     };
-    let mut rows = vec![two_ends((&left, theme.tool), (&right, style), sheet.width)];
+    let mut rows = vec![two_ends(
+        (&left, theme.tool),
+        (&right, style),
+        layout_ctx.width,
+    )];
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
     if let Some(end) = &call.end {
         if call.unfolded {
-            rows.extend(result(&end.text, sheet));
-        } else if end.how == CallEnd::Failure {
+            rows.extend(result(&end.text, layout_ctx));
+        } else if end.outcome == CallEnd::Failure {
             let line = end.text.lines().next().unwrap_or_default().to_owned();
             rows.extend(wrap::words(
                 &[Span::styled(line, theme.error)],
-                sheet.width,
+                layout_ctx.width,
                 &HangingIndent::blanks(3),
             ));
         }
@@ -296,9 +302,9 @@ pub(super) fn rows(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Vec<Line<'s
     rows
 }
 
-/// The end of the line of a call that has not ended.
-fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) {
-    let theme = sheet.theme;
+/// The end of the line of an unfinished call.
+fn unfinished(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> (String, Style) {
+    let theme = layout_ctx.theme;
     let timer = &call.timer;
     let Some(since) = timer.since else {
         return ("queued".to_owned(), theme.dim);
@@ -306,7 +312,7 @@ fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) 
     if timer.waiting.is_some() {
         return ("waiting for you".to_owned(), theme.accent);
     }
-    let time = sheet
+    let time = layout_ctx
         .now
         .saturating_duration_since(since)
         .saturating_sub(timer.waited);
@@ -319,45 +325,49 @@ fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) 
         "" => String::new(),
         words => format!("{words}  "),
     };
-    let spinner = spinner(since, sheet.now);
+    let spinner = spinner(since, layout_ctx.now);
     (
-        format!("{progress}{spinner} {}{hint}", running(time)),
+        format!("{progress}{spinner} {}{hint}", format_running(time)),
         theme.accent,
     )
 }
 
-/// The end of the line of a call that has ended.
-fn ended(end: &CallOutcome, answered_by: &str, sheet: LayoutContext<'_>) -> (String, Style) {
-    let took = took(end.took);
-    let words = match end.how {
-        CallEnd::Success if !answered_by.is_empty() && sheet.width >= ROOM_FOR_SERVICES => {
-            let services = width::clip(answered_by, sheet.width / 3);
-            return (format!("✓ {services} {took}"), sheet.theme.dim);
+/// The end of the line of a finished call.
+fn finished(
+    end: &CallOutcome,
+    answered_by: &str,
+    layout_ctx: LayoutContext<'_>,
+) -> (String, Style) {
+    let duration = format_duration(end.duration);
+    let words = match end.outcome {
+        CallEnd::Success if !answered_by.is_empty() && layout_ctx.width >= ROOM_FOR_SERVICES => {
+            let services = width::clip(answered_by, layout_ctx.width / 3);
+            return (format!("✓ {services} {duration}"), layout_ctx.theme.dim);
         }
-        CallEnd::Success => return (format!("✓ {took}"), sheet.theme.dim),
-        CallEnd::ExitCode(code) => format!("✗ exit {code} {took}"),
-        CallEnd::Signal(signal) => format!("✗ signal {signal} {took}"),
-        CallEnd::Timeout => format!("✗ timeout {took}"),
-        CallEnd::Failure => format!("✗ failed {took}"),
-        // Nothing ran, or not to its end: how long says nothing.
+        CallEnd::Success => return (format!("✓ {duration}"), layout_ctx.theme.dim),
+        CallEnd::ExitCode(code) => format!("✗ exit {code} {duration}"),
+        CallEnd::Signal(signal) => format!("✗ signal {signal} {duration}"),
+        CallEnd::Timeout => format!("✗ timeout {duration}"),
+        CallEnd::Failure => format!("✗ failed {duration}"),
+        // It did not run, or not to its end: a duration would mean nothing.
         CallEnd::Declined => "✗ declined".to_owned(),
         CallEnd::Stopped => "✗ stopped".to_owned(),
     };
-    (words, sheet.theme.error)
+    (words, layout_ctx.theme.error)
 }
 
-fn drawn(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Option<diff::DrawnDiff> {
+fn drawn(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Option<diff::DrawnDiff> {
     let key = keys::name(Action::UnfoldAll).unwrap_or_default();
     let hint = format!(", {key} unfolds");
     let frame = DiffFrame {
-        width: sheet.width,
+        width: layout_ctx.width,
         rows: if call.unfolded {
             DIFF_ROWS_UNFOLDED
         } else {
             DIFF_ROWS
         },
         hint: &hint,
-        theme: sheet.theme,
+        theme: layout_ctx.theme,
     };
     Some(match call.display.as_ref()? {
         Display::Diff {
@@ -369,9 +379,9 @@ fn drawn(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Option<diff::DrawnDif
     })
 }
 
-/// The result as it was given to the model, cut where nobody would read on.
-fn result(text: &str, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
-    let dim = sheet.theme.dim;
+/// The result as the model got it, cut at a readable length.
+fn result(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    let dim = layout_ctx.theme.dim;
     let mut rows: Vec<Line<'static>> = text
         .lines()
         .take(RESULT_LINES)
@@ -379,7 +389,7 @@ fn result(text: &str, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
             let shown = crate::base::text::head(line, 4_000).to_owned();
             wrap::hard(
                 &[Span::styled(shown, dim)],
-                sheet.width,
+                layout_ctx.width,
                 &HangingIndent::blanks(3),
             )
         })
@@ -410,20 +420,23 @@ mod tests {
     /// The rows eleven seconds after `since`.
     fn text_at(call: &ToolCallCell, width: usize, since: Instant) -> Vec<String> {
         let theme = Theme::new(ColorMode::None);
-        let sheet = LayoutContext {
+        let layout_ctx = LayoutContext {
             width,
             theme: &theme,
             now: since + Duration::from_secs(11),
         };
-        rows(call, sheet).iter().map(ToString::to_string).collect()
+        rows(call, layout_ctx)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     fn text(call: &ToolCallCell, width: usize) -> Vec<String> {
         text_at(call, width, Instant::now())
     }
 
-    /// The rows of a call that was made.
-    fn made(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
+    /// The rows of a finished call.
+    fn finished_rows(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
         let mut edit = call(name, args);
         edit.finish(CallEnd::Success, Duration::ZERO, "ok", display);
         text(&edit, 60)
@@ -438,15 +451,15 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_what_matters() {
+    fn the_line_shows_the_key_arguments() {
         let mut grep = call(
             "code_grep",
             r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#,
         );
-        let began = Instant::now();
-        assert!(text_at(&grep, 60, began)[0].ends_with(" queued"));
-        grep.set_state(CallState::Running, began);
-        let rows = text_at(&grep, 60, began);
+        let start = Instant::now();
+        assert!(text_at(&grep, 60, start)[0].ends_with(" queued"));
+        grep.set_state(CallState::Running, start);
+        let rows = text_at(&grep, 60, start);
         assert!(rows[0].starts_with("🔧 code_grep  retry"), "{rows:?}");
         assert!(rows[0].ends_with("11s  Esc to stop"));
         grep.finish(CallEnd::Success, Duration::from_millis(100), "a\nb", None);
@@ -460,21 +473,21 @@ mod tests {
     }
 
     #[test]
-    fn the_seconds_of_a_call_do_not_count_the_wait_for_the_user() {
+    fn the_duration_excludes_the_wait_for_the_user() {
         let mut run = call("run_command", r#"{"command": "make"}"#);
-        let began = Instant::now();
-        let second = |n| began + Duration::from_secs(n);
-        run.set_state(CallState::Running, began);
+        let start = Instant::now();
+        let second = |n| start + Duration::from_secs(n);
+        run.set_state(CallState::Running, start);
         run.set_state(CallState::Waiting, second(1));
-        assert!(text_at(&run, 60, began)[0].ends_with(" waiting for you"));
+        assert!(text_at(&run, 60, start)[0].ends_with(" waiting for you"));
         run.set_state(CallState::Running, second(9));
         // Eleven seconds, of which it waited eight.
-        assert!(text_at(&run, 60, began)[0].ends_with(" 3s"));
+        assert!(text_at(&run, 60, start)[0].ends_with(" 3s"));
     }
 
     #[test]
-    fn the_line_says_how_a_call_ended() {
-        for (how, wanted) in [
+    fn the_line_shows_the_outcome() {
+        for (outcome, wanted) in [
             (CallEnd::Success, "✓ 2.0s"),
             (CallEnd::ExitCode(3), "✗ exit 3 2.0s"),
             (CallEnd::Signal(9), "✗ signal 9 2.0s"),
@@ -484,16 +497,16 @@ mod tests {
             (CallEnd::Stopped, "✗ stopped"),
         ] {
             let mut run = call("run_command", r#"{"command": "make"}"#);
-            run.finish(how, Duration::from_secs(2), "Error: why\nmore", None);
+            run.finish(outcome, Duration::from_secs(2), "Error: why\nmore", None);
             let rows = text(&run, 60);
             assert!(rows[0].ends_with(wanted), "{rows:?}");
-            let why = rows.iter().any(|row| row.contains("Error: why"));
-            assert_eq!(why, how == CallEnd::Failure);
+            let reason = rows.iter().any(|row| row.contains("Error: why"));
+            assert_eq!(reason, outcome == CallEnd::Failure);
         }
     }
 
     #[test]
-    fn what_the_display_shows_is_left_out_of_the_line() {
+    fn the_line_omits_what_the_display_shows() {
         let display = diff("one\n", "two\nthree\u{1b}[31m\n");
         for args in [
             r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
@@ -501,36 +514,38 @@ mod tests {
             r#"{"input": "*** Begin Patch\n*** Update File: a.rs\n@@\n-one\n+two\n+three\n*** End Patch\n"}"#,
             "*** Begin Patch\n*** Update File: a.rs\n@@\n-one\n+two\n+three\n*** End Patch\n",
         ] {
-            let rows = made("apply_patch", args, Some(&display));
+            let rows = finished_rows("apply_patch", args, Some(&display));
             assert!(rows[0].starts_with("🔧 apply_patch  a.rs "), "{rows:?}");
             assert!(rows[0].ends_with("+2 −1"), "{rows:?}");
             assert!(rows.iter().any(|row| row.contains("three")), "{rows:?}");
             assert!(!rows.iter().any(|row| row.contains('{')), "{rows:?}");
             assert!(!rows.concat().contains('\u{1b}'), "{rows:?}");
         }
-        // Any tool may show a change, also one that nobody knows.
+        // Any tool may show a change, also an unknown one.
         let patch = Display::Patch {
             text: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
         };
-        assert!(made("edit_lamp", "{}", Some(&patch))[0].ends_with("+1 −1"));
-        assert!(made("create_file", r#"{"path": "a", "content": "x"}"#, None)[0].contains("✓"));
+        assert!(finished_rows("edit_lamp", "{}", Some(&patch))[0].ends_with("+1 −1"));
+        assert!(
+            finished_rows("create_file", r#"{"path": "a", "content": "x"}"#, None)[0].contains("✓")
+        );
     }
 
     #[test]
-    fn an_edit_that_failed_shows_why_and_no_change() {
+    fn a_failed_edit_shows_the_reason_and_no_diff() {
         let mut edit = call(
             "apply_patch",
             r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
         );
-        let why = "Error: no such text\nmore";
+        let reason = "Error: no such text\nmore";
         let display = diff("one\n", "two\n");
-        edit.finish(CallEnd::Failure, Duration::ZERO, why, Some(&display));
+        edit.finish(CallEnd::Failure, Duration::ZERO, reason, Some(&display));
         let rows = text(&edit, 50);
         assert!(rows[1].contains("Error: no such text") && rows.len() == 2);
     }
 
     #[test]
-    fn a_long_new_file_says_how_to_see_the_rest_and_unfolds_whole() {
+    fn a_long_new_file_has_a_hint_and_expands_fully() {
         let lines: String = (1..=200).map(|n| format!("line {n}\n")).collect();
         let mut edit = call("create_file", r#"{"path": "new.txt"}"#);
         let display = diff("", &lines);

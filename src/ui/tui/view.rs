@@ -1,4 +1,4 @@
-//! A frame: the conversation, what lies over it, the status line and the input, from top to bottom.
+//! Draws a frame, from top to bottom: the conversation, what covers it, the status line and the input.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
-use super::chat::{Chat, ScrollAnchor, sheet};
+use super::chat::{Chat, ScrollAnchor, layout_ctx};
 use super::{help, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
@@ -17,7 +17,7 @@ use crate::ui::term::screen::Scroll;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Most rows of the input, and of the completion menu.
+/// Maximum rows of the input, and of the completion menu.
 const INPUT_ROWS: usize = 12;
 const MENU_ROWS: usize = 8;
 
@@ -25,8 +25,8 @@ const MENU_ROWS: usize = 8;
 pub(super) struct FrameContent<'a> {
     pub(super) chat: &'a mut Chat,
     pub(super) editor: &'a mut Editor,
-    pub(super) asked: Option<&'a mut QuestionPrompt>,
-    /// The help is open, scrolled by so many rows.
+    pub(super) open_question: Option<&'a mut QuestionPrompt>,
+    /// The scroll position of the help, if it is open.
     pub(super) help: Option<&'a mut usize>,
     pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct FrameContent<'a> {
     pub(super) now: Instant,
 }
 
-/// Where the rows of the conversation stood in a frame; what the next one needs to see that they moved.
+/// Where the rows of the conversation were in a frame: the next frame needs this to detect scrolling.
 #[derive(Default)]
 pub(super) struct RowLayout {
     rows: Vec<ScrollAnchor>,
@@ -66,18 +66,18 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     let theme = scene.theme;
     let prompt = prompt(&scene, columns);
     let indent = width::of(&prompt);
-    let most = (rows / 3).clamp(1, INPUT_ROWS);
+    let max = (rows / 3).clamp(1, INPUT_ROWS);
     let input = scene
         .editor
-        .rows(columns.saturating_sub(indent).max(1), most);
-    let input_rows = input.rows.len().clamp(1, most);
+        .rows(columns.saturating_sub(indent).max(1), max);
+    let input_rows = input.rows.len().clamp(1, max);
     let status_rows = usize::from(rows > input_rows);
     let jobs = status::jobs(scene.status, columns, theme);
     let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
     let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
-    let mut question = scene
-        .asked
-        .map_or_else(Vec::new, |asked| ask::rows(asked, columns, left, theme));
+    let mut question = scene.open_question.map_or_else(Vec::new, |open_question| {
+        ask::rows(open_question, columns, left, theme)
+    });
     question.truncate(left);
     let height = left - question.len();
     let chat_area = Rect::new(0, 0, area.width, clamp(height));
@@ -92,17 +92,26 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         *at = (*at).min(all.len().saturating_sub(height));
         put(buffer, 0, all.into_iter().skip(*at).take(height));
     } else {
-        let sight = scene
-            .chat
-            .sight(height, scene.queue, sheet(columns, theme, scene.now));
-        placed.rows = sight.rows.iter().map(|(spot, _)| *spot).collect();
-        more = sight.more;
-        put(buffer, 0, sight.rows.into_iter().map(|(_, line)| line));
+        let visible_rows =
+            scene
+                .chat
+                .visible_rows(height, scene.queue, layout_ctx(columns, theme, scene.now));
+        placed.rows = visible_rows
+            .rows
+            .iter()
+            .map(|(anchor, _)| *anchor)
+            .collect();
+        more = visible_rows.more;
+        put(
+            buffer,
+            0,
+            visible_rows.rows.into_iter().map(|(_, line)| line),
+        );
     }
     let mut y = height;
-    let asked_rows = question.len();
+    let question_rows = question.len();
     put(buffer, y, question);
-    y += asked_rows;
+    y += question_rows;
     if let Some(line) = jobs {
         put(buffer, y, [line]);
         y += 1;
@@ -157,8 +166,8 @@ fn prompt(scene: &FrameContent<'_>, columns: usize) -> String {
         };
         return width::clip(&format!("({sign}: {}) ", searching.query), columns / 2);
     }
-    match &scene.asked {
-        Some(asked) if asked.why => "why not: ",
+    match &scene.open_question {
+        Some(open_question) if open_question.declining => "why not: ",
         _ if scene.status.shell.is_some() => "$ ",
         _ => "> ",
     }
@@ -198,7 +207,7 @@ fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
     }
 }
 
-/// How the rows of the conversation moved since the frame before.
+/// How the rows of the conversation moved since the last frame.
 fn moved(before: &RowLayout, now: &RowLayout, area: Rect) -> Option<Scroll> {
     if before.height != now.height || now.rows.is_empty() || before.rows.is_empty() {
         return None;
@@ -207,13 +216,13 @@ fn moved(before: &RowLayout, now: &RowLayout, area: Rect) -> Option<Scroll> {
     let up = before
         .rows
         .iter()
-        .position(|spot| spot == first)
+        .position(|anchor| anchor == first)
         .filter(|by| *by > 0);
     let down = || {
         let first = before.rows.first()?;
         now.rows
             .iter()
-            .position(|spot| spot == first)
+            .position(|anchor| anchor == first)
             .filter(|by| *by > 0)
     };
     let by = match up {

@@ -13,7 +13,7 @@ fn inputs(pieces: &[impl AsRef<[u8]>]) -> Vec<Input> {
         parser.feed(piece.as_ref(), &mut out);
     }
     parser.give_up(&mut out);
-    assert!(parser.patience().is_none());
+    assert!(parser.pending_timeout().is_none());
     out
 }
 

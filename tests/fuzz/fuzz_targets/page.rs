@@ -24,7 +24,7 @@ fn assert_page(page: &HtmlPage, html: &str) {
         );
     }
     for link in &page.links {
-        assert!(!link.words.contains(char::is_control), "{:?}", link.words);
+        assert!(!link.text.contains(char::is_control), "{:?}", link.text);
         assert!(
             !link.href.is_empty() && !link.href.contains(obeyed),
             "{:?}",
@@ -34,7 +34,7 @@ fn assert_page(page: &HtmlPage, html: &str) {
     let links = page
         .links
         .iter()
-        .map(|link| link.words.len() + link.href.len());
+        .map(|link| link.text.len() + link.href.len());
     assert!(links.sum::<usize>() <= 8 * html.len());
 }
 

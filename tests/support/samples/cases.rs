@@ -104,14 +104,14 @@ pub fn folder() -> PathBuf {
 pub fn cases(service: &str) -> Result<Vec<Case>, String> {
     let dir = folder().join(service);
     let index = dir.join("index.json");
-    let text = fs::read_to_string(&index).map_err(|why| {
+    let text = fs::read_to_string(&index).map_err(|reason| {
         format!(
-            "{}: {why} (tests/support/samples/cases.rs shows its form)",
+            "{}: {reason} (tests/support/samples/cases.rs shows its form)",
             index.display()
         )
     })?;
     let cases: Vec<Case> = serde_json::from_str(&text)
-        .map_err(|why| format!("fixtures/services/{service}/index.json: {why}"))?;
+        .map_err(|reason| format!("fixtures/services/{service}/index.json: {reason}"))?;
     let named: BTreeSet<&str> = cases
         .iter()
         .flat_map(|case| &case.answers)
@@ -122,7 +122,7 @@ pub fn cases(service: &str) -> Result<Vec<Case>, String> {
             "a case of {service} names the file {missing}, which is not there"
         ));
     }
-    for entry in fs::read_dir(&dir).map_err(|why| format!("{service}: {why}"))? {
+    for entry in fs::read_dir(&dir).map_err(|reason| format!("{service}: {reason}"))? {
         let name = entry.expect("an entry of a folder").file_name();
         let name = name.to_string_lossy();
         if name != "index.json" && !named.contains(name.as_ref()) {
@@ -147,10 +147,10 @@ impl Case {
         });
         let script = Arc::clone(&playback);
         let server = Server::answering(move |request, _| script.answer(request)).lenient();
-        let done = self.run(service, &server);
-        let text = format!("{}{}", unfenced(done.text()), done.errors());
-        if done.code() != Some(i32::from(self.fails)) {
-            faults.push(format!("it ended with status {:?}", done.code()));
+        let output = self.run(service, &server);
+        let text = format!("{}{}", unfenced(output.text()), output.errors());
+        if output.code() != Some(i32::from(self.fails)) {
+            faults.push(format!("it ended with status {:?}", output.code()));
         }
         if self.kind == CaseKind::Good && self.fails {
             faults.push("a good answer cannot make a tool fail".to_owned());
@@ -158,12 +158,15 @@ impl Case {
         if self.says.is_empty() {
             faults.push("nothing is checked of what it says".to_owned());
         }
-        let missing = self.says.iter().filter(|words| !text.contains(*words));
-        faults.extend(missing.map(|words| format!("it does not say {words:?}")));
+        let missing = self
+            .says
+            .iter()
+            .filter(|expected| !text.contains(*expected));
+        faults.extend(missing.map(|expected| format!("it does not say {expected:?}")));
         let usual = ["undefined", "NaN", "[object", FIXTURE_KEY].map(str::to_owned);
         let odd = self.never.iter().chain(&usual);
-        let odd = odd.filter(|words| text.contains(*words));
-        faults.extend(odd.map(|words| format!("it says {words:?}")));
+        let odd = odd.filter(|expected| text.contains(*expected));
+        faults.extend(odd.map(|expected| format!("it says {expected:?}")));
         faults.extend(playback.faults());
         if !faults.is_empty() {
             faults.push(format!("it was:\n{text}"));
@@ -225,7 +228,7 @@ impl AnswerSpec {
             .as_ref()
             .map(|file| folder().join(service).join(file));
         let read = |path: PathBuf| {
-            fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+            fs::read(&path).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()))
         };
         let media_type = self
             .media_type
@@ -293,7 +296,7 @@ impl Playback {
         let unanswered = log.unanswered.iter();
         let unanswered = unanswered.map(|asked| format!("no answer fits the request {asked}"));
         let rows = self.answers.iter().enumerate();
-        let unasked = rows.filter(|(at, _)| !log.given.contains(at));
+        let unasked = rows.filter(|(index, _)| !log.given.contains(index));
         let unasked = unasked.map(|(_, (row, _))| format!("nothing asked {:?}", row.request));
         unanswered.chain(unasked).collect()
     }

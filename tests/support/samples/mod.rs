@@ -189,13 +189,13 @@ fn sample(dir: &Path, service: &str, row: &Value) -> Sample {
             .as_array()
             .into_iter()
             .flatten()
-            .filter_map(|words| Some(words.as_str()?.to_owned()))
+            .filter_map(|text| Some(text.as_str()?.to_owned()))
             .collect(),
         status: row["status"]
             .as_u64()
             .and_then(|status| u16::try_from(status).ok())
             .unwrap_or(200),
-        bytes: fs::read(dir.join(&file)).unwrap_or_else(|why| panic!("{file}: {why}")),
+        bytes: fs::read(dir.join(&file)).unwrap_or_else(|reason| panic!("{file}: {reason}")),
         headers,
     }
 }

@@ -286,8 +286,8 @@ impl Exchange {
                 Path::Prefix(prefix) => whole.starts_with(prefix.as_str()),
                 Path::Suffix(suffix) => bare.ends_with(suffix.as_str()),
             }
-            && self.body.as_ref().is_none_or(|wanted| {
-                serde_json::from_slice(&request.body).is_ok_and(|got| holds(&got, wanted))
+            && self.body.as_ref().is_none_or(|expected| {
+                serde_json::from_slice(&request.body).is_ok_and(|got| holds(&got, expected))
             })
     }
 
@@ -319,14 +319,14 @@ impl Exchange {
 }
 
 /// Whether `got` has everything that `wanted` names.
-pub(crate) fn holds(got: &Value, wanted: &Value) -> bool {
-    match (got, wanted) {
-        (Value::Object(got), Value::Object(wanted)) => wanted
+pub(crate) fn holds(got: &Value, expected: &Value) -> bool {
+    match (got, expected) {
+        (Value::Object(got), Value::Object(expected)) => expected
             .iter()
             .all(|(key, value)| got.get(key).is_some_and(|g| holds(g, value))),
-        (Value::Array(got), Value::Array(wanted)) => {
-            wanted.len() <= got.len() && wanted.iter().zip(got).all(|(w, g)| holds(g, w))
+        (Value::Array(got), Value::Array(expected)) => {
+            expected.len() <= got.len() && expected.iter().zip(got).all(|(w, g)| holds(g, w))
         }
-        _ => got == wanted,
+        _ => got == expected,
     }
 }

@@ -12,8 +12,8 @@ pub struct Stream {
 }
 
 /// A text reply in these pieces, ended properly.
-pub fn text(words: &[&str]) -> Vec<String> {
-    Stream::new().text(words).end()
+pub fn text(expected: &[&str]) -> Vec<String> {
+    Stream::new().text(expected).end()
 }
 
 /// Calls of one round: id, name, arguments.
@@ -59,8 +59,8 @@ impl Stream {
     }
 
     /// A block of text in these pieces.
-    pub fn text(self, words: &[&str]) -> Self {
-        let deltas = words
+    pub fn text(self, expected: &[&str]) -> Self {
+        let deltas = expected
             .iter()
             .map(|w| json!({"type": "text_delta", "text": w}))
             .collect();
@@ -68,8 +68,8 @@ impl Stream {
     }
 
     /// A block of thought and the signature that must go back with it.
-    pub fn thinking(self, words: &[&str], signature: &str) -> Self {
-        let mut deltas: Vec<_> = words
+    pub fn thinking(self, text: &[&str], signature: &str) -> Self {
+        let mut deltas: Vec<_> = text
             .iter()
             .map(|w| json!({"type": "thinking_delta", "thinking": w}))
             .collect();

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 /// A text reply in these pieces with the closing line.
-pub fn text(words: &[&str]) -> Vec<String> {
-    let mut lines: Vec<_> = words.iter().map(|w| say(w)).collect();
+pub fn text(expected: &[&str]) -> Vec<String> {
+    let mut lines: Vec<_> = expected.iter().map(|w| say(w)).collect();
     lines.push(done("stop"));
     lines
 }

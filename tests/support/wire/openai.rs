@@ -11,8 +11,8 @@ pub struct Stream {
 }
 
 /// A text reply in these pieces, ended properly.
-pub fn text(words: &[&str]) -> Vec<String> {
-    Stream::new().text(words).end()
+pub fn text(expected: &[&str]) -> Vec<String> {
+    Stream::new().text(expected).end()
 }
 
 /// Calls of one round, each whole in one chunk: id, name, arguments.
@@ -79,16 +79,15 @@ impl Stream {
     }
 
     /// Text, one chunk for each piece.
-    pub fn text(self, words: &[&str]) -> Self {
-        words
+    pub fn text(self, expected: &[&str]) -> Self {
+        expected
             .iter()
             .fold(self, |s, word| s.delta(json!({"content": word})))
     }
 
     /// Thoughts in the field most servers use.
-    pub fn reasoning(self, words: &[&str]) -> Self {
-        words
-            .iter()
+    pub fn reasoning(self, text: &[&str]) -> Self {
+        text.iter()
             .fold(self, |s, word| s.delta(json!({"reasoning_content": word})))
     }
 

@@ -1,31 +1,31 @@
-//! Diffs of every make, read and applied.
+//! Diffs as programs and models write them, parsed and applied.
 
 use super::*;
 use proptest::prelude::*;
 
 const OLD: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
-fn done(old: &str, patch: &str) -> Result<String, String> {
+fn apply(old: &str, patch: &str) -> Result<String, String> {
     apply_hunks(old, patch, "n.md")
-        .map(|done| done.text)
+        .map(|apply| apply.text)
         .map_err(|problem| problem.for_model())
 }
 
 #[test]
-fn hunks_of_programs_and_of_models() {
+fn hunks_of_programs_and_models_apply() {
     for (patch, line, new) in [
         (
             "--- a/n\n+++ b/n\n@@ -2,2 +2,2 @@ head\n two\n-three\n+3\n",
             "three",
             "3",
         ),
-        // Wrong counts, no file lines, a fence.
+        // Wrong counts, no file lines, a code fence.
         (
             "```diff\n@@ -2,9 +2,1 @@\n two\n-three\n+3\n```",
             "three",
             "3",
         ),
-        // The stated line is wrong.
+        // The line number is wrong.
         ("@@ -40,2 +40,2 @@\n two\n-three\n+3\n", "three", "3"),
         ("@@ -3 +3 @@\n-three\n+3", "three", "3"),
         ("@@ ... @@\n two\n-three\n+3\n", "three", "3"),
@@ -37,15 +37,15 @@ fn hunks_of_programs_and_of_models() {
             "3",
         ),
     ] {
-        assert_eq!(done(OLD, patch), Ok(OLD.replace(line, new)), "{patch}");
+        assert_eq!(apply(OLD, patch), Ok(OLD.replace(line, new)), "{patch}");
     }
-    assert_eq!(done("", "@@ -0,0 +1,2 @@\n+a\n+b\n"), Ok("a\nb\n".into()));
+    assert_eq!(apply("", "@@ -0,0 +1,2 @@\n+a\n+b\n"), Ok("a\nb\n".into()));
     assert_eq!(
-        done("a\nb\n", "@@ -1,0 +2 @@\n+x\n"),
+        apply("a\nb\n", "@@ -1,0 +2 @@\n+x\n"),
         Ok("a\nx\nb\n".into())
     );
     assert_eq!(
-        done(
+        apply(
             "a\n\nb\n",
             "@@ -1,3 +1,3 @@\n-a\n+A\n\n b\n\n\n@@ -3 +3,2 @@\n+c\n"
         ),
@@ -54,60 +54,68 @@ fn hunks_of_programs_and_of_models() {
 }
 
 #[test]
-fn what_the_file_headers_ask_for_is_refused_or_told() {
+fn requests_in_file_headers_are_refused_or_reported() {
     let new = "--- /dev/null\t1970-01-01\n+++ b/n.md\n@@ -0,0 +1 @@\n+one\n";
-    assert_eq!(done("", new), Ok("one\n".into()));
-    let said = done("old\n", new).unwrap_err();
+    assert_eq!(apply("", new), Ok("one\n".into()));
+    let error = apply("old\n", new).unwrap_err();
     assert!(
-        said.contains("makes a new file (--- /dev/null), and n.md exists with 1 line."),
-        "{said}"
+        error.contains("makes a new file (--- /dev/null), and n.md exists with 1 line."),
+        "{error}"
     );
     let report = |patch: &str| apply_hunks("a\n", patch, "n.md").unwrap().report;
     let gone = report("--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
-    assert!(gone.last().unwrap().contains("it stays"), "{gone:?}");
+    assert!(
+        gone.last().unwrap().contains("the file is kept"),
+        "{gone:?}"
+    );
     let other =
         report("rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(other.last().unwrap().contains("to o.md; it keeps its name"));
-    // The same lines within a hunk are text.
+    assert!(
+        other
+            .last()
+            .unwrap()
+            .contains("to o.md; the file keeps its name")
+    );
+    // Within a hunk the same lines are text.
     assert_eq!(
-        done("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),
+        apply("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),
         Ok("b\n--- /dev/null\n".into())
     );
 }
 
 #[test]
-fn breaks_are_kept_and_the_last_one_follows_its_mark() {
+fn line_breaks_are_kept_and_the_last_follows_its_marker() {
     let crlf = "@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
-    assert_eq!(done("", crlf), Ok("a\r\nb\r\n".into()));
-    assert_eq!(done("x\n", crlf), Ok("a\nb\nx\n".into()));
+    assert_eq!(apply("", crlf), Ok("a\r\nb\r\n".into()));
+    assert_eq!(apply("x\n", crlf), Ok("a\nb\nx\n".into()));
     assert_eq!(
-        done("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
+        apply("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
         Ok("x\r\ny\r\nb\r\n".into())
     );
-    assert_eq!(done("a\nb", "@@ -1 +1 @@\n-a\n+x\n"), Ok("x\nb".into()));
+    assert_eq!(apply("a\nb", "@@ -1 +1 @@\n-a\n+x\n"), Ok("x\nb".into()));
     let no = "\\ No newline at end of file";
     assert_eq!(
-        done("a\nb", &format!("@@ -2 +2 @@\n-b\n{no}\n+c\n")),
+        apply("a\nb", &format!("@@ -2 +2 @@\n-b\n{no}\n+c\n")),
         Ok("a\nc\n".into())
     );
     assert_eq!(
-        done("a\nb\n", &format!("@@ -2 +2 @@\n-b\n+c\n{no}\n")),
+        apply("a\nb\n", &format!("@@ -2 +2 @@\n-b\n+c\n{no}\n")),
         Ok("a\nc".into())
     );
     assert_eq!(
-        done("a\nb", &format!("@@ -1,2 +1,2 @@\n-a\n+x\n b\n{no}\n")),
+        apply("a\nb", &format!("@@ -1,2 +1,2 @@\n-a\n+x\n b\n{no}\n")),
         Ok("x\nb".into())
     );
     assert_eq!(
-        done("\u{feff}a\n", "@@ -1 +1 @@\n-a\n+b\n"),
+        apply("\u{feff}a\n", "@@ -1 +1 @@\n-a\n+b\n"),
         Ok("\u{feff}b\n".into())
     );
-    assert_eq!(done("a\n", "@@ -1 +0,0 @@\n-a\n"), Ok(String::new()));
+    assert_eq!(apply("a\n", "@@ -1 +0,0 @@\n-a\n"), Ok(String::new()));
 }
 
 #[test]
-fn what_does_not_fit_is_shown_and_nothing_is_done() {
-    let said = done(
+fn a_hunk_that_does_not_fit_is_shown_and_nothing_changes() {
+    let error = apply(
         OLD,
         "@@ -1 +1 @@\n-one\n+1\n@@ -5,2 +5,2 @@\n five\n-SIX\n+6\n",
     )
@@ -119,12 +127,12 @@ fn what_does_not_fit_is_shown_and_nothing_is_done() {
         "Expected:\nfive\nSIX",
         "5. five\n6. six",
     ] {
-        assert!(said.contains(part), "{part} not in {said}");
+        assert!(error.contains(part), "{part} not in {error}");
     }
-    let said = done(OLD, "@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n").unwrap_err();
+    let error = apply(OLD, "@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n").unwrap_err();
     assert!(
-        said.contains("line 1, before the end of an earlier hunk"),
-        "{said}"
+        error.contains("line 1, before the end of an earlier hunk"),
+        "{error}"
     );
     for (patch, words) in [
         ("@@ -9,0 +30 @@\n+x\n", "does not fit"),
@@ -139,30 +147,30 @@ fn what_does_not_fit_is_shown_and_nothing_is_done() {
         ),
         ("nothing", "no hunk"),
     ] {
-        let said = done(OLD, patch).unwrap_err();
-        assert!(said.contains(words), "{patch:?}: {said}");
+        let error = apply(OLD, patch).unwrap_err();
+        assert!(error.contains(words), "{patch:?}: {error}");
     }
-    let said = done("a\nb\na\nb\n", "@@ @@\n-a\n+c\n").unwrap_err();
-    assert!(said.contains("more than once"), "{said}");
+    let error = apply("a\nb\na\nb\n", "@@ @@\n-a\n+c\n").unwrap_err();
+    assert!(error.contains("more than once"), "{error}");
 }
 
 #[test]
-fn the_report_tells_where_and_how_far_off() {
-    let done = apply_hunks(
+fn the_report_names_the_line_and_the_offset() {
+    let apply = apply_hunks(
         OLD,
         "@@ -1 +1 @@\n-three\n+3\n@@ -3,0 +3 @@\n+x\n@@ -6 +6 @@\n-eight\n",
         "n",
     )
     .unwrap();
     assert_eq!(
-        done.report,
+        apply.report,
         [
             "hunk 1 at line 3: 1 removed, 1 added, found 2 lines further down",
             "hunk 2 at line 6: 0 removed, 1 added, found 2 lines further down",
             "hunk 3 at line 8: 1 removed, 0 added, found 2 lines further down"
         ]
     );
-    assert_eq!(done.text, "one\ntwo\n3\nfour\nfive\nx\nsix\nseven\n");
+    assert_eq!(apply.text, "one\ntwo\n3\nfour\nfive\nx\nsix\nseven\n");
 }
 
 /// Lines with and without a break at the end.
@@ -192,15 +200,15 @@ fn with_breaks_of(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn a_page_of_empty_lines_behind_a_hunk_costs_no_time() {
+fn many_empty_lines_after_a_hunk_take_linear_time() {
     let old = "a\n".to_owned() + &"\n".repeat(20_000) + "x\n";
     let begun = crate::base::cpu_time::CpuTime::now();
-    let done = apply_hunks(
+    let apply = apply_hunks(
         &old,
         &format!("@@\n-x\n+y\n{}", "\n".repeat(20_000)),
         "n.md",
     );
-    assert_eq!(done.unwrap().text, old.replace('x', "y"));
+    assert_eq!(apply.unwrap().text, old.replace('x', "y"));
     let none = apply_hunks(
         &old,
         &format!("@@ -1 +1 @@\n-z\n{}", " \n".repeat(20_000)),
@@ -214,24 +222,24 @@ fn a_page_of_empty_lines_behind_a_hunk_costs_no_time() {
 
 proptest! {
     #[test]
-    fn a_diff_turns_the_old_text_into_the_new_one(old in text(), new in text(), radius in 0usize..4) {
+    fn a_diff_turns_the_old_text_into_the_new(old in text(), new in text(), radius in 0usize..4) {
         let new = with_breaks_of(&old, &new);
         prop_assume!(old != new && old.contains("\r\n") == new.contains("\r\n"));
         let patch = similar::TextDiff::from_lines(&old, &new).unified_diff().context_radius(radius).to_string();
-        prop_assert_eq!(done(&old, &patch), Ok(new), "{}", patch);
+        prop_assert_eq!(apply(&old, &patch), Ok(new), "{}", patch);
     }
 
     #[test]
-    fn a_diff_of_distinct_lines_fits_after_lines_were_put_before(count in 1usize..12, at in 0usize..12, above in 0usize..9) {
+    fn a_diff_of_distinct_lines_fits_after_an_insertion_above(count in 1usize..12, at in 0usize..12, above in 0usize..9) {
         let old: String = (0..count).map(|n| format!("line {n}\n")).collect();
         let new = old.replace(&format!("line {}\n", at % count), "new\n");
         let patch = similar::TextDiff::from_lines(&old, &new).unified_diff().to_string();
         let head = "head\n".repeat(above);
-        prop_assert_eq!(done(&format!("{head}{old}"), &patch), Ok(format!("{head}{new}")));
+        prop_assert_eq!(apply(&format!("{head}{old}"), &patch), Ok(format!("{head}{new}")));
     }
 
     #[test]
-    fn any_text_gives_an_answer(old in text(), lines in proptest::collection::vec("(@@( -[0-9]{1,3}(,[0-9])? [+][0-9](,[0-9])? @@)?|[ +\\\\-][ab ]{0,2}|--- a|[+]{3} b|```|\\PC{0,4})", 0..10)) {
-        let _ = done(&old, &lines.join("\n"));
+    fn any_text_gives_a_result(old in text(), lines in proptest::collection::vec("(@@( -[0-9]{1,3}(,[0-9])? [+][0-9](,[0-9])? @@)?|[ +\\\\-][ab ]{0,2}|--- a|[+]{3} b|```|\\PC{0,4})", 0..10)) {
+        let _ = apply(&old, &lines.join("\n"));
     }
 }

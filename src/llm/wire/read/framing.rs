@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde_json::value::RawValue;
 
 use super::draft::ReplyDraft;
-use crate::formats::lines::{CAP, LineSplitter, TooLong};
+use crate::formats::lines::{LineSplitter, MAX_LINE_BYTES, TooLong};
 use crate::formats::sse::{Events, SseItem};
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
@@ -71,8 +71,8 @@ impl BodyReader {
             return Ok(());
         }
         let read = self.push(bytes);
-        if self.draft.calls.bytes() > CAP {
-            return Err(ProtocolError::TooLong(CAP));
+        if self.draft.calls.bytes() > MAX_LINE_BYTES {
+            return Err(ProtocolError::TooLong(MAX_LINE_BYTES));
         }
         read
     }
@@ -108,8 +108,8 @@ impl BodyReader {
             }
             Framing::Lines(_) => self.push_lines(bytes),
             Framing::Whole(body) => {
-                if body.len() + bytes.len() > CAP {
-                    return Err(ProtocolError::TooLong(CAP));
+                if body.len() + bytes.len() > MAX_LINE_BYTES {
+                    return Err(ProtocolError::TooLong(MAX_LINE_BYTES));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())

@@ -1,7 +1,8 @@
 //! The body of Anthropic's messages (<https://docs.anthropic.com/en/api/messages>).
 //!
-//! Roles alternate there: consecutive messages of one role become one with several blocks, and tool results are blocks of the user. Three cache
-//! breakpoints let the server keep what does not change between the rounds of a turn: tools, system prompt, conversation.
+//! Roles alternate there: consecutive messages of one role become one with several blocks, and tool results are blocks of the user. Four cache
+//! breakpoints, the most there may be, let the server keep what does not change between the rounds of a turn: tools, system prompt, and the
+//! conversation as it was in the last request and is in this one (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
 
 use std::borrow::Cow;
 
@@ -75,8 +76,10 @@ pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBo
     let mut system: Vec<MessageBlock<'a>> = text(request.system).into_iter().collect();
     mark(system.last_mut());
     let mut messages = turns(row, request.messages);
-    let user = messages.iter_mut().rfind(|turn| turn.role == "user");
-    mark(user.and_then(|turn| turn.content.last_mut()));
+    // The end of this request and that of the one before: the server looks back only 20 blocks from a mark, and a round of parallel calls may have
+    // more.
+    let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
+    users.take(2).for_each(|turn| mark(turn.content.last_mut()));
     AnthropicBody {
         model: request.model,
         max_tokens: models::facts(row.local, request.model).output,

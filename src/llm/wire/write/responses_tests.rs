@@ -10,7 +10,7 @@ use crate::llm::wire::{Dialect, ErrorContext, Wire};
 fn offer() -> Offer {
     Offer::new(vec![Offered {
         name: "tree".into(),
-        about: "Shows a folder.".into(),
+        about_json: "\"Shows a folder.\"".into(),
         params: Params::Declared(r#"{"type":"object","properties":{}}"#),
         phrases: Phrases::BuiltIn(&[]),
     }])

@@ -15,13 +15,13 @@ fn offer() -> Offer {
     Offer::new(vec![
         Offered {
             name: "tree".into(),
-            about: "Show the tree.".into(),
+            about_json: r#""Show the tree.""#.into(),
             params: Params::Declared(SCHEMA),
             phrases: Phrases::BuiltIn(&[]),
         },
         Offered {
             name: "ask".into(),
-            about: "Ask.".into(),
+            about_json: r#""Ask.""#.into(),
             params: Params::Foreign(RawValue::from_string(foreign).unwrap()),
             phrases: Phrases::BuiltIn(&[]),
         },

@@ -37,7 +37,7 @@ pub(super) fn anthropic(tools: &[Offered]) -> Vec<u8> {
 }
 
 fn list(tools: &[Offered], mut each: impl FnMut(&mut Vec<u8>, &Offered)) -> Vec<u8> {
-    let room = |tool: &Offered| tool.about.len() + schema(&tool.params).len() + 160;
+    let room = |tool: &Offered| tool.about_json.len() + schema(&tool.params).len() + 160;
     let mut out = Vec::with_capacity(tools.iter().map(room).sum());
     out.push(b'[');
     for (at, tool) in tools.iter().enumerate() {
@@ -55,10 +55,11 @@ fn declaration(out: &mut Vec<u8>, tool: &Offered, parameters: &str) {
 }
 
 fn members(out: &mut Vec<u8>, tool: &Offered, parameters: &str) {
-    put(out, "\"name\":");
-    text(out, &tool.name);
-    put(out, ",\"description\":");
-    text(out, &tool.about);
+    // A name that providers accept has nothing to escape.
+    put(out, "\"name\":\"");
+    put(out, &tool.name);
+    put(out, "\",\"description\":");
+    put(out, &tool.about_json);
     put(out, ",\"");
     put(out, parameters);
     put(out, "\":");
@@ -81,10 +82,6 @@ fn schema(params: &Params) -> &str {
 
 fn put(out: &mut Vec<u8>, json: &str) {
     out.extend_from_slice(json.as_bytes());
-}
-
-fn text(out: &mut Vec<u8>, text: &str) {
-    let _ = serde_json::to_writer(out, text);
 }
 
 /// A schema from elsewhere, as every provider takes it: an object with properties, without the name of its standard.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::base::text::{thousands, trim_decimals};
+use crate::formats::distance::DistanceUnit;
 use crate::tools::geo::osm::nominatim::OsmPlace;
 use crate::tools::geo::osm::overpass::Element;
 use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
-use crate::tools::output::distance::DistanceUnit;
 use crate::tools::output::web_links::{GOOGLE_MAPS, OPENSTREETMAP};
 use serde_json::Value;
 

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use self::remembered::LocationCache;
 use crate::base::problem::Outcome;
+use crate::formats::distance::DistanceUnit;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
 };
 use crate::tools::engine::context::ToolContext;
-use crate::tools::output::distance::DistanceUnit;
+use crate::tools::output::distance::preferred_unit;
 use crate::tools::{OUTSIDE, READ};
 
 crate::choice! {
@@ -81,7 +82,7 @@ fn here(ctx: &ToolContext, _: GetMyLocation) -> Outcome<String> {
     let until = Instant::now() + LOCATION_TIMEOUT;
     remembered(ctx).place.get(|| {
         Ok(match device::fix(ctx)? {
-            Some(fix) => from_device(&fix, DistanceUnit::of(&ctx.world)),
+            Some(fix) => from_device(&fix, preferred_unit(&ctx.world)),
             None => from_address(&by_ip::place(ctx, until)?),
         })
     })

@@ -9,12 +9,13 @@ use super::google::{self, GoogleResult};
 use super::{PlacesNearbySearch, PlacesTextSearch, RankBy};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural};
+use crate::formats::distance::DistanceUnit;
 use crate::net::services::NOMINATIM;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::geocode;
 use crate::tools::geo::osm::{credit, kinds, nominatim, overpass, shown, wanted};
 use crate::tools::geo::point::Coordinates;
-use crate::tools::output::distance::DistanceUnit;
+use crate::tools::output::distance::preferred_unit;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
@@ -50,7 +51,7 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
     if let Some(centre) = centre {
         add("locationBias", circle(centre, radius));
     }
-    let unit = DistanceUnit::of(&ctx.world);
+    let unit = preferred_unit(&ctx.world);
     let title = format!("for \"{}\"", shown(&what));
     let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
@@ -141,7 +142,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         "rankPreference": rank,
         "locationRestriction": circle(centre, radius),
     });
-    let unit = DistanceUnit::of(&ctx.world);
+    let unit = preferred_unit(&ctx.world);
     let title = format!(
         "({}) within {} of {centre}",
         types.join(", "),

@@ -5,129 +5,130 @@ use std::fmt::Write as _;
 use super::query::{escaped, literal};
 use crate::tools::geo::point::Coordinates;
 
-/// Google's names, and the tags that say the same; `&` joins tags that must both be there.
-const KINDS: &[(&str, &str)] = &[
-    ("restaurant", "amenity=restaurant"),
-    ("cafe", "amenity=cafe"),
-    ("coffee_shop", "amenity=cafe"),
-    ("tea_house", "amenity=cafe"),
-    ("bar", "amenity=bar"),
-    ("pub", "amenity=pub"),
-    ("fast_food_restaurant", "amenity=fast_food"),
-    ("meal_takeaway", "amenity=fast_food"),
-    ("hamburger_restaurant", "amenity=fast_food&cuisine=burger"),
-    ("ice_cream_shop", "amenity=ice_cream"),
-    ("food_court", "amenity=food_court"),
-    ("night_club", "amenity=nightclub"),
-    ("bakery", "shop=bakery"),
-    ("supermarket", "shop=supermarket"),
-    ("grocery_store", "shop=supermarket"),
-    ("convenience_store", "shop=convenience"),
-    ("liquor_store", "shop=alcohol"),
-    ("butcher_shop", "shop=butcher"),
-    ("market", "amenity=marketplace"),
-    ("book_store", "shop=books"),
-    ("clothing_store", "shop=clothes"),
-    ("shoe_store", "shop=shoes"),
-    ("electronics_store", "shop=electronics"),
-    ("hardware_store", "shop=hardware"),
-    ("home_improvement_store", "shop=doityourself"),
-    ("furniture_store", "shop=furniture"),
-    ("jewelry_store", "shop=jewelry"),
-    ("pet_store", "shop=pet"),
-    ("bicycle_store", "shop=bicycle"),
-    ("sporting_goods_store", "shop=sports"),
-    ("gift_shop", "shop=gift"),
-    ("toy_store", "shop=toys"),
-    ("florist", "shop=florist"),
-    ("department_store", "shop=department_store"),
-    ("shopping_mall", "shop=mall"),
-    ("hair_salon", "shop=hairdresser"),
-    ("hair_care", "shop=hairdresser"),
-    ("barber_shop", "shop=hairdresser"),
-    ("beauty_salon", "shop=beauty"),
-    ("laundry", "shop=laundry"),
-    ("car_repair", "shop=car_repair"),
-    ("car_dealer", "shop=car"),
-    ("travel_agency", "shop=travel_agency"),
-    ("gym", "leisure=fitness_centre"),
-    ("fitness_center", "leisure=fitness_centre"),
-    ("sports_complex", "leisure=sports_centre"),
-    ("swimming_pool", "leisure=swimming_pool"),
-    ("stadium", "leisure=stadium"),
-    ("golf_course", "leisure=golf_course"),
-    ("bowling_alley", "leisure=bowling_alley"),
-    ("park", "leisure=park"),
-    ("dog_park", "leisure=dog_park"),
-    ("playground", "leisure=playground"),
-    ("marina", "leisure=marina"),
-    ("beach", "natural=beach"),
-    ("hotel", "tourism=hotel"),
-    ("lodging", "tourism=hotel"),
-    ("motel", "tourism=motel"),
-    ("hostel", "tourism=hostel"),
-    ("guest_house", "tourism=guest_house"),
-    ("bed_and_breakfast", "tourism=guest_house"),
-    ("campground", "tourism=camp_site"),
-    ("rv_park", "tourism=caravan_site"),
-    ("museum", "tourism=museum"),
-    ("art_gallery", "tourism=gallery"),
-    ("tourist_attraction", "tourism=attraction"),
-    ("visitor_center", "tourism=information"),
-    ("zoo", "tourism=zoo"),
-    ("aquarium", "tourism=aquarium"),
-    ("amusement_park", "tourism=theme_park"),
-    ("movie_theater", "amenity=cinema"),
-    ("performing_arts_theater", "amenity=theatre"),
-    ("cultural_center", "amenity=arts_centre"),
-    ("community_center", "amenity=community_centre"),
-    ("gas_station", "amenity=fuel"),
-    (
-        "electric_vehicle_charging_station",
-        "amenity=charging_station",
-    ),
-    ("parking", "amenity=parking"),
-    ("car_rental", "amenity=car_rental"),
-    ("car_wash", "amenity=car_wash"),
-    ("taxi_stand", "amenity=taxi"),
-    ("ferry_terminal", "amenity=ferry_terminal"),
-    ("bus_station", "amenity=bus_station"),
-    ("bus_stop", "highway=bus_stop"),
-    ("train_station", "railway=station"),
-    ("light_rail_station", "railway=station"),
-    ("subway_station", "railway=station&station=subway"),
-    ("airport", "aeroway=aerodrome"),
-    ("pharmacy", "amenity=pharmacy"),
-    ("drugstore", "amenity=pharmacy"),
-    ("hospital", "amenity=hospital"),
-    ("doctor", "amenity=doctors"),
-    ("dentist", "amenity=dentist"),
-    ("dental_clinic", "amenity=dentist"),
-    ("veterinary_care", "amenity=veterinary"),
-    ("physiotherapist", "healthcare=physiotherapist"),
-    ("bank", "amenity=bank"),
-    ("atm", "amenity=atm"),
-    ("post_office", "amenity=post_office"),
-    ("library", "amenity=library"),
-    ("school", "amenity=school"),
-    ("primary_school", "amenity=school"),
-    ("secondary_school", "amenity=school"),
-    ("preschool", "amenity=kindergarten"),
-    ("child_care_agency", "amenity=childcare"),
-    ("university", "amenity=university"),
-    ("police", "amenity=police"),
-    ("fire_station", "amenity=fire_station"),
-    ("city_hall", "amenity=townhall"),
-    ("courthouse", "amenity=courthouse"),
-    ("embassy", "office=diplomatic"),
-    ("cemetery", "landuse=cemetery"),
-    ("public_bathroom", "amenity=toilets"),
-    ("place_of_worship", "amenity=place_of_worship"),
-    ("church", "amenity=place_of_worship&religion=christian"),
-    ("mosque", "amenity=place_of_worship&religion=muslim"),
-    ("synagogue", "amenity=place_of_worship&religion=jewish"),
-    ("hindu_temple", "amenity=place_of_worship&religion=hindu"),
-];
+/// Google's names, and the tags that say the same, a kind a line; `&` joins tags that must both be there.
+const KINDS: &str = "\
+restaurant amenity=restaurant
+cafe amenity=cafe
+coffee_shop amenity=cafe
+tea_house amenity=cafe
+bar amenity=bar
+pub amenity=pub
+fast_food_restaurant amenity=fast_food
+meal_takeaway amenity=fast_food
+hamburger_restaurant amenity=fast_food&cuisine=burger
+ice_cream_shop amenity=ice_cream
+food_court amenity=food_court
+night_club amenity=nightclub
+bakery shop=bakery
+supermarket shop=supermarket
+grocery_store shop=supermarket
+convenience_store shop=convenience
+liquor_store shop=alcohol
+butcher_shop shop=butcher
+market amenity=marketplace
+book_store shop=books
+clothing_store shop=clothes
+shoe_store shop=shoes
+electronics_store shop=electronics
+hardware_store shop=hardware
+home_improvement_store shop=doityourself
+furniture_store shop=furniture
+jewelry_store shop=jewelry
+pet_store shop=pet
+bicycle_store shop=bicycle
+sporting_goods_store shop=sports
+gift_shop shop=gift
+toy_store shop=toys
+florist shop=florist
+department_store shop=department_store
+shopping_mall shop=mall
+hair_salon shop=hairdresser
+hair_care shop=hairdresser
+barber_shop shop=hairdresser
+beauty_salon shop=beauty
+laundry shop=laundry
+car_repair shop=car_repair
+car_dealer shop=car
+travel_agency shop=travel_agency
+gym leisure=fitness_centre
+fitness_center leisure=fitness_centre
+sports_complex leisure=sports_centre
+swimming_pool leisure=swimming_pool
+stadium leisure=stadium
+golf_course leisure=golf_course
+bowling_alley leisure=bowling_alley
+park leisure=park
+dog_park leisure=dog_park
+playground leisure=playground
+marina leisure=marina
+beach natural=beach
+hotel tourism=hotel
+lodging tourism=hotel
+motel tourism=motel
+hostel tourism=hostel
+guest_house tourism=guest_house
+bed_and_breakfast tourism=guest_house
+campground tourism=camp_site
+rv_park tourism=caravan_site
+museum tourism=museum
+art_gallery tourism=gallery
+tourist_attraction tourism=attraction
+visitor_center tourism=information
+zoo tourism=zoo
+aquarium tourism=aquarium
+amusement_park tourism=theme_park
+movie_theater amenity=cinema
+performing_arts_theater amenity=theatre
+cultural_center amenity=arts_centre
+community_center amenity=community_centre
+gas_station amenity=fuel
+electric_vehicle_charging_station amenity=charging_station
+parking amenity=parking
+car_rental amenity=car_rental
+car_wash amenity=car_wash
+taxi_stand amenity=taxi
+ferry_terminal amenity=ferry_terminal
+bus_station amenity=bus_station
+bus_stop highway=bus_stop
+train_station railway=station
+light_rail_station railway=station
+subway_station railway=station&station=subway
+airport aeroway=aerodrome
+pharmacy amenity=pharmacy
+drugstore amenity=pharmacy
+hospital amenity=hospital
+doctor amenity=doctors
+dentist amenity=dentist
+dental_clinic amenity=dentist
+veterinary_care amenity=veterinary
+physiotherapist healthcare=physiotherapist
+bank amenity=bank
+atm amenity=atm
+post_office amenity=post_office
+library amenity=library
+school amenity=school
+primary_school amenity=school
+secondary_school amenity=school
+preschool amenity=kindergarten
+child_care_agency amenity=childcare
+university amenity=university
+police amenity=police
+fire_station amenity=fire_station
+city_hall amenity=townhall
+courthouse amenity=courthouse
+embassy office=diplomatic
+cemetery landuse=cemetery
+public_bathroom amenity=toilets
+place_of_worship amenity=place_of_worship
+church amenity=place_of_worship&religion=christian
+mosque amenity=place_of_worship&religion=muslim
+synagogue amenity=place_of_worship&religion=jewish
+hindu_temple amenity=place_of_worship&religion=hindu";
+
+/// Every kind: its name and its tags.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KINDS.lines().filter_map(|line| line.split_once(' '))
+}
 /// Elements that the server sends of each ring.
 const MAX_ELEMENTS: usize = 200;
 /// From this radius on, a circle of a fifth of it is searched first: the server truncates by age of the entry, not by distance.
@@ -136,7 +137,7 @@ const WIDE_RADIUS_METRES: f64 = 1_000.0;
 /// A type's name as Google writes it: `Coffee shops` is `coffee_shop`.
 pub(crate) fn plain(name: &str) -> String {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
-    let is_known = |name: &&str| KINDS.iter().any(|(own, _)| own == name);
+    let is_known = |name: &&str| kinds().any(|(own, _)| own == *name);
     if is_known(&name.as_str()) {
         return name;
     }
@@ -153,8 +154,8 @@ pub(crate) fn plain(name: &str) -> String {
 /// type is an amenity.
 fn tags(kind: &str) -> Vec<(String, String)> {
     let is_value = |tags: &str| tags.split_once('=').is_some_and(|(_, value)| value == kind);
-    let known = KINDS.iter().find(|(name, _)| *name == kind);
-    let known = known.or_else(|| KINDS.iter().find(|(_, tags)| is_value(tags)));
+    let known = kinds().find(|(name, _)| *name == kind);
+    let known = known.or_else(|| kinds().find(|(_, tags)| is_value(tags)));
     let pair = |tag: &str| {
         let (key, value) = tag.split_once('=').unwrap_or((tag, ""));
         (key.to_owned(), value.to_owned())
@@ -286,9 +287,9 @@ mod tests {
 
     #[test]
     fn no_kind_is_twice_in_the_table() {
-        for (i, (name, tags)) in KINDS.iter().enumerate() {
+        for (i, (name, tags)) in kinds().enumerate() {
             assert!(
-                KINDS.iter().skip(i + 1).all(|(other, _)| other != name),
+                kinds().skip(i + 1).all(|(other, _)| other != name),
                 "{name}"
             );
             assert!(tags.split('&').count() <= 2 && tags.contains('='), "{name}");

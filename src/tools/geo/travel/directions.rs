@@ -69,7 +69,7 @@ fn steps(found: &RoutedTrip) -> Vec<String> {
                 let time = seconds.map(|seconds| format!(", {}", duration(seconds)));
                 line.push_str(&format!(
                     " ({}{})",
-                    found.units.length(metres),
+                    found.units.say(metres),
                     time.unwrap_or_default()
                 ));
             }

@@ -9,10 +9,12 @@ mod traffic;
 use super::point::Coordinates;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
+use crate::formats::distance::DistanceUnit;
 use crate::net::services::{self, OPEN_METEO, OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::output::measures::{Units, duration};
+use crate::tools::output::distance::preferred_unit;
+use crate::tools::output::measures::duration;
 use mode::{Mode, RequestedMode};
 use route::{Route, RouteRequest};
 
@@ -127,7 +129,7 @@ struct RoutedTrip {
     route: Route,
     /// The way of travelling that the route is really for.
     mode: Mode,
-    units: Units,
+    units: DistanceUnit,
     notes: Vec<String>,
 }
 
@@ -141,7 +143,7 @@ impl RoutedTrip {
             mode: asked.mode,
             points: points?,
         };
-        let units = Units::of(ctx);
+        let units = preferred_unit(&ctx.world);
         let route = trip.route(ctx)?;
         let mode = route.mode().unwrap_or(trip.mode);
         let mut notes: Vec<String> = asked.notice().into_iter().collect();

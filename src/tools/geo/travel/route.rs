@@ -1,5 +1,6 @@
 //! A route from OSRM (<https://project-osrm.org/docs/v5.24.0/api/>): the request, its error codes, and its answer.
 
+use crate::formats::distance::DistanceUnit;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +13,6 @@ use crate::net::service::{ServiceResponse, again};
 use crate::net::services::{self, Service};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
-use crate::tools::output::measures::Units;
 
 /// How long routes are cached.
 const KEEP: Duration = Duration::from_secs(300);
@@ -222,7 +222,7 @@ impl RouteRequest {
                 return Err(Problem::input(format!(
                     "{} ({point}) is {} from the nearest road that the server knows.",
                     capitalize(&self.called(at)),
-                    Units::Metric.length(*metres)
+                    DistanceUnit::Km.say(*metres)
                 ))
                 .next("Latitude and longitude may have been swapped: latitude comes first.")
                 .next("Or the place is outside the map of this server."));
@@ -232,14 +232,14 @@ impl RouteRequest {
     }
 
     /// Notices about the route: points far from roads, and both ends at one spot.
-    pub(super) fn notes(&self, route: &Route, units: Units) -> Vec<String> {
+    pub(super) fn notes(&self, route: &Route, units: DistanceUnit) -> Vec<String> {
         let mut notes = Vec::new();
         for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
             if *metres > FAR {
                 notes.push(format!(
                     "{} is {} from the nearest road; the way to it is not counted.",
                     capitalize(&self.called(at)),
-                    units.length(*metres)
+                    units.say(*metres)
                 ));
             }
         }
@@ -250,7 +250,7 @@ impl RouteRequest {
         {
             notes.push(format!(
                 "Both points were put on the same spot of the road network, though {} lie between them.",
-                units.length(first.metres_to(*last))
+                units.say(first.metres_to(*last))
             ));
         }
         notes

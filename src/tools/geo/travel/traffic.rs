@@ -1,5 +1,6 @@
 //! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way.
 
+use crate::formats::distance::DistanceUnit;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
 use crate::tools::geo::weather::codes;
 use crate::tools::geo::weather::service::{self, ForecastQuery};
-use crate::tools::output::measures::{Units, duration};
+use crate::tools::output::measures::duration;
 
 /// Variables for the middle of the way, and for the destination's local time.
 const CURRENT: &str = "temperature_2m,precipitation,weather_code,wind_speed_10m,visibility";
@@ -105,7 +106,7 @@ fn ends(found: &RoutedTrip) -> Outcome<[Coordinates; 2]> {
 fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
     let question = ForecastQuery {
         point,
-        units: Units::Metric,
+        units: DistanceUnit::Km,
         current: CURRENT,
         daily: None,
     };

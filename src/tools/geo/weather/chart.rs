@@ -1,10 +1,10 @@
 //! Temperature and rain of the days as bars.
 
+use crate::formats::distance::DistanceUnit;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::table::{Day, WIDE, amount, degrees, fitted, unit};
-use crate::tools::output::measures::Units;
 
 /// Columns of the temperature's scale.
 const WARM: usize = 36;
@@ -14,7 +14,7 @@ const WET: usize = 24;
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// One bar from low to high per day, all on one scale, and one for its rain; empty for a single day.
-pub(super) fn chart(value: &Value, days: &[Day], units: Units) -> String {
+pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String {
     let pairs = days.iter().filter_map(|day| day.low.zip(day.high));
     let (coldest, warmest) = pairs.fold(
         (f64::INFINITY, f64::NEG_INFINITY),

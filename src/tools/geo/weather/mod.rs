@@ -11,7 +11,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{OPEN_METEO, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::output::measures::Units;
+use crate::tools::output::distance::preferred_unit;
 use service::ForecastQuery;
 
 /// Variables of the current weather.
@@ -39,7 +39,7 @@ crate::tools! { "weather";
 
 fn forecast(ctx: &ToolContext, args: WeatherForecast) -> Outcome<String> {
     let point = Coordinates::new(args.latitude, args.longitude)?;
-    let units = Units::of(ctx);
+    let units = preferred_unit(&ctx.world);
     let value = service::ask(
         ctx,
         ForecastQuery {

@@ -6,8 +6,9 @@ use super::codes;
 use super::table::{WIDE, amount, fitted, sound, unit};
 use crate::base::json::JsonExt;
 use crate::base::text::{capitalize, clip, escape_controls, trim_decimals};
+use crate::formats::distance::DistanceUnit;
 use crate::tools::geo::point::Coordinates;
-use crate::tools::output::measures::{Units, compass};
+use crate::tools::output::measures::compass;
 
 /// From this distance on, the distance to the grid cell is shown.
 const NEAR: f64 = 100.0;
@@ -16,7 +17,7 @@ const NEAR: f64 = 100.0;
 pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
 
 /// Place and time, and the current weather.
-pub(super) fn now(value: &Value, point: Coordinates, units: Units) -> String {
+pub(super) fn now(value: &Value, point: Coordinates, units: DistanceUnit) -> String {
     let mut place = Vec::new();
     place.extend(
         value
@@ -73,7 +74,7 @@ fn moment(text: &str) -> Option<String> {
 }
 
 /// The source of the values, and their exact place.
-pub(super) fn source(value: &Value, point: Coordinates, units: Units) -> String {
+pub(super) fn source(value: &Value, point: Coordinates, units: DistanceUnit) -> String {
     let cell = value
         .number("latitude")
         .zip(value.number("longitude"))
@@ -83,11 +84,11 @@ pub(super) fn source(value: &Value, point: Coordinates, units: Units) -> String 
     if let Some(cell) = cell {
         let height = sound(value, "elevation")
             .map(|metres| match units {
-                Units::Metric => format!(" ({} m high)", trim_decimals(metres, 0)),
-                Units::Miles => format!(" ({} ft high)", trim_decimals(metres / 0.3048, 0)),
+                DistanceUnit::Km => format!(" ({} m high)", trim_decimals(metres, 0)),
+                DistanceUnit::Mi => format!(" ({} ft high)", trim_decimals(metres / 0.3048, 0)),
             })
             .unwrap_or_default();
-        let away = units.length(cell.metres_to(point));
+        let away = units.say(cell.metres_to(point));
         words = format!(
             "Values of the grid cell at {}, {}{height}, {away} away.\n",
             trim_decimals(cell.lat, 4),

@@ -1,5 +1,6 @@
 //! Requests to Open-Meteo (<https://open-meteo.com/en/docs>), and messages for its errors.
 
+use crate::formats::distance::DistanceUnit;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,7 +11,6 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::OPEN_METEO;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
-use crate::tools::output::measures::Units;
 
 /// How long answers are cached: the service updates its values every fifteen minutes.
 const KEEP: Duration = Duration::from_secs(300);
@@ -25,8 +25,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(13);
 pub(crate) struct ForecastQuery {
     /// Where.
     pub(crate) point: Coordinates,
-    /// Units of the answer.
-    pub(crate) units: Units,
+    /// DistanceUnit of the answer.
+    pub(crate) units: DistanceUnit,
     /// Variables of this moment.
     pub(crate) current: &'static str,
     /// Variables of each day, and how many days.
@@ -39,7 +39,7 @@ pub(crate) struct ForecastQuery {
 /// Errors of the service; an invalid answer.
 pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> {
     let Coordinates { lat, lon } = question.point;
-    let miles = question.units == Units::Miles;
+    let miles = question.units == DistanceUnit::Mi;
     let in_miles = |unit: &'static str| miles.then_some(unit);
     let days = question.daily.map(|(_, days)| days);
     let answer = ctx

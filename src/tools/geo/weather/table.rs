@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::codes;
 use crate::base::json::JsonExt;
 use crate::base::text::{escape_controls, trim_decimals};
-use crate::tools::output::measures::Units;
+use crate::formats::distance::DistanceUnit;
 
 /// Columns of a terminal at least.
 pub(super) const WIDE: usize = 80;
@@ -98,7 +98,7 @@ pub(super) fn sound(value: &Value, path: &str) -> Option<f64> {
 }
 
 /// The unit of a variable as named in the answer, else as requested.
-pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> String {
+pub(super) fn unit(value: &Value, group: &str, key: &str, units: DistanceUnit) -> String {
     if let Some(unit) = value.text(&format!("{group}_units/{key}")) {
         return match unit {
             "mp/h" => "mph".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> Strin
             unit => fitted(&escape_controls(unit), 6),
         };
     }
-    let miles = units == Units::Miles;
+    let miles = units == DistanceUnit::Mi;
     let unit = match key {
         _ if key.contains("temperature") => ["°C", "°F"],
         _ if key.contains("wind_speed") => ["km/h", "mph"],
@@ -160,7 +160,7 @@ impl Column {
 }
 
 /// The table; empty without days. Columns without data are left out.
-pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
+pub(super) fn table(value: &Value, days: &[Day], units: DistanceUnit) -> String {
     if days.is_empty() {
         return "No days were given.".to_owned();
     }

@@ -1,5 +1,6 @@
 //! The whole page of a forecast, and pages of spoiled answers.
 
+use crate::formats::distance::DistanceUnit;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -24,7 +25,7 @@ fn answer() -> Value {
     })
 }
 
-fn shown(value: &Value, days: usize, units: Units) -> String {
+fn shown(value: &Value, days: usize, units: DistanceUnit) -> String {
     let days = table::days(value, days);
     let point = Coordinates {
         lat: 10.2,
@@ -59,7 +60,7 @@ Fri  5 Feb  │                                    │  ▎
 
 Values of the grid cell at 10.25, 20.5 (301 m high), 5.6 km away.
 Weather data by Open-Meteo.com (CC BY 4.0)";
-    let text = shown(&answer(), 3, Units::Metric);
+    let text = shown(&answer(), 3, DistanceUnit::Km);
     assert_eq!(text, wanted, "\n{text}");
 }
 
@@ -70,7 +71,7 @@ fn units_are_those_of_the_answer_and_else_those_that_were_asked_for() {
     value["daily_units"]["precipitation_sum"] = json!("inch");
     value["daily"]["precipitation_sum"] = json!([0.131, 0, 0]);
     value["current_units"]["temperature_2m"] = Value::Null;
-    let text = shown(&value, 2, Units::Miles);
+    let text = shown(&value, 2, DistanceUnit::Mi);
     for part in [
         "Wind 7 mph",
         " in  ",
@@ -85,9 +86,13 @@ fn units_are_those_of_the_answer_and_else_those_that_were_asked_for() {
 
 #[test]
 fn one_day_has_no_chart_and_none_is_told() {
-    let text = shown(&answer(), 1, Units::Metric);
+    let text = shown(&answer(), 1, DistanceUnit::Km);
     assert!(!text.contains('█') && text.contains("Wed  3 Feb"), "{text}");
-    let text = shown(&json!({"current": {"weather_code": 45}}), 3, Units::Metric);
+    let text = shown(
+        &json!({"current": {"weather_code": 45}}),
+        3,
+        DistanceUnit::Km,
+    );
     assert!(
         text.contains("Now  Fog\n") && text.contains("No days were given."),
         "{text}"
@@ -95,7 +100,7 @@ fn one_day_has_no_chart_and_none_is_told() {
     let text = shown(
         &json!({"daily": {"time": ["2027-02-03"], "weather_code": [45]}}),
         3,
-        Units::Metric,
+        DistanceUnit::Km,
     );
     assert!(
         text.contains("Nothing is known about the weather now."),
@@ -108,7 +113,7 @@ fn one_day_has_no_chart_and_none_is_told() {
 fn a_week_of_one_temperature_and_no_rain_is_a_chart_too() {
     let value = json!({"daily": {"time": ["2027-02-03", "2027-02-04"], "temperature_2m_max": [0, 0], "temperature_2m_min": [0, 0],
         "precipitation_sum": [0, 0]}});
-    let text = shown(&value, 7, Units::Metric);
+    let text = shown(&value, 7, DistanceUnit::Km);
     assert!(
         text.contains("0.0 °C") && text.contains("No precip"),
         "{text}"
@@ -119,7 +124,7 @@ fn a_week_of_one_temperature_and_no_rain_is_a_chart_too() {
 proptest! {
     #[test]
     fn odd_answers_are_shown_within_eighty_columns(value in spoiled(answer()), days in 0usize..9, miles: bool) {
-        let units = if miles { Units::Miles } else { Units::Metric };
+        let units = if miles { DistanceUnit::Mi } else { DistanceUnit::Km };
         let text = shown(&value, days, units);
         for line in text.lines().filter(|line| !line.starts_with("Weather at")) {
             prop_assert!(line.width() <= 80, "{} columns: {line}", line.width());

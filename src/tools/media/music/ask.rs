@@ -10,25 +10,25 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::MUSICBRAINZ;
 use crate::tools::engine::context::ToolContext;
 
-/// How long answers are cached.
-const KEEP: Duration = Duration::from_secs(300);
-/// Waits before the second and the third attempt; a fourth would not fit into a call's time.
-const FIRST: Duration = Duration::from_secs(1);
+/// How long responses are cached.
+const CACHE_TIME: Duration = Duration::from_secs(300);
+/// Waits before the second and third attempt; a fourth would not fit into a call's time.
+const FIRST_RETRY_WAIT: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(2);
-/// The longest pause that is waited for.
+/// The longest requested wait that is granted.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(4);
-/// Total time limit for MusicBrainz; a call has ten seconds, and should end with a partial result or a message about the service.
-const WITHIN: Duration = Duration::from_secs(9);
+/// Total time limit for MusicBrainz, below the call's ten seconds, so that the call ends with a partial result or a message about the service.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// The deadline for all requests of a call that begins now.
-pub(super) fn end() -> Instant {
-    Instant::now() + WITHIN
+/// The deadline for all requests of a call that starts now.
+pub(super) fn deadline() -> Instant {
+    Instant::now() + SERVICE_TIMEOUT
 }
 
 /// `text` escaped as a Lucene query for exactly these words.
 pub(super) fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| match word {
-        // Operators are such only in capitals.
+        // Operators are recognized only in capitals.
         "AND" | "OR" | "NOT" | "TO" => word.to_lowercase(),
         _ => word.chars().fold(String::new(), |mut out, c| {
             if r#"+-&|!(){}[]^"~*?:\/"#.contains(c) {
@@ -41,23 +41,27 @@ pub(super) fn escaped(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The reply to a request for `path` below the service's root, with its query, not waited for beyond `end`.
+/// Requests `path` below the service's root, with its query, not later than `end`.
 ///
 /// # Errors
-/// A refusal, three times when it is one to wait for; what cannot be read.
+/// A refusal, after three attempts if it is temporary; an unreadable response.
 pub(super) fn reply(
     ctx: &ToolContext,
     path: &str,
-    end: Instant,
+    deadline: Instant,
     missing: impl Fn() -> Problem,
 ) -> Outcome<Value> {
-    let left = || end.saturating_duration_since(Instant::now());
+    let left = || deadline.saturating_duration_since(Instant::now());
     let ask = || {
-        let ask = ctx.ask(&MUSICBRAINZ).path("/ws/2/").path(path).keep(KEEP);
+        let ask = ctx
+            .ask(&MUSICBRAINZ)
+            .path("/ws/2/")
+            .path(path)
+            .keep(CACHE_TIME);
         ask.timeout(left())
     };
     let mut answer = ask()
-        .again_after(FIRST)
+        .again_after(FIRST_RETRY_WAIT)
         .max_retry_wait(MAX_RETRY_WAIT)
         .get()?;
     if answer.status == 503 {
@@ -69,13 +73,13 @@ pub(super) fn reply(
             answer = ask().max_retry_wait(Duration::ZERO).get()?;
         }
     }
-    judged(&answer, missing)
+    classify(&answer, missing)
 }
 
-fn judged(answer: &ServiceResponse, missing: impl Fn() -> Problem) -> Outcome<Value> {
+fn classify(answer: &ServiceResponse, missing: impl Fn() -> Problem) -> Outcome<Value> {
     match answer.status {
         404 => Err(missing()),
-        403 => Err(answer.refused(said(answer).as_deref()).next(
+        403 => Err(answer.refused(error_message(answer).as_deref()).next(
             "MusicBrainz turns away programs that name no contact: set MARVIN_CONTACT to an e-mail or web address of yours.",
         )),
         _ if answer.is_ok() => match answer.value() {
@@ -89,12 +93,12 @@ fn judged(answer: &ServiceResponse, missing: impl Fn() -> Problem) -> Outcome<Va
             Some(value) if value.is_object() => Ok(value),
             _ => Err(answer.unreadable()),
         },
-        _ => Err(answer.refused(said(answer).as_deref())),
+        _ => Err(answer.refused(error_message(answer).as_deref())),
     }
 }
 
 /// The service's own message; errors come as JSON, and as XML from its front servers.
-fn said(answer: &ServiceResponse) -> Option<String> {
+fn error_message(answer: &ServiceResponse) -> Option<String> {
     if let Some(value) = answer.value() {
         return value.text("error").map(str::to_owned);
     }
@@ -120,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_special_sign_is_left_bare(text in ".{0,60}") {
+        fn every_special_character_is_escaped(text in ".{0,60}") {
             let query = escaped(&text);
             let mut signs = query.chars();
             while let Some(sign) = signs.next() {

@@ -1,10 +1,10 @@
-//! `music_lookup`: one record of MusicBrainz, whole.
+//! `music_lookup`: one record of MusicBrainz in full.
 
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::ask::{end, reply};
+use super::ask::{deadline, reply};
 use super::search::tracks;
 use super::words::{credit, joined, length, life, name, titled, used};
 use super::{Entity, MusicLookup};
@@ -13,16 +13,16 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::tools::engine::context::ToolContext;
 
-/// Linked items that a lookup brings at most; what there are more of must be browsed.
-const LINKED: usize = 25;
-/// Items per page when browsing, and pages at most: at one request a second more would not fit into a call's time.
-const PAGE: usize = 100;
+/// Maximum linked items in a lookup response; more must be browsed.
+const MAX_LINKED: usize = 25;
+/// Items per page when browsing, and maximum pages: at one request a second more would not fit into a call's time.
+const PAGE_ITEMS: usize = 100;
 const PAGES: usize = 3;
-/// Tracks of a release at most.
-const TRACKS: usize = 150;
-/// Releases of a recording at most.
-const RELEASES: usize = 10;
-/// Kinds of release groups of an artist, how a list of them is called, and how many are shown.
+/// Maximum tracks of a release.
+const MAX_TRACKS: usize = 150;
+/// Maximum releases of a recording.
+const MAX_RELEASES: usize = 10;
+/// Kinds of release groups: the API's name, the heading of the list, and how many are shown.
 const GROUPS: [(&str, &str, usize); 3] = [
     ("album", "Albums", 20),
     ("ep", "EPs", 10),
@@ -32,7 +32,7 @@ const GROUPS: [(&str, &str, usize); 3] = [
 /// Looks up one record.
 ///
 /// # Errors
-/// Not an MBID; no record of the kind; errors of MusicBrainz.
+/// Not an MBID; no such record of the kind; errors of MusicBrainz.
 pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
     let kind = args.entity;
     let Some(mbid) = mbid(&args.mbid) else {
@@ -50,8 +50,8 @@ pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
         .next("Say with entity whether it is of another kind (artist, release, recording), or find it with music_search.")
     };
     let path = format!("{}/{mbid}?inc={}&fmt=json", kind.word(), kind.with());
-    let end = end();
-    let record = reply(ctx, &path, end, missing)?;
+    let deadline = deadline();
+    let record = reply(ctx, &path, deadline, missing)?;
     let title = match kind {
         Entity::Artist => "name",
         Entity::Release | Entity::Recording => "title",
@@ -81,7 +81,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
             row("Genres", used(&record, "genres", 10));
             row("Tags", used(&record, "tags", 10));
             row("MBID", Some(id));
-            let (groups, cut) = discography(ctx, &mbid, &record, end)?;
+            let (groups, cut) = discography(ctx, &mbid, &record, deadline)?;
             lines.extend(by_kind(&groups, cut));
         }
         Entity::Release => {
@@ -118,7 +118,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// The MBID in what was given: itself, or the address of the record's page.
+/// The MBID in the input: itself, or the address of the record's page.
 fn mbid(given: &str) -> Option<String> {
     let last = given.trim().split(['?', '#']).next()?;
     let last = last.trim_end_matches('/').rsplit('/').next()?;
@@ -148,25 +148,27 @@ fn origin(artist: &Value) -> Option<String> {
     joined_or_none([name(artist, "begin-area/name"), place])
 }
 
-/// All release groups of an artist, and whether there are more than could be fetched. A lookup that may be truncated is completed by browsing; if
-/// that fails, its result stays.
+/// All release groups of an artist, and whether there are more than could be fetched. A lookup that may be truncated is completed by browsing; if that fails,
+/// its result stays.
 fn discography(
     ctx: &ToolContext,
     mbid: &str,
     artist: &Value,
-    end: Instant,
+    deadline: Instant,
 ) -> Outcome<(Vec<Value>, bool)> {
     let first = artist.list("release-groups");
-    if first.len() < LINKED {
+    if first.len() < MAX_LINKED {
         return Ok((first.to_vec(), false));
     }
     let mut all: Vec<Value> = Vec::new();
     for page in 0..PAGES {
         let path = format!(
-            "release-group?artist={mbid}&limit={PAGE}&offset={}&fmt=json",
-            page * PAGE
+            "release-group?artist={mbid}&limit={PAGE_ITEMS}&offset={}&fmt=json",
+            page * PAGE_ITEMS
         );
-        let found = match reply(ctx, &path, end, || Problem::missing("No release groups.")) {
+        let found = match reply(ctx, &path, deadline, || {
+            Problem::missing("No release groups.")
+        }) {
             Ok(found) => found,
             Err(problem) if problem.is_cancelled() => return Err(problem),
             Err(_) if all.is_empty() => return Ok((first.to_vec(), true)),
@@ -182,11 +184,11 @@ fn discography(
     Ok((all, true))
 }
 
-/// Albums, EPs and singles by date; what is of no such kind is counted.
+/// Albums, EPs and singles by date; the rest is counted.
 fn by_kind(groups: &[Value], cut: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut listed = 0;
-    for (kind, label, most) in GROUPS {
+    for (kind, label, max) in GROUPS {
         let mut rows: Vec<(String, String)> = groups
             .iter()
             .filter(|group| {
@@ -202,15 +204,15 @@ fn by_kind(groups: &[Value], cut: bool) -> Vec<String> {
                 (name(group, "first-release-date").unwrap_or_default(), title)
             })
             .collect();
-        // Without a date at the end.
+        // Entries without a date come last.
         rows.sort_by(|(a, at), (b, bt)| (a.is_empty(), a, at).cmp(&(b.is_empty(), b, bt)));
         listed += rows.len();
         if rows.is_empty() {
             continue;
         }
         lines.push(format!("\n{label} ({}):", rows.len()));
-        let more = rows.len().saturating_sub(most);
-        lines.extend(rows.into_iter().take(most).map(|(date, title)| {
+        let more = rows.len().saturating_sub(max);
+        lines.extend(rows.into_iter().take(max).map(|(date, title)| {
             let date = if date.is_empty() { "no date" } else { &date };
             format!("  {date:<10}  {title}")
         }));
@@ -250,11 +252,11 @@ fn labels(release: &Value) -> Option<String> {
 fn track_list(release: &Value) -> Vec<String> {
     let media = release.list("media");
     let whole = credit(release);
-    let (mut lines, mut left, mut more) = (Vec::new(), TRACKS, 0);
-    for (at, medium) in media.iter().enumerate() {
+    let (mut lines, mut left, mut more) = (Vec::new(), MAX_TRACKS, 0);
+    for (index, medium) in media.iter().enumerate() {
         let format = name(medium, "format").unwrap_or_else(|| "Medium".to_owned());
         let number = if media.len() > 1 {
-            format!(" {}", medium.whole("position").unwrap_or(at as i64 + 1))
+            format!(" {}", medium.whole("position").unwrap_or(index as i64 + 1))
         } else {
             String::new()
         };
@@ -298,7 +300,7 @@ fn track_line(track: &Value, whole: Option<&str>) -> String {
     )
 }
 
-/// Releases that a recording is on.
+/// Releases that contain a recording.
 fn releases(recording: &Value) -> Vec<String> {
     let all = recording.list("releases");
     let rows = all
@@ -323,9 +325,9 @@ fn releases(recording: &Value) -> Vec<String> {
     if rows.is_empty() {
         return rows;
     }
-    let more = rows.len().saturating_sub(RELEASES);
+    let more = rows.len().saturating_sub(MAX_RELEASES);
     let mut lines = vec![format!("\nReleases ({}):", rows.len())];
-    lines.extend(rows.into_iter().take(RELEASES));
+    lines.extend(rows.into_iter().take(MAX_RELEASES));
     if more > 0 {
         lines.push(format!("  and {more} more"));
     }
@@ -338,7 +340,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_mbid_is_a_uuid_or_the_address_of_its_page() {
+    fn an_mbid_is_a_uuid_or_a_page_address() {
         let id = "b8a7c51f-362c-4dcb-a259-bc6e0095f0a6";
         assert_eq!(
             mbid(" B8A7C51F-362C-4DCB-A259-BC6E0095F0A6 ").as_deref(),

@@ -30,7 +30,7 @@ pub(crate) enum Entity {
 impl Param for Entity {
     const TYPE: Type = Type::Choice(&["artist", "release", "recording"]);
 
-    /// Unknown words mean artist, as documented; common synonyms of the other kinds are accepted.
+    /// Unknown values mean artist, as documented; common synonyms of the other kinds are accepted.
     fn read(value: &Value) -> Option<Self> {
         Some(match value.as_str()?.trim().to_lowercase().as_str() {
             "release" | "releases" | "album" | "albums" => Self::Release,

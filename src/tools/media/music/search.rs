@@ -1,8 +1,8 @@
-//! `music_search`: hits of MusicBrainz, one a line.
+//! `music_search`: search results of MusicBrainz, one a line.
 
 use serde_json::Value;
 
-use super::ask::{end, escaped, reply};
+use super::ask::{deadline, escaped, reply};
 use super::words::{credit, joined, length, life, name, titled};
 use super::{Entity, MusicSearch};
 use crate::base::json::JsonExt;
@@ -11,10 +11,10 @@ use crate::base::text::{clip, escape_controls, plural, thousands};
 use crate::net::service::encoded;
 use crate::tools::engine::context::ToolContext;
 
-/// Searches.
+/// Searches MusicBrainz.
 ///
 /// # Errors
-/// An empty query; what MusicBrainz refuses.
+/// An empty query; errors of MusicBrainz.
 pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     let query = escaped(&args.query);
     if query.is_empty() {
@@ -27,7 +27,7 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
         encoded(&query),
         args.max_results
     );
-    let found = reply(ctx, &path, end(), || {
+    let found = reply(ctx, &path, deadline(), || {
         Problem::missing("MusicBrainz does not have this search.")
     })?;
     let list = found.list(kind.list());
@@ -38,18 +38,18 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
         ))
         .next("Try again later."));
     }
-    let most = usize::try_from(args.max_results).unwrap_or(25);
+    let max = usize::try_from(args.max_results).unwrap_or(25);
     let hits: Vec<String> = list
         .iter()
         .filter(|hit| hit.is_object())
-        .take(most)
+        .take(max)
         .enumerate()
-        .map(|(at, hit)| format!("{:>2}. {}", at + 1, described(kind, hit)))
+        .map(|(index, hit)| format!("{:>2}. {}", index + 1, describe(kind, hit)))
         .collect();
-    let asked = clip(&escape_controls(args.query.trim()), 100);
+    let requested = clip(&escape_controls(args.query.trim()), 100);
     if hits.is_empty() {
         return Ok(format!(
-            "No {} found for \"{asked}\" at MusicBrainz.",
+            "No {} found for \"{requested}\" at MusicBrainz.",
             kind.list()
         ));
     }
@@ -59,14 +59,14 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
         None => plural(hits.len(), kind.word()),
     };
     Ok(format!(
-        "{head} at MusicBrainz for \"{asked}\" (details: music_lookup with the MBID and entity {}):\n{}",
+        "{head} at MusicBrainz for \"{requested}\" (details: music_lookup with the MBID and entity {}):\n{}",
         kind.word(),
         hits.join("\n")
     ))
 }
 
 /// One hit in a line.
-fn described(kind: Entity, hit: &Value) -> String {
+fn describe(kind: Entity, hit: &Value) -> String {
     let id = name(hit, "id").map(|id| format!("MBID {id}"));
     let by = |title: String| match credit(hit) {
         Some(credit) => format!("{title} by {credit}"),

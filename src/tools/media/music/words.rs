@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::base::json::JsonExt;
 use crate::base::text::{clip, one_line};
 
-/// Bytes of a title or name at most.
+/// Maximum bytes of a title or name.
 const MAX_NAME_BYTES: usize = 300;
 
-/// A title or name at `path`, in one line.
+/// A title or name at `path`, on one line.
 pub(super) fn name(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(line)
 }
@@ -17,7 +17,7 @@ fn line(text: &str) -> String {
     clip(&one_line(text), MAX_NAME_BYTES)
 }
 
-/// The credited artists, joined as the record has it; `None` if it has none.
+/// The credited artists, joined as in the record; `None` if it has none.
 pub(super) fn credit(value: &Value) -> Option<String> {
     let parts = value.list("artist-credit").iter().map(|part| {
         let name = part.text("name").or_else(|| part.text("artist/name"));
@@ -39,28 +39,28 @@ pub(super) fn length(value: &Value, path: &str) -> Option<String> {
     })
 }
 
-/// From when to when an artist lived or a group played.
+/// The years in which an artist lived or a group played.
 pub(super) fn life(artist: &Value) -> Option<String> {
-    let [begin, end] = ["begin", "end"].map(|key| name(artist, &format!("life-span/{key}")));
-    match (begin, end) {
-        (Some(begin), Some(end)) => Some(format!("{begin} to {end}")),
+    let [begin, deadline] = ["begin", "end"].map(|key| name(artist, &format!("life-span/{key}")));
+    match (begin, deadline) {
+        (Some(begin), Some(deadline)) => Some(format!("{begin} to {deadline}")),
         (Some(begin), None) if artist.flag("life-span/ended") => {
             Some(format!("since {begin}, ended"))
         }
         (Some(begin), None) => Some(format!("since {begin}")),
-        (None, Some(end)) => Some(format!("until {end}")),
+        (None, Some(deadline)) => Some(format!("until {deadline}")),
         (None, None) => artist.flag("life-span/ended").then(|| "ended".to_owned()),
     }
 }
 
-/// Names of a list of genres or tags, most used first.
-pub(super) fn used(value: &Value, path: &str, most: usize) -> Option<String> {
+/// The names in a list of genres or tags, most used first.
+pub(super) fn used(value: &Value, path: &str, max: usize) -> Option<String> {
     let mut list: Vec<&Value> = value.list(path).iter().collect();
     list.sort_by_key(|item| std::cmp::Reverse(item.whole("count").unwrap_or(0)));
     let names: Vec<String> = list
         .into_iter()
         .filter_map(|item| name(item, "name"))
-        .take(most)
+        .take(max)
         .collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
@@ -74,7 +74,7 @@ pub(super) fn titled(value: &Value, path: &str) -> String {
     }
 }
 
-/// The parts that are there, with commas.
+/// The existing parts, separated by commas.
 pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_are_joined_as_written() {
+    fn credits_are_joined_as_in_the_record() {
         let value = json!({"artist-credit": [
             {"name": "Ann", "joinphrase": " feat. "}, {"artist": {"name": "Bob"}, "name": null, "joinphrase": ""}]});
         assert_eq!(credit(&value).as_deref(), Some("Ann feat. Bob"));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_is_told_as_far_as_it_is_known() {
+    fn a_life_span_may_be_partly_known() {
         let life = |span: Value| life(&json!({"life-span": span}));
         assert_eq!(
             life(json!({"begin": "1940-10-09", "end": "1980-12-08", "ended": true})).unwrap(),

@@ -1,11 +1,10 @@
-//! The account: a token that is good now, renewed early and by one process at a time, and codes exchanged for tokens.
+//! The account: provides a valid token, refreshed early and by one process at a time, and exchanges codes for tokens.
 
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::tokens::{AccountToken, PendingAuth, TokenStore};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::redact;
@@ -14,13 +13,14 @@ use crate::disk::lock::Lock;
 use crate::net::keys;
 use crate::net::service::ServiceResponse;
 use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for another process's token refresh.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time limit of a token refresh: the call that needs it has ten seconds.
-const RENEWING: Duration = Duration::from_secs(5);
-/// Lifetime of a token if Spotify gives none, and its maximum, in seconds.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Lifetime of a token if Spotify gives none, and the maximum lifetime, in seconds.
 const DEFAULT_TOKEN_SECONDS: i64 = 3_600;
 const MAX_TOKEN_SECONDS: i64 = 86_400;
 
@@ -47,7 +47,7 @@ pub(super) fn unconnected() -> Problem {
 /// # Errors
 /// No account is connected, or the sign-in has expired.
 pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+    let store = super::token_store(ctx)?;
     let token = store.read()?;
     if token.is_fresh(store.now()) {
         return Ok(token.access);
@@ -56,15 +56,15 @@ pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
         client(ctx)?;
         return Err(unconnected());
     }
-    renewed(ctx, &token.access)
+    refreshed(ctx, &token.access)
 }
 
-/// A new access token in place of `used`, which is expired or was refused. If another process was faster, its token is used.
+/// A new access token in place of `used`, which expired or was refused. If another process was faster, its token is used.
 ///
 /// # Errors
 /// The sign-in has expired; errors of Spotify.
-pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
+    let store = super::token_store(ctx)?;
     let id = client(ctx)?;
     let _lock = Lock::take(&store.renewal(), LOCK_TIMEOUT, &ctx.stop)?;
     let token = store.read()?;
@@ -77,10 +77,10 @@ pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
     let mut ask = ctx
         .ask(&SPOTIFY_ACCOUNTS)
         .path("/api/token")
-        .timeout(RENEWING);
+        .timeout(REFRESH_TIMEOUT);
     let secret = keys::find(&ctx.world.env, SPOTIFY_CLIENT_SECRET.name).filter(|_| !token.ours);
     if let Some(secret) = &secret {
-        // A token of the original was got with the secret and is renewed with it.
+        // A token of the original program was issued with the client secret and must be refreshed with it.
         let pair = STANDARD.encode(format!("{id}:{secret}"));
         ask = ask.secret_header("authorization", secret, format!("Basic {pair}"));
     }
@@ -94,34 +94,34 @@ pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
         store.forget(&token)?;
         return Err(Problem::new(
             ProblemKind::Auth,
-            "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
+            "The sign-in to Spotify has expired: it was revoked, or is older than six months.",
         )
         .next("Call spotify_auth to sign in again."));
     }
-    let new = granted(&answer, &hidden, store.now(), &token)?;
+    let new = parse_token(&answer, &hidden, store.now(), &token)?;
     store.write(&new)?;
     Ok(new.access)
 }
 
-/// Exchanges the code of a sign-in for a token, and keeps it.
+/// Exchanges the code of a sign-in for a token and stores it.
 ///
 /// # Errors
-/// Spotify does not take the code.
-pub(super) fn exchanged(
+/// Spotify does not accept the code.
+pub(super) fn exchange_code(
     ctx: &ToolContext,
     store: &TokenStore,
-    begun: &PendingAuth,
+    pending: &PendingAuth,
     code: &str,
 ) -> Outcome<AccountToken> {
     let answer = ctx.ask(&SPOTIFY_ACCOUNTS).path("/api/token").form(&[
         ("grant_type", "authorization_code"),
         ("code", code),
-        ("redirect_uri", &begun.redirect),
-        ("client_id", &begun.client),
-        ("code_verifier", &begun.verifier),
+        ("redirect_uri", &pending.redirect),
+        ("client_id", &pending.client),
+        ("code_verifier", &pending.verifier),
     ])?;
     if error(&answer).as_deref() == Some("invalid_grant") {
-        // A code is good once; the next try needs a new one.
+        // A code can be used only once; the next attempt needs a new one.
         store.end();
         return Err(Problem::new(
             ProblemKind::Auth,
@@ -134,21 +134,21 @@ pub(super) fn exchanged(
         scope: super::pkce::SCOPES.join(" "),
         ..AccountToken::default()
     };
-    let hidden = [code.to_owned(), begun.verifier.clone()];
-    let token = granted(&answer, &hidden, store.now(), &before)?;
+    let hidden = [code.to_owned(), pending.verifier.clone()];
+    let token = parse_token(&answer, &hidden, store.now(), &before)?;
     store.write(&token)?;
     store.end();
     Ok(token)
 }
 
-/// The `error` of a refused request for a token; it is a text here, unlike elsewhere at Spotify.
+/// The `error` of a refused token request; it is a string here, unlike in the Web API.
 fn error(answer: &ServiceResponse) -> Option<String> {
     let value = answer.value().filter(|_| !answer.is_ok())?;
     value.text("error").map(str::to_owned)
 }
 
-/// The token in an answer; what it leaves out stays as it was `before`.
-fn granted(
+/// The token in a response; fields that it omits are taken from `before`.
+fn parse_token(
     answer: &ServiceResponse,
     hidden: &[String],
     now: i64,
@@ -184,6 +184,6 @@ fn granted(
         expires: now.saturating_add(life),
         scope: kept("scope", &before.scope),
         ours: before.ours,
-        lacking: before.lacking,
+        lacks_scope: before.lacks_scope,
     })
 }

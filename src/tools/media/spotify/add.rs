@@ -1,4 +1,4 @@
-//! `spotify_add_tracks`: each query becomes one track, and the tracks go to the playlist, a hundred a request.
+//! `spotify_add_tracks`: finds one track for each query and adds the tracks to the playlist, a hundred a request.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,29 @@ use super::SpotifyAddTracks;
 use super::api::{Api, artists, name, uri};
 use super::link::{SpotifyLink, is_id, isrc};
 use super::rank::{TrackName, best};
-use super::search::{PAGE, page};
+use super::search::{PAGE_HITS, page};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
 
-/// Tracks of one request at most.
-const BATCH: usize = 100;
-/// Queries of one call at most.
+/// Maximum tracks of one request.
+const MAX_BATCH_TRACKS: usize = 100;
+/// Maximum queries of one call.
 const MAX_QUERIES: usize = 500;
-/// After this time no further search starts: what was found must still be added within the call.
-const SEARCHING: Duration = Duration::from_secs(42);
+/// After this time no further search starts: the tracks found must still be added within the call.
+const SEARCH_START_LIMIT: Duration = Duration::from_secs(42);
 /// When searching is given up, and how long adding may take after that.
-const SEARCHED: Duration = Duration::from_secs(47);
+const SEARCH_DEADLINE: Duration = Duration::from_secs(47);
 const ADDING: Duration = Duration::from_secs(11);
-/// The longest pause that is waited for, within that.
+/// The longest requested wait that is granted within that time.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(8);
 
-/// A query and what it became.
+/// A query and its track.
 struct QueryMatch {
-    asked: String,
+    requested: String,
     uri: String,
-    /// The track's title; `None` for one that was named by its URI.
+    /// The track's title; `None` if it was given by URI.
     called: Option<String>,
 }
 
@@ -52,50 +52,57 @@ pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> 
     }
     if queries.len() > MAX_QUERIES {
         return Err(Problem::input(format!(
-            "These are {} tracks; {MAX_QUERIES} are the most of one call.",
+            "These are {} tracks; a call takes at most {MAX_QUERIES}.",
             queries.len()
         ))
         .next("Add them in several calls."));
     }
-    let mut api = Api::open(ctx, SEARCHED)?.patience(MAX_RETRY_WAIT);
+    let mut api = Api::open(ctx, SEARCH_DEADLINE)?.max_wait(MAX_RETRY_WAIT);
     let start = Instant::now();
     let (mut found, mut failed): (Vec<QueryMatch>, Vec<(String, String)>) =
         (Vec::new(), Vec::new());
     let count = queries.len();
     let mut refused: Option<Problem> = None;
-    for (at, asked) in queries.into_iter().enumerate() {
+    for (index, requested) in queries.into_iter().enumerate() {
         ctx.stop.check()?;
         if count > 3 {
-            ctx.progress(format!("{at} of {count} tracks searched"));
+            ctx.progress(format!("{index} of {count} tracks searched"));
         }
-        let track = if start.elapsed() > SEARCHING && SpotifyLink::read(&asked).is_none() {
-            Err("not searched, the time was up".to_owned())
-        } else if refused.as_ref().is_some_and(is_for_all) && SpotifyLink::read(&asked).is_none() {
-            Err("not searched after Spotify's refusal".to_owned())
-        } else {
-            match track(&mut api, &asked) {
-                Ok(track) => track,
-                Err(problem)
-                    if matches!(
-                        problem.kind,
-                        ProblemKind::Auth | ProblemKind::Config | ProblemKind::Cancelled
-                    ) =>
-                {
-                    return Err(problem);
+        let track =
+            if start.elapsed() > SEARCH_START_LIMIT && SpotifyLink::read(&requested).is_none() {
+                Err("not searched, the time was up".to_owned())
+            } else if refused.as_ref().is_some_and(is_for_all)
+                && SpotifyLink::read(&requested).is_none()
+            {
+                Err("not searched after Spotify's refusal".to_owned())
+            } else {
+                match track(&mut api, &requested) {
+                    Ok(track) => track,
+                    Err(problem)
+                        if matches!(
+                            problem.kind,
+                            ProblemKind::Auth | ProblemKind::Config | ProblemKind::Cancelled
+                        ) =>
+                    {
+                        return Err(problem);
+                    }
+                    Err(problem) => {
+                        let error = problem.what.trim_end_matches('.').to_owned();
+                        refused = Some(problem);
+                        Err(error)
+                    }
                 }
-                Err(problem) => {
-                    let why = problem.what.trim_end_matches('.').to_owned();
-                    refused = Some(problem);
-                    Err(why)
-                }
-            }
-        };
+            };
         match track {
             Ok((uri, _)) if found.iter().any(|other| other.uri == uri) => {
-                failed.push((asked, "the same track as one before".to_owned()));
+                failed.push((requested, "the same track as one before".to_owned()));
             }
-            Ok((uri, called)) => found.push(QueryMatch { asked, uri, called }),
-            Err(why) => failed.push((asked, why)),
+            Ok((uri, called)) => found.push(QueryMatch {
+                requested,
+                uri,
+                called,
+            }),
+            Err(error) => failed.push((requested, error)),
         }
     }
     // A failed request does not mean that there is no such track.
@@ -105,7 +112,7 @@ pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> 
     api.extend(ADDING);
     let mut added = 0;
     let mut trouble = None;
-    for batch in found.chunks(BATCH) {
+    for batch in found.chunks(MAX_BATCH_TRACKS) {
         let uris: Vec<&str> = batch.iter().map(|track| track.uri.as_str()).collect();
         let body = json!({"uris": uris});
         let path = format!("/playlists/{playlist}/items");
@@ -128,13 +135,16 @@ pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> 
     }
     let left = found.split_off(added);
     if let Some(problem) = trouble {
-        let why = problem.what.trim_end_matches('.').to_owned();
-        failed.extend(left.into_iter().map(|track| (track.asked, why.clone())));
+        let error = problem.what.trim_end_matches('.').to_owned();
+        failed.extend(
+            left.into_iter()
+                .map(|track| (track.requested, error.clone())),
+        );
     }
     report(&playlist, count, &found, &failed)
 }
 
-/// The id in what was given: itself, a URI or a link.
+/// The id in the input: itself, a URI or a link.
 fn playlist(given: &str) -> Outcome<String> {
     let given = given.trim();
     match SpotifyLink::read(given) {
@@ -147,24 +157,24 @@ fn playlist(given: &str) -> Outcome<String> {
     }
 }
 
-/// True for a refusal that the next search would meet too.
+/// True for a refusal that the next search would get too.
 fn is_for_all(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::Refused | ProblemKind::Limit)
 }
 
-/// The URI of the requested track and its title, else why there is none.
-fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
-    if let Some(link) = SpotifyLink::read(asked) {
+/// The URI of the requested track and its title, or why there is none.
+fn track(api: &mut Api<'_>, requested: &str) -> Outcome<Result<(String, Option<String>), String>> {
+    if let Some(link) = SpotifyLink::read(requested) {
         return Ok(match link.kind.as_str() {
             "track" | "episode" => Ok((link.uri(), None)),
             kind => Err(format!("a link of the kind {kind}, not to a track")),
         });
     }
-    let code = isrc(asked);
+    let code = isrc(requested);
     let query = code
         .as_ref()
-        .map_or_else(|| asked.to_owned(), |code| format!("isrc:{code}"));
-    let page = page(api, "track", &query, PAGE, 0)?;
+        .map_or_else(|| requested.to_owned(), |code| format!("isrc:{code}"));
+    let page = page(api, "track", &query, PAGE_HITS, 0)?;
     let hits: Vec<&Value> = page
         .list("items")
         .iter()
@@ -187,7 +197,7 @@ fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<Strin
     let meant = if code.is_some() {
         Some(0)
     } else {
-        best(asked, &named)
+        best(requested, &named)
     };
     let Some(hit) = meant.and_then(|at| hits.get(at)) else {
         let uri = uri(first, "track").unwrap_or_default();
@@ -216,10 +226,10 @@ fn report(
     found: &[QueryMatch],
     failed: &[(String, String)],
 ) -> Outcome<String> {
-    let short = |asked: &str| clip(&escape_controls(asked), 100);
+    let short = |requested: &str| clip(&escape_controls(requested), 100);
     let failures: Vec<String> = failed
         .iter()
-        .map(|(asked, why)| format!("  \"{}\": {why}", short(asked)))
+        .map(|(requested, reason)| format!("  \"{}\": {reason}", short(requested)))
         .collect();
     if found.is_empty() {
         return Err(Problem::missing("No track was added.")
@@ -232,7 +242,7 @@ fn report(
         plural(count, "track")
     )];
     lines.extend(found.iter().map(|track| match &track.called {
-        Some(called) => format!("  \"{}\": {called}, {}", short(&track.asked), track.uri),
+        Some(called) => format!("  \"{}\": {called}, {}", short(&track.requested), track.uri),
         None => format!("  {}", track.uri),
     }));
     if !failures.is_empty() {

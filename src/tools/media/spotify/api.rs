@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::account::{access, renewed};
-use super::tokens::TokenStore;
+use super::account::{access, refreshed};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
@@ -13,14 +12,14 @@ use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::SPOTIFY_API;
 use crate::tools::engine::context::ToolContext;
 
-/// The longest pause that is waited for.
+/// The longest requested wait that is granted.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
 
-/// The way to the API for one call.
+/// The API client of one call.
 pub(super) struct Api<'a> {
     ctx: &'a ToolContext,
     token: String,
-    patience: Duration,
+    max_wait: Duration,
     end: Instant,
 }
 
@@ -34,19 +33,19 @@ impl<'a> Api<'a> {
         Ok(Self {
             ctx,
             token: access(ctx)?,
-            patience: MAX_RETRY_WAIT,
+            max_wait: MAX_RETRY_WAIT,
             end,
         })
     }
 
     /// Limits the wait before a retry: the call itself has no more time.
     #[must_use]
-    pub(super) fn patience(mut self, time: Duration) -> Self {
-        self.patience = time;
+    pub(super) fn max_wait(mut self, time: Duration) -> Self {
+        self.max_wait = time;
         self
     }
 
-    /// Gives the requests that follow `time` from now.
+    /// Gives further requests `time` from now.
     pub(super) fn extend(&mut self, time: Duration) {
         self.end = Instant::now() + time;
     }
@@ -61,10 +60,10 @@ impl<'a> Api<'a> {
     ) -> Outcome<Value> {
         let mut answer = self.once(make)?;
         if answer.status == 401 {
-            self.token = renewed(self.ctx, &self.token)?;
+            self.token = refreshed(self.ctx, &self.token)?;
             answer = self.once(make)?;
         }
-        judged(self.ctx, &answer)
+        classify(self.ctx, &answer)
     }
 
     fn once(
@@ -77,7 +76,7 @@ impl<'a> Api<'a> {
             self.ctx
                 .ask(&SPOTIFY_API)
                 .secret_header("authorization", &self.token, bearer)
-                .max_retry_wait(self.patience)
+                .max_retry_wait(self.max_wait)
                 .timeout(left.max(Duration::from_secs(1)))
                 .path("/v1"),
         )
@@ -85,49 +84,49 @@ impl<'a> Api<'a> {
 }
 
 /// The Web API nests its error in an object; the token endpoint sends a string.
-fn said(value: &Value) -> Option<String> {
+fn message(value: &Value) -> Option<String> {
     let words = value
         .text("error/message")
         .or_else(|| value.text("error_description"));
     words.or_else(|| value.text("error")).map(str::to_owned)
 }
 
-fn judged(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
+fn classify(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     let value = answer.value();
     let words = value
         .as_ref()
-        .and_then(said)
+        .and_then(message)
         .map(|words| answer.said(&words));
-    let told = words.as_deref().map_or_else(String::new, |words| {
+    let render = words.as_deref().map_or_else(String::new, |words| {
         format!(": {}", words.trim_end_matches('.'))
     });
     match (answer.status, value) {
-        (401, _) => Err(Problem::new(ProblemKind::Auth, format!("Spotify does not take the sign-in{told}."))
+        (401, _) => Err(Problem::new(ProblemKind::Auth, format!("Spotify does not take the sign-in{render}."))
             .next("Call spotify_auth to sign in again.")),
-        (403, _) if told.to_lowercase().contains("scope") => {
-            lacking(ctx);
-            Err(Problem::new(ProblemKind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
+        (403, _) if render.to_lowercase().contains("scope") => {
+            lacks_scope(ctx);
+            Err(Problem::new(ProblemKind::Auth, format!("The sign-in to Spotify does not allow this{render}."))
                 .next("Call spotify_auth and agree to changing playlists."))
         }
-        (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){told}."))
+        (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){render}."))
             .next("The playlist may be another's, the user may not be on the application's list of users (five at most), or its owner may have no Premium.")),
-        (404, _) => Err(Problem::missing(format!("Spotify does not have this (404){told}.")).next("Check the id.")),
+        (404, _) => Err(Problem::missing(format!("Spotify does not have this (404){render}.")).next("Check the id.")),
         (_, Some(value)) if answer.is_ok() && value.at("error").is_none() && value.is_object() => Ok(value),
         (_, None) if answer.is_ok() && answer.bytes.trim_ascii().is_empty() => Ok(Value::Null),
         (_, Some(_)) if answer.is_ok() && words.is_some() => {
-            Err(Problem::network(format!("Spotify refused{told}.")).next("Try again later."))
+            Err(Problem::network(format!("Spotify refused{render}.")).next("Try again later."))
         }
         _ if answer.is_ok() => Err(answer.unreadable()),
         _ => Err(answer.refused(words.as_deref())),
     }
 }
 
-/// Records that the next sign-in has to ask the user again.
-fn lacking(ctx: &ToolContext) {
-    let store = TokenStore::of(ctx);
+/// Records that the next sign-in has to ask the user for consent again.
+fn lacks_scope(ctx: &ToolContext) {
+    let store = super::token_store(ctx);
     let marked = store.and_then(|store| {
         let mut token = store.read()?;
-        token.lacking = true;
+        token.lacks_scope = true;
         store.write(&token)
     });
     // The user is told even if that could not be saved.
@@ -154,7 +153,7 @@ pub(super) fn uri(value: &Value, kind: &str) -> Option<String> {
     name(value, "uri").or_else(|| Some(format!("spotify:{kind}:{}", name(value, "id")?)))
 }
 
-/// The link of a thing for browsers.
+/// The web link of an object.
 pub(super) fn web(value: &Value) -> Option<String> {
     name(value, "external_urls/spotify").filter(|link| link.starts_with("https://"))
 }

@@ -1,4 +1,4 @@
-//! Opening an address in the user's browser, without waiting for it.
+//! Opens an address in the user's browser without waiting for it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::proc::program::find_program;
 
 /// Programs that open an address, the desktop's own first.
 const PROGRAMS: [&str; 4] = ["xdg-open", "wslview", "sensible-browser", "open"];
-/// A browser that was not running before runs inside the program that opens it, as long as the user uses it.
+/// A browser that was not running before runs inside the program that opens it, for as long as the user uses it.
 const BROWSER_RUN_TIMEOUT: Duration = Duration::from_secs(7 * 86_400);
 
 /// Starts the program that opens `url`; false when there is none.
@@ -25,7 +25,7 @@ pub(super) fn open(env: &Env, url: &str) -> bool {
     run.stdout = KeepLimits::first(0);
     run.stderr = KeepLimits::first(0);
     run.dir = Some("/".into());
-    // Neither the call's end nor its stop sign closes the user's browser.
+    // Neither the end nor the cancellation of the call closes the user's browser.
     std::thread::Builder::new()
         .name("browser".to_owned())
         .spawn(move || run.run(&Cancel::new()))

@@ -1,4 +1,4 @@
-//! The loopback address that the browser is redirected to: open for a limited time, answered with a small page, and closed on every exit path.
+//! The loopback server that the browser is redirected to: open for a limited time, responds with a small page, and is closed on every exit path.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -11,30 +11,30 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_SPOTIFY_PORT;
 
 /// The default port of the callback address, and the variable that overrides it.
-const PORT: u16 = 8888;
+const DEFAULT_PORT: u16 = 8888;
 const VARIABLE: &str = MARVIN_SPOTIFY_PORT.name;
-/// Polling interval of connections.
+/// Polling interval for connections.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
-/// Connections at once; browsers open some that they never use.
-const CONNECTIONS: usize = 32;
+/// Maximum simultaneous connections; browsers open some that they never use.
+const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may be silent, and how long sending the page may take.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const SENDING: Duration = Duration::from_secs(2);
-/// Bytes of a request's head at most.
-const HEAD: usize = 16 * 1024;
+/// Maximum bytes of a request's head.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// The port that the redirect address names.
+/// The port of the redirect address.
 pub(super) fn port(env: &Env) -> u16 {
     let own = env.get(VARIABLE).and_then(|port| port.trim().parse().ok());
-    own.unwrap_or(PORT)
+    own.unwrap_or(DEFAULT_PORT)
 }
 
-/// The redirect address with this port. Spotify takes no name instead of the number.
+/// The redirect address with this port. Spotify accepts only the numeric loopback address.
 pub(super) fn redirect(port: u16) -> String {
     format!("http://127.0.0.1:{port}/callback")
 }
 
-/// The listener; dropped, it gives the port free.
+/// The listener; dropping it frees the port.
 pub(super) struct CallbackServer {
     listener: TcpListener,
     port: u16,
@@ -49,7 +49,7 @@ struct Connection {
 
 /// A callback, and the browser connection that waits for a page.
 pub(super) struct Callback {
-    pub(super) back: AuthResponse,
+    pub(super) response: AuthResponse,
     stream: TcpStream,
 }
 
@@ -86,7 +86,7 @@ impl CallbackServer {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) => {
-                        if stream.set_nonblocking(true).is_ok() && visits.len() < CONNECTIONS {
+                        if stream.set_nonblocking(true).is_ok() && visits.len() < MAX_CONNECTIONS {
                             visits.push(Connection {
                                 stream,
                                 head: Vec::new(),
@@ -94,13 +94,15 @@ impl CallbackServer {
                             });
                         }
                     }
-                    Err(why) if matches!(why.kind(), ErrorKind::WouldBlock) => break,
-                    Err(why)
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock) => break,
+                    Err(error)
                         if matches!(
-                            why.kind(),
+                            error.kind(),
                             ErrorKind::Interrupted | ErrorKind::ConnectionAborted
                         ) => {}
-                    Err(why) => return Err(Problem::system("Waiting for the browser failed", why)),
+                    Err(error) => {
+                        return Err(Problem::system("Waiting for the browser failed", error));
+                    }
                 }
             }
             let mut waiting = Vec::new();
@@ -108,10 +110,10 @@ impl CallbackServer {
                 match visit.look() {
                     CallbackCheck::More => waiting.push(visit),
                     CallbackCheck::Gone => {}
-                    CallbackCheck::Asked(target) => match judged(&target, state) {
-                        Ok(back) => {
+                    CallbackCheck::Asked(target) => match classify(&target, state) {
+                        Ok(response) => {
                             return Ok(Some(Callback {
-                                back,
+                                response,
                                 stream: visit.stream,
                             }));
                         }
@@ -131,7 +133,7 @@ impl CallbackServer {
 enum CallbackCheck {
     More,
     Gone,
-    /// The target of a whole request.
+    /// The target of a complete request.
     Asked(String),
 }
 
@@ -144,11 +146,11 @@ impl Connection {
                 Ok(count) => self
                     .head
                     .extend_from_slice(piece.get(..count).unwrap_or_default()),
-                Err(why) if why.kind() == ErrorKind::WouldBlock => break,
-                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(reason) if reason.kind() == ErrorKind::WouldBlock => break,
+                Err(reason) if reason.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return CallbackCheck::Gone,
             }
-            if self.head.len() > HEAD {
+            if self.head.len() > MAX_HEAD_BYTES {
                 return CallbackCheck::Gone;
             }
         }
@@ -171,34 +173,34 @@ fn target(head: &[u8]) -> Option<String> {
     Some(words.next()?.to_owned())
 }
 
-/// The callback in a request; else the status and text for its sender.
-fn judged(target: &str, state: &str) -> Result<AuthResponse, (&'static str, &'static str)> {
+/// The callback in a request, or the status and text of its rejection.
+fn classify(target: &str, state: &str) -> Result<AuthResponse, (&'static str, &'static str)> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if path != "/callback" {
         return Err(("404 Not Found", "There is nothing here."));
     }
-    let back = AuthResponse::read(query);
+    let response = AuthResponse::read(query);
     // Forging a refusal gains nothing, and a user who refused should see the result at once.
-    if back.error.is_some() {
-        return Ok(back);
+    if response.error.is_some() {
+        return Ok(response);
     }
-    if back.code.is_none() {
+    if response.code.is_none() {
         return Err((
             "400 Bad Request",
-            "This address holds no answer of Spotify.",
+            "This address contains no response from Spotify.",
         ));
     }
-    if back.state.as_deref() != Some(state) {
+    if response.state.as_deref() != Some(state) {
         return Err((
             "400 Bad Request",
             "This answer does not belong to the sign-in that is under way (wrong state). It was not used.",
         ));
     }
-    Ok(back)
+    Ok(response)
 }
 
 impl Callback {
-    /// Shows the outcome to the user.
+    /// Shows the result to the user.
     pub(super) fn answer(self, words: &str) {
         page(self.stream, "200 OK", words);
     }
@@ -238,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn others_are_turned_away_and_the_right_answer_is_caught() {
-        let ear = CallbackServer::open(0).unwrap();
-        let port = ear.port();
+    fn other_requests_are_rejected_and_the_callback_is_accepted() {
+        let server = CallbackServer::open(0).unwrap();
+        let port = server.port();
         std::thread::scope(|scope| {
             let browser = scope.spawn(move || {
                 let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
@@ -251,29 +253,30 @@ mod tests {
                 drop(silent);
                 text
             });
-            let caught = ear
+            let callback = server
                 .wait("S", Duration::from_secs(10), &Cancel::new())
                 .unwrap()
                 .unwrap();
-            assert_eq!(caught.back.code.as_deref(), Some("C"));
-            caught.answer("Done.");
+            assert_eq!(callback.response.code.as_deref(), Some("C"));
+            callback.answer("Done.");
             assert!(browser.join().unwrap().contains("<p>Done.</p>"));
         });
         CallbackServer::open(port).unwrap();
     }
 
     #[test]
-    fn a_stop_ends_the_wait_at_once_and_frees_the_port() {
-        let ear = CallbackServer::open(0).unwrap();
-        let port = ear.port();
+    fn cancellation_ends_the_wait_and_frees_the_port() {
+        let server = CallbackServer::open(0).unwrap();
+        let port = server.port();
         assert!(CallbackServer::open(port).is_err());
         let stop = Cancel::new();
         let start = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| stop.fire());
             assert!(
-                ear.wait("S", Duration::from_secs(60), &stop)
-                    .is_err_and(|why| why.is_cancelled())
+                server
+                    .wait("S", Duration::from_secs(60), &stop)
+                    .is_err_and(|reason| reason.is_cancelled())
             );
         });
         assert!(start.elapsed() < Duration::from_millis(200));
@@ -281,10 +284,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_has_an_end() {
-        let ear = CallbackServer::open(0).unwrap();
+    fn the_wait_times_out() {
+        let server = CallbackServer::open(0).unwrap();
         assert!(
-            ear.wait("S", Duration::from_millis(60), &Cancel::new())
+            server
+                .wait("S", Duration::from_millis(60), &Cancel::new())
                 .unwrap()
                 .is_none()
         );
@@ -292,9 +296,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_answer_without_the_state_is_taken(query in "[a-z=&%0-9]{0,60}") {
-            if let Ok(back) = judged(&format!("/callback?{query}"), "STATE") {
-                prop_assert!(back.error.is_some());
+        fn a_callback_without_the_state_is_rejected(query in "[a-z=&%0-9]{0,60}") {
+            if let Ok(response) = classify(&format!("/callback?{query}"), "STATE") {
+                prop_assert!(response.error.is_some());
             }
         }
     }

@@ -4,31 +4,34 @@ use serde_json::json;
 
 use super::SpotifyCreatePlaylist;
 use super::api::{Api, name, web};
-use super::search::WITHIN;
+use super::search::SERVICE_TIMEOUT;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, single_spaced};
 use crate::tools::engine::context::ToolContext;
 
-/// Characters of a name and of a description at most (the service's own limits).
-const NAME: usize = 100;
+/// Maximum characters of a name and of a description (the service's own limits).
+const MAX_NAME_CHARS: usize = 100;
 const ABOUT: usize = 300;
 
 /// Creates a playlist.
 ///
 /// # Errors
-/// No name; what Spotify refuses.
+/// No name; errors of Spotify.
 pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<String> {
     let line = |text: &str| single_spaced(text);
     let (title, about) = (line(&args.name), line(&args.description));
     if title.is_empty() {
         return Err(Problem::input("The playlist has no name.").next("For example: Road trip"));
     }
-    for (what, text, most) in [("name", &title, NAME), ("description", &about, ABOUT)] {
+    for (what, text, max) in [
+        ("name", &title, MAX_NAME_CHARS),
+        ("description", &about, ABOUT),
+    ] {
         let count = text.chars().count();
-        if count > most {
+        if count > max {
             return Err(Problem::input(format!(
-                "The {what} has {count} characters; {most} are the most."
+                "The {what} has {count} characters; the limit is {max}."
             )));
         }
     }
@@ -36,8 +39,8 @@ pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<
     if let Some(body) = body.as_object_mut().filter(|_| !about.is_empty()) {
         body.insert("description".to_owned(), about.into());
     }
-    let made = Api::open(ctx, WITHIN)?
-        .patience(std::time::Duration::from_secs(6))
+    let made = Api::open(ctx, SERVICE_TIMEOUT)?
+        .max_wait(std::time::Duration::from_secs(6))
         .send(&|ask| ask.path("/me/playlists").only_once().json(&body))?;
     let id = name(&made, "id").ok_or_else(|| {
         Problem::network("Spotify answered without the new playlist's id.")

@@ -1,6 +1,6 @@
-//! Names of things at Spotify: ids, URIs, links and ISRCs as people paste them.
+//! Identifiers of Spotify objects: ids, URIs, links and ISRCs as people paste them.
 
-/// A thing at Spotify.
+/// An object at Spotify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SpotifyLink {
     /// `track`, `playlist` and so on.
@@ -8,7 +8,7 @@ pub(super) struct SpotifyLink {
     pub(super) id: String,
 }
 
-/// True for what ids are made of.
+/// Whether the text consists of the characters of ids.
 pub(super) fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
 }
@@ -29,7 +29,7 @@ impl SpotifyLink {
             (host == "open.spotify.com" || host == "play.spotify.com").then_some(())?;
             path.split('/').filter(|part| !part.is_empty()).collect()
         };
-        // The last two: links may begin with a language, and old playlists with their owner.
+        // The last two parts: links may begin with a language, and old playlist links with the owner.
         let [.., kind, id] = parts.as_slice() else {
             return None;
         };
@@ -47,7 +47,7 @@ impl SpotifyLink {
     }
 }
 
-/// An ISRC, as the catalogue has it: country, owner, year and number without hyphens.
+/// An ISRC in the catalogue's form: country, owner, year and number without hyphens.
 pub(super) fn isrc(text: &str) -> Option<String> {
     let text = text.trim();
     let text = text
@@ -61,7 +61,7 @@ pub(super) fn isrc(text: &str) -> Option<String> {
         .collect::<String>()
         .to_uppercase();
     let form = code.len() == 12
-        && code.bytes().enumerate().all(|(at, b)| match at {
+        && code.bytes().enumerate().all(|(index, b)| match index {
             0 | 1 => b.is_ascii_uppercase(),
             2..=4 => b.is_ascii_uppercase() || b.is_ascii_digit(),
             _ => b.is_ascii_digit(),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn isrcs_are_told_from_words() {
+    fn isrcs_are_distinguished_from_words() {
         assert_eq!(isrc("GBAHS1400099").as_deref(), Some("GBAHS1400099"));
         assert_eq!(
             isrc(" isrc:gb-ahs-14-00099 ").as_deref(),
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_can_be_asked(text in ".{0,60}") {
+        fn any_text_is_accepted(text in ".{0,60}") {
             if let Some(link) = SpotifyLink::read(&text) {
                 prop_assert_eq!(SpotifyLink::read(&link.uri()), Some(link));
             }

@@ -11,9 +11,11 @@ mod pkce;
 mod rank;
 mod search;
 mod sign_in;
-mod tokens;
 
+use crate::base::problem::Outcome;
 use crate::net::services::{SPOTIFY_ACCOUNTS, SPOTIFY_API, Service};
+use crate::store::spotify_account::TokenStore;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{OUTSIDE, READ};
 use add::add;
 use create::create;
@@ -26,7 +28,7 @@ const BOTH: &[&Service] = &[&SPOTIFY_API, &SPOTIFY_ACCOUNTS];
 const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
 
 crate::choice! {
-    /// Kind of thing in the catalogue.
+    /// Kind of catalogue object.
     pub(crate) enum CatalogType { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
 }
 
@@ -64,4 +66,10 @@ crate::tools! { "spotify";
         /// one query per track
         track_queries: Vec<String>, example: "[\"Nina Simone Feeling Good\"]", alias: &["tracks", "queries"];
     } => add, says ["add {track_queries} to the spotify playlist {playlist_id}"];
+}
+
+/// The tokens of the active profile.
+fn token_store(ctx: &ToolContext) -> Outcome<TokenStore> {
+    let world = &ctx.world;
+    TokenStore::of(&world.paths, &world.profile(), &world.clock)
 }

@@ -1,5 +1,4 @@
-//! Signing in without a client secret (PKCE, RFC 7636): the verifier, its challenge, the address that the user opens, and the redirect that comes
-//! back.
+//! Sign-in without a client secret (PKCE, RFC 7636): the verifier, its challenge, the authorization address, and the redirect's parameters.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,11 +14,12 @@ pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modif
 /// 43 random characters.
 ///
 /// # Errors
-/// The system gives no random bytes; there is no weaker fallback.
-pub(super) fn unguessable() -> Outcome<String> {
+/// The system provides no random bytes; there is no weaker fallback.
+pub(super) fn random_text() -> Outcome<String> {
     let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|why| Problem::internal(format!("The system gives no random numbers: {why}.")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Problem::internal(format!("The system gives no random numbers: {error}."))
+    })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// The address at which the user agrees; `accounts` is the base of Spotify's accounts.
+/// The address at which the user gives consent; `accounts` is the base of Spotify's accounts service.
 pub(super) fn address(
     accounts: &str,
     id: &str,
@@ -58,7 +58,7 @@ pub(super) struct AuthResponse {
 }
 
 impl AuthResponse {
-    /// Reads a query, without its question mark.
+    /// Parses a query without its question mark.
     pub(super) fn read(query: &str) -> Self {
         let mut back = Self::default();
         for pair in query.split('&') {
@@ -77,7 +77,7 @@ impl AuthResponse {
         back
     }
 
-    /// Parses what the user pasted: a whole address, its query, or the code alone, which has no state.
+    /// Parses what the user pasted: a whole address, its query, or only the code, which has no state.
     pub(super) fn pasted(text: &str) -> Self {
         let text = text.trim().trim_matches(['"', '\'', '<', '>']);
         let whole = text.split('#').next().unwrap_or(text);
@@ -95,7 +95,7 @@ impl AuthResponse {
         }
     }
 
-    /// True when it is a code alone.
+    /// True when it is only a code.
     pub(super) fn is_bare(text: &str) -> bool {
         !text.contains(['?', '=', '/', '&'])
     }
@@ -107,18 +107,18 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_challenge_is_that_of_the_standard() {
-        // The pair of RFC 7636, appendix B.
+    fn the_challenge_matches_the_standard() {
+        // The example of RFC 7636, appendix B.
         assert_eq!(
             challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
             "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
         );
-        let (one, two) = (unguessable().unwrap(), unguessable().unwrap());
+        let (one, two) = (random_text().unwrap(), random_text().unwrap());
         assert!(one.len() == 43 && one != two);
     }
 
     #[test]
-    fn what_was_pasted_is_understood() {
+    fn pasted_input_is_parsed() {
         let both = AuthResponse {
             code: Some("A b/c".into()),
             state: Some("S".into()),
@@ -157,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_can_be_pasted(text in ".{0,80}") {
+        fn any_pasted_text_is_accepted(text in ".{0,80}") {
             let _ = AuthResponse::pasted(&text);
         }
     }

@@ -1,7 +1,7 @@
 //! Ranks search hits: how many words of the query are in a track's title and artists, and the reverse.
 
-/// Least score of a track that is added without asking.
-const LEAST: f64 = 0.45;
+/// Minimum score of a track that is added without asking.
+const MIN_SCORE: f64 = 0.45;
 
 /// A track's title and artists.
 pub(super) struct TrackName<'a> {
@@ -9,42 +9,42 @@ pub(super) struct TrackName<'a> {
     pub(super) artists: Vec<&'a str>,
 }
 
-/// The best of `hits`, the first among equals; `None` when none is similar to `asked`.
-pub(super) fn best(asked: &str, hits: &[TrackName<'_>]) -> Option<usize> {
+/// The best of `hits`, the first among equals; `None` when none is similar to the query.
+pub(super) fn best(requested: &str, hits: &[TrackName<'_>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
-    for (at, hit) in hits.iter().enumerate() {
-        let score = score(asked, hit);
-        if score >= LEAST && best.is_none_or(|(_, most)| score > most + 1e-9) {
-            best = Some((at, score));
+    for (index, hit) in hits.iter().enumerate() {
+        let score = score(requested, hit);
+        if score >= MIN_SCORE && best.is_none_or(|(_, max)| score > max + 1e-9) {
+            best = Some((index, score));
         }
     }
-    best.map(|(at, _)| at)
+    best.map(|(index, _)| index)
 }
 
-/// From 0 (nothing in common) to 1 (the same words). 0 if the title does not occur in the query, whoever plays it.
-fn score(asked: &str, hit: &TrackName<'_>) -> f64 {
-    let asked = words(asked);
+/// From 0 (nothing in common) to 1 (the same words). 0 if the title does not occur in the query, whoever the artist is.
+fn score(requested: &str, hit: &TrackName<'_>) -> f64 {
+    let requested = words(requested);
     let title = words(hit.title);
-    let core = words(core(hit.title));
+    let core_title = words(core_title(hit.title));
     let artists: Vec<Vec<String>> = hit.artists.iter().map(|artist| words(artist)).collect();
     let all: Vec<String> = title
         .iter()
         .chain(artists.iter().flatten())
         .cloned()
         .collect();
-    let main = share(&core, &asked);
+    let main = share(&core_title, &requested);
     if main < 0.34 {
         return 0.0;
     }
     let artist = artists
         .iter()
-        .map(|artist| share(artist, &asked))
+        .map(|artist| share(artist, &requested))
         .fold(0.0, f64::max);
-    0.5 * share(&asked, &all) + 0.25 * main + 0.1 * share(&title, &asked) + 0.15 * artist
+    0.5 * share(&requested, &all) + 0.25 * main + 0.1 * share(&title, &requested) + 0.15 * artist
 }
 
-/// A title without what follows it in brackets or after a dash: "Remastered 2011", "(feat. Bob)".
-fn core(title: &str) -> &str {
+/// A title without suffixes in brackets or after a dash: "Remastered 2011", "(feat. Bob)".
+fn core_title(title: &str) -> &str {
     let end = [" (", " [", " - "]
         .iter()
         .filter_map(|mark| title.find(mark))
@@ -74,20 +74,20 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// The share of `these` words that occur among `those`.
-fn share(these: &[String], those: &[String]) -> f64 {
+fn share(these: &[String], others: &[String]) -> f64 {
     if these.is_empty() {
         return 0.0;
     }
     let found = these
         .iter()
-        .filter(|word| those.iter().any(|other| alike(word, other)));
+        .filter(|word| others.iter().any(|other| similar(word, other)));
     #[allow(clippy::cast_precision_loss)]
     let share = found.count() as f64 / these.len() as f64;
     share
 }
 
-/// True for equal words, for one letter off in a longer one, or for one inside the other in scripts without spaces.
-fn alike(a: &str, b: &str) -> bool {
+/// True for equal words, for one different letter in a longer word, or for one word within the other in scripts without spaces.
+fn similar(a: &str, b: &str) -> bool {
     if a == b {
         return true;
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn pick(asked: &str, hits: &[(&'static str, &'static str)]) -> Option<usize> {
+    fn pick(requested: &str, hits: &[(&'static str, &'static str)]) -> Option<usize> {
         let hits: Vec<TrackName<'_>> = hits
             .iter()
             .map(|(title, artist)| TrackName {
@@ -122,11 +122,11 @@ mod tests {
                 artists: artist.split(", ").collect(),
             })
             .collect();
-        best(asked, &hits)
+        best(requested, &hits)
     }
 
     #[test]
-    fn the_one_that_is_meant_is_taken() {
+    fn the_intended_track_is_chosen() {
         let funk = [
             ("Uptown Funk - Karaoke Version", "Sing It"),
             ("Uptown Girl", "Billy Joel"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_singer_is_not_the_same_song() {
+    fn the_same_artist_is_not_the_same_song() {
         assert_eq!(pick("Adele Hello", &[("Skyfall", "Adele")]), None);
         assert_eq!(pick("zzz", &[("Skyfall", "Adele")]), None);
         assert_eq!(pick("", &[("Skyfall", "Adele")]), None);
@@ -162,13 +162,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_score_is_a_share(asked in ".{0,30}", title in ".{0,30}", artist in ".{0,20}") {
-            let score = score(&asked, &TrackName { title: &title, artists: vec![&artist] });
+        fn a_score_is_between_0_and_1(requested in ".{0,30}", title in ".{0,30}", artist in ".{0,20}") {
+            let score = score(&requested, &TrackName { title: &title, artists: vec![&artist] });
             prop_assert!((0.0..=1.000_001).contains(&score));
         }
 
         #[test]
-        fn a_title_and_its_artist_find_it(title in "[a-z]{4,9}( [a-z]{4,9}){0,2}", artist in "[a-z]{4,9}") {
+        fn title_and_artist_find_the_track(title in "[a-z]{4,9}( [a-z]{4,9}){0,2}", artist in "[a-z]{4,9}") {
             let hits = [TrackName { title: "qqqqqqqqqqqq", artists: vec![&artist] }, TrackName { title: &title, artists: vec![&artist] }];
             prop_assert_eq!(best(&format!("{artist} {title}"), &hits), Some(1));
         }

@@ -1,4 +1,4 @@
-//! `spotify_search`: the catalogue, in pages of ten (an application of 2026 gets no longer ones).
+//! `spotify_search`: searches the catalogue, in pages of ten (the maximum for applications registered in 2026).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural, single_spaced, thousands};
 use crate::tools::engine::context::ToolContext;
 
-/// Hits of a page at most.
-pub(super) const PAGE: usize = 10;
-/// Pages at most: null entries may empty some.
-const PAGES: usize = 4;
-/// Time limit for Spotify; a call has ten seconds, and should end with a message about the service.
-pub(super) const WITHIN: Duration = Duration::from_secs(8);
+/// Maximum hits of a page.
+pub(super) const PAGE_HITS: usize = 10;
+/// Maximum pages: null entries may empty some.
+const MAX_PAGES: usize = 4;
+/// Time limit for Spotify, below the call's ten seconds, so that a timeout names the service.
+pub(super) const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 
 impl CatalogType {
     fn word(self) -> &'static str {
@@ -31,28 +31,28 @@ impl CatalogType {
     }
 }
 
-/// Searches.
+/// Searches the catalogue.
 ///
 /// # Errors
-/// An empty query; what Spotify refuses.
+/// An empty query; errors of Spotify.
 pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> {
-    let asked = single_spaced(&args.query);
-    if asked.is_empty() {
+    let requested = single_spaced(&args.query);
+    if requested.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a title, an artist or both."));
     }
     let kind = args.search_type;
-    let query = match isrc(&asked) {
+    let query = match isrc(&requested) {
         Some(code) if kind == CatalogType::Track => format!("isrc:{code}"),
-        _ => asked.clone(),
+        _ => requested.clone(),
     };
-    let most = usize::try_from(args.max_results).unwrap_or(PAGE);
+    let max = usize::try_from(args.max_results).unwrap_or(PAGE_HITS);
     // A call of ten seconds cannot wait for ten.
-    let mut api = Api::open(ctx, WITHIN)?.patience(Duration::from_secs(6));
+    let mut api = Api::open(ctx, SERVICE_TIMEOUT)?.max_wait(Duration::from_secs(6));
     let (mut found, mut all, mut offset) = (Vec::new(), 0, 0);
     let mut seen = HashSet::new();
     let mut missed = None;
-    for _ in 0..PAGES {
-        let limit = most.saturating_sub(found.len()).clamp(1, PAGE);
+    for _ in 0..MAX_PAGES {
+        let limit = max.saturating_sub(found.len()).clamp(1, PAGE_HITS);
         let page = match page(&mut api, kind.word(), &query, limit, offset) {
             Ok(page) => page,
             Err(problem) if found.is_empty() || problem.is_cancelled() => return Err(problem),
@@ -69,12 +69,12 @@ pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> 
                 found.push(item.clone());
             }
         }
-        if found.len() >= most || items.is_empty() || page.text("next").is_none() {
+        if found.len() >= max || items.is_empty() || page.text("next").is_none() {
             break;
         }
     }
-    found.truncate(most);
-    let shown = clip(&escape_controls(&asked), 100);
+    found.truncate(max);
+    let shown = clip(&escape_controls(&requested), 100);
     if found.is_empty() {
         return Ok(format!(
             "No {}s found for \"{shown}\" at Spotify.",
@@ -90,9 +90,9 @@ pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> 
     let lines = found
         .iter()
         .enumerate()
-        .map(|(at, item)| format!("{:>2}. {}", at + 1, described(kind, item)));
+        .map(|(index, item)| format!("{:>2}. {}", index + 1, describe(kind, item)));
     let mut lines: Vec<String> = lines.collect();
-    lines.extend(missed.map(|why| format!("The others could not be read: {}", why.what)));
+    lines.extend(missed.map(|reason| format!("The others could not be read: {}", reason.what)));
     Ok(format!(
         "{head} at Spotify for \"{shown}\":\n{}",
         lines.join("\n")
@@ -102,7 +102,7 @@ pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> 
 /// One page of hits.
 ///
 /// # Errors
-/// Errors of Spotify; an answer without a list of the kind.
+/// Errors of Spotify; a response without a list of the kind.
 pub(super) fn page(
     api: &mut Api<'_>,
     kind: &'static str,
@@ -128,8 +128,8 @@ pub(super) fn page(
         })
 }
 
-/// A thing of the catalogue in a line.
-fn described(kind: CatalogType, item: &Value) -> String {
+/// A catalogue object on one line.
+fn describe(kind: CatalogType, item: &Value) -> String {
     let title = name(item, "name").unwrap_or_else(|| "(without a name)".to_owned());
     let by = match artists(item) {
         Some(artists) => format!("{title} by {artists}"),

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::SpotifyAuth;
-use super::account::{access, client, exchanged};
+use super::account::{access, client, exchange_code};
 use super::browser;
 use super::callback::{Callback, CallbackServer, port, redirect};
-use super::pkce::{AuthResponse, SCOPES, address, unguessable};
-use super::tokens::{AccountToken, PendingAuth, TokenStore};
+use super::pkce::{AuthResponse, SCOPES, address, random_text};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
 use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for the browser.
@@ -20,9 +20,9 @@ const BROWSER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Signs in.
 ///
 /// # Errors
-/// No application is set; the user refused or did not come; Spotify does not take the code.
+/// No application is configured; the user refused or did not respond; Spotify does not accept the code.
 pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
-    let store = TokenStore::of(ctx)?;
+    let store = super::token_store(ctx)?;
     let given = args.auth_code.trim();
     if !given.is_empty() {
         return pasted(ctx, &store, given);
@@ -32,25 +32,33 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
     }
     let id = client(ctx)?;
     // Without a user present, no callback can come within the call.
-    let somebody = ctx.approval.is_attended();
+    let attended = ctx.approval.is_attended();
     let wanted = port(&ctx.world.env);
-    if !somebody {
-        let begun = begin(&store, &id, wanted)?;
-        return Ok(by_paste("", &url(ctx, &begun), &begun.redirect));
+    if !attended {
+        let pending = begin(&store, &id, wanted)?;
+        return Ok(paste_instructions(
+            "",
+            &url(ctx, &pending),
+            &pending.redirect,
+        ));
     }
-    let ear = match CallbackServer::open(wanted) {
-        Ok(ear) => ear,
-        Err(why) => {
-            let begun = begin(&store, &id, wanted)?;
-            let why = format!(
-                "Port {wanted} of this machine cannot be used ({}), so the browser's answer cannot be caught here.\n",
-                crate::base::problem::io_words(&why)
+    let server = match CallbackServer::open(wanted) {
+        Ok(server) => server,
+        Err(reason) => {
+            let pending = begin(&store, &id, wanted)?;
+            let reason = format!(
+                "Port {wanted} of this machine cannot be used ({}), so the browser's answer cannot be callback here.\n",
+                crate::base::problem::io_words(&reason)
             );
-            return Ok(by_paste(&why, &url(ctx, &begun), &begun.redirect));
+            return Ok(paste_instructions(
+                &reason,
+                &url(ctx, &pending),
+                &pending.redirect,
+            ));
         }
     };
-    let begun = begin(&store, &id, ear.port())?;
-    let url = url(ctx, &begun);
+    let pending = begin(&store, &id, server.port())?;
+    let url = url(ctx, &pending);
     let opened = browser::open(&ctx.world.env, &url);
     ctx.listener.emit(Event::Notice(
         Level::Info,
@@ -64,22 +72,22 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
         "waiting up to {} s for the browser",
         BROWSER_TIMEOUT.as_secs()
     ));
-    match ear.wait(&begun.state, BROWSER_TIMEOUT, &ctx.stop)? {
-        Some(caught) => finish(ctx, &store, &begun, caught),
-        None => Err(Problem::limit(format!("Nobody came back from Spotify within {} s.", BROWSER_TIMEOUT.as_secs()))
+    match server.wait(&pending.state, BROWSER_TIMEOUT, &ctx.stop)? {
+        Some(callback) => finish(ctx, &store, &pending, callback),
+        None => Err(Problem::limit(format!("Spotify did not redirect the browser back within {} s.", BROWSER_TIMEOUT.as_secs()))
             .next(format!("Open {url} and agree; then call spotify_auth with the address that the browser ends at as auth_code."))),
     }
 }
 
-/// The message if the account can be used already.
+/// The message if the account is already connected.
 fn connected(ctx: &ToolContext, store: &TokenStore) -> Outcome<Option<String>> {
     // An unreadable file is rewritten by the sign-in.
     let Ok(token) = store.read() else {
         return Ok(None);
     };
-    let granted: Vec<&str> = token.scope.split_whitespace().collect();
-    let enough = granted.is_empty() || SCOPES.iter().all(|scope| granted.contains(scope));
-    if !token.is_there() || token.lacking || !enough {
+    let parse_token: Vec<&str> = token.scope.split_whitespace().collect();
+    let enough = parse_token.is_empty() || SCOPES.iter().all(|scope| parse_token.contains(scope));
+    if !token.is_there() || token.lacks_scope || !enough {
         return Ok(None);
     }
     match access(ctx) {
@@ -98,7 +106,7 @@ fn state(token: &AccountToken) -> String {
         |_| String::new(),
         |time| {
             format!(
-                "The token holds until {} UTC and is renewed by itself.",
+                "The token is valid until {} UTC and is refreshed automatically.",
                 time.strftime("%Y-%m-%d %H:%M")
             )
         },
@@ -116,34 +124,34 @@ fn state(token: &AccountToken) -> String {
 /// A new sign-in, or the pending one if it is recent.
 fn begin(store: &TokenStore, id: &str, port: u16) -> Outcome<PendingAuth> {
     let redirect = redirect(port);
-    if let Some(begun) = store.young(id, &redirect)? {
-        return Ok(begun);
+    if let Some(pending) = store.reusable(id, &redirect)? {
+        return Ok(pending);
     }
-    let begun = PendingAuth {
-        state: unguessable()?,
-        verifier: unguessable()?,
+    let pending = PendingAuth {
+        state: random_text()?,
+        verifier: random_text()?,
         redirect,
         client: id.to_owned(),
     };
-    store.begin(&begun)?;
-    Ok(begun)
+    store.begin(&pending)?;
+    Ok(pending)
 }
 
-fn url(ctx: &ToolContext, begun: &PendingAuth) -> String {
+fn url(ctx: &ToolContext, pending: &PendingAuth) -> String {
     let accounts = SPOTIFY_ACCOUNTS.base_in(&ctx.world.env);
     address(
         accounts,
-        &begun.client,
-        &begun.redirect,
-        &begun.state,
-        &begun.verifier,
+        &pending.client,
+        &pending.redirect,
+        &pending.state,
+        &pending.verifier,
     )
 }
 
 /// How to sign in when no browser can be redirected here.
-fn by_paste(why: &str, url: &str, redirect: &str) -> String {
+fn paste_instructions(reason: &str, url: &str, redirect: &str) -> String {
     format!(
-        "{why}Open this address in a browser and agree:\n{url}\n\
+        "{reason}Open this address in a browser and give consent:\n{url}\n\
          The browser ends at an address that begins with {redirect} (the page itself may not load). \
          Within an hour call spotify_auth with that whole address as auth_code."
     )
@@ -153,11 +161,11 @@ fn by_paste(why: &str, url: &str, redirect: &str) -> String {
 fn finish(
     ctx: &ToolContext,
     store: &TokenStore,
-    begun: &PendingAuth,
-    caught: Callback,
+    pending: &PendingAuth,
+    callback: Callback,
 ) -> Outcome<String> {
-    let outcome = taken(ctx, store, begun, &caught.back);
-    caught.answer(match &outcome {
+    let outcome = taken(ctx, store, pending, &callback.response);
+    callback.answer(match &outcome {
         Ok(_) => "Spotify is connected. You can close this window.",
         Err(_) => "Spotify is not connected. Marvin says why; you can close this window.",
     });
@@ -167,7 +175,7 @@ fn finish(
 fn taken(
     ctx: &ToolContext,
     store: &TokenStore,
-    begun: &PendingAuth,
+    pending: &PendingAuth,
     back: &AuthResponse,
 ) -> Outcome<String> {
     if let Some(error) = &back.error {
@@ -183,16 +191,16 @@ fn taken(
         return Err(Problem::refused(what).next("Call spotify_auth again to be asked again."));
     }
     let code = back.code.as_deref().ok_or_else(|| {
-        Problem::input("The address holds no code.")
+        Problem::input("The address contains no code.")
             .next("Paste the whole address that the browser ended at, with everything after its question mark.")
     })?;
-    let token = exchanged(ctx, store, begun, code)?;
+    let token = exchange_code(ctx, store, pending, code)?;
     Ok(format!("Spotify is connected. {}", state(&token)))
 }
 
-/// A code or an address that the user pasted.
+/// Handles a code or an address that the user pasted.
 fn pasted(ctx: &ToolContext, store: &TokenStore, given: &str) -> Outcome<String> {
-    let begun = store.begun()?.ok_or_else(|| {
+    let pending = store.pending()?.ok_or_else(|| {
         Problem::input("No sign-in to Spotify was started within the last hour.")
             .next("Call spotify_auth without auth_code first, and open the address that it gives.")
     })?;
@@ -200,12 +208,12 @@ fn pasted(ctx: &ToolContext, store: &TokenStore, given: &str) -> Outcome<String>
     if back.error.is_none()
         && back.code.is_some()
         && !AuthResponse::is_bare(given)
-        && back.state.as_deref() != Some(&begun.state)
+        && back.state.as_deref() != Some(&pending.state)
     {
         return Err(Problem::refused(
             "The address does not belong to the pending sign-in (wrong state). It was not used.",
         )
         .next("Call spotify_auth without auth_code, open the address that it gives, and paste where that ends."));
     }
-    taken(ctx, store, &begun, &back)
+    taken(ctx, store, &pending, &back)
 }

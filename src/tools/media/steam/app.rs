@@ -1,11 +1,11 @@
-//! An app's page in the store: an object under the id as text, with a success flag of its own, in which nearly all may be absent.
+//! An app's page in the store: an object under the id as text, with its own success flag; nearly all fields may be missing.
 
 use serde_json::Value;
 
 use super::price::GamePrice;
 use super::{
-    COUNTRY, LANGUAGE, SteamAppDetails, WITHIN, app_id, count, limited_store, platforms, reply,
-    said,
+    COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamAppDetails, app_id, count, pause_if_limited,
+    platforms, reply, text_at,
 };
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
@@ -17,8 +17,8 @@ use crate::tools::output::labeled::{LabeledText, cut, plain};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
 
-/// Characters of a description at most.
-const DESCRIPTION: usize = 500;
+/// Maximum characters of a description.
+const MAX_DESCRIPTION_CHARS: usize = 500;
 
 pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
     let id = app_id(args.app_id)?;
@@ -28,14 +28,14 @@ pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
         .query("appids", id)
         .query("cc", COUNTRY)
         .query("l", LANGUAGE)
-        .timeout(WITHIN)
+        .timeout(SERVICE_TIMEOUT)
         .get()?;
-    let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
+    let found = reply(&answer, false).inspect_err(|error| pause_if_limited(ctx, error))?;
     let Some(entry) = found.get(id.to_string()) else {
         return Err(answer.unreadable());
     };
     match entry.at("data").filter(|data| data.is_object()) {
-        Some(data) if entry.at("success") != Some(&Value::Bool(false)) => Ok(told(data, id)),
+        Some(data) if entry.at("success") != Some(&Value::Bool(false)) => Ok(render(data, id)),
         _ if entry.at("success") == Some(&Value::Bool(false)) => Err(Problem::missing(format!(
             "App {id} has no store page (unknown id, or not sold in this country)."
         ))
@@ -45,10 +45,10 @@ pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
 }
 
 /// All about one app.
-fn told(data: &Value, asked: i64) -> String {
-    let name = said(data, "name").unwrap_or_else(|| "An app without a name".to_owned());
-    let kind = said(data, "type").map_or_else(String::new, |kind| format!("{kind}, "));
-    let id = count(data, "steam_appid").unwrap_or_else(|| asked.unsigned_abs());
+fn render(data: &Value, requested: i64) -> String {
+    let name = text_at(data, "name").unwrap_or_else(|| "An app without a name".to_owned());
+    let kind = text_at(data, "type").map_or_else(String::new, |kind| format!("{kind}, "));
+    let id = count(data, "steam_appid").unwrap_or_else(|| requested.unsigned_abs());
     let mut sheet = LabeledText::new(&format!("{name} ({kind}app {id})"));
     sheet.row("Price in the US", Some(price(data)));
     sheet.row("Released", released(data));
@@ -67,8 +67,8 @@ fn told(data: &Value, asked: i64) -> String {
         "Achievements",
         count(data, "achievements/total").map(thousands),
     );
-    sheet.words("Genres", &described(data, "genres"));
-    sheet.words("Categories", &described(data, "categories"));
+    sheet.words("Genres", &describe(data, "genres"));
+    sheet.words("Categories", &describe(data, "categories"));
     sheet.words("Developers", &names(data, "developers"));
     sheet.words("Publishers", &names(data, "publishers"));
     sheet.words(
@@ -77,34 +77,34 @@ fn told(data: &Value, asked: i64) -> String {
     );
     let more = data.list("dlc").len();
     sheet.row("DLC", (more > 0).then(|| more.to_string()));
-    sheet.row("Part of", said(data, "fullgame/name"));
+    sheet.row("Part of", text_at(data, "fullgame/name"));
     let about = data.text("short_description").map(html::line);
-    if let Some(text) = about.map(|text| cut(&escape_controls(&text), DESCRIPTION)) {
+    if let Some(text) = about.map(|text| cut(&escape_controls(&text), MAX_DESCRIPTION_CHARS)) {
         sheet.line(&fenced("the description at Steam", &text));
     }
     sheet.line(&format!("{}app/{id}/", web_links::STEAM_STORE));
     sheet.text()
 }
 
-/// Its price; without one it is not necessarily free.
+/// Its price; an app without one is not necessarily free.
 fn price(data: &Value) -> String {
-    let worked_out = || {
+    let actual = || {
         let price = data.at("price_overview")?;
-        let worded = said(price, "final_formatted");
+        let worded = text_at(price, "final_formatted");
         let Some(now) = price.whole("final") else {
             return worded;
         };
         GamePrice {
-            currency: said(price, "currency"),
+            currency: text_at(price, "currency"),
             now,
             before: price.whole("initial"),
-            off: price.whole("discount_percent"),
+            discount: price.whole("discount_percent"),
         }
         .text()
     };
     if data.flag("is_free") {
         "free".to_owned()
-    } else if let Some(price) = worked_out() {
+    } else if let Some(price) = actual() {
         price
     } else if data.flag("release_date/coming_soon") {
         "none yet, coming soon".to_owned()
@@ -114,7 +114,7 @@ fn price(data: &Value) -> String {
 }
 
 fn released(data: &Value) -> Option<String> {
-    let date = said(data, "release_date/date");
+    let date = text_at(data, "release_date/date");
     if !data.flag("release_date/coming_soon") {
         return date;
     }
@@ -136,11 +136,11 @@ fn age(data: &Value) -> Option<u64> {
         .filter(|age| (1..100).contains(age))
 }
 
-/// The descriptions of a list of objects.
-fn described(data: &Value, list: &str) -> Vec<String> {
+/// The descriptions in a list of objects.
+fn describe(data: &Value, list: &str) -> Vec<String> {
     data.list(list)
         .iter()
-        .filter_map(|item| said(item, "description"))
+        .filter_map(|item| text_at(item, "description"))
         .collect()
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_price_is_not_free() {
+    fn a_missing_price_is_not_free() {
         for (data, wanted) in [
             (json!({"is_free": true}), "free"),
             (json!({}), "no price listed"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_come_as_numbers_and_as_text() {
+    fn ages_are_numbers_or_text() {
         for (age_given, wanted) in [
             (json!(18), Some(18)),
             (json!("17"), Some(17)),
@@ -193,9 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn an_app_of_which_nothing_is_known_is_still_an_answer() {
+    fn an_app_without_details_still_gives_a_result() {
         assert_eq!(
-            told(&json!({"pc_requirements": [], "dlc": null}), 5),
+            render(&json!({"pc_requirements": [], "dlc": null}), 5),
             "An app without a name (app 5)\nPrice in the US: no price listed\nhttps://store.steampowered.com/app/5/"
         );
         let soon = json!({"release_date": {"coming_soon": true, "date": "Coming soon"}});

@@ -1,50 +1,52 @@
-//! Featured titles of the store, and its specials, which come from a second address unless the first has them.
+//! Featured titles of the store, and its specials, which come from a second address unless the first response contains them.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::price::GamePrice;
-use super::{COUNTRY, HALF, LANGUAGE, SteamFeatured, count, day, limited_store, reply, said};
+use super::{
+    COUNTRY, HALF_TIMEOUT, LANGUAGE, SteamFeatured, count, day, pause_if_limited, reply, text_at,
+};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::STEAM_STORE;
 use crate::tools::engine::context::ToolContext;
 
-/// Lists of the window, the most prominent first.
-const WINDOW: [&str; 4] = [
+/// The lists of the response, the most prominent first.
+const FEATURED_LISTS: [&str; 4] = [
     "large_capsules",
     "featured_win",
     "featured_mac",
     "featured_linux",
 ];
-/// Items of the window at most.
-const FEATURED: usize = 8;
-/// Specials at most.
-const SPECIALS: usize = 10;
+/// Maximum featured items.
+const MAX_FEATURED: usize = 8;
+/// Maximum specials.
+const MAX_SPECIALS: usize = 10;
 
 pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {
-    let window = ask(ctx, "/api/featured/")?;
+    let window = fetch(ctx, "/api/featured/")?;
     let mut featured = Vec::new();
-    for item in WINDOW.iter().flat_map(|list| window.list(list)) {
-        add(&mut featured, item, FEATURED);
+    for item in FEATURED_LISTS.iter().flat_map(|list| window.list(list)) {
+        add(&mut featured, item, MAX_FEATURED);
     }
-    // Replies that are known have no specials; those that have some spare the second question.
+    // If the first response contains the specials, the second request is not needed.
     let (more, missed) = match window.at("specials") {
         Some(_) => (None, None),
-        None => match ask(ctx, "/api/featuredcategories/") {
+        None => match fetch(ctx, "/api/featuredcategories/") {
             Ok(more) => (Some(more), None),
-            Err(why) if why.is_cancelled() || featured.is_empty() => return Err(why),
-            Err(why) => (None, Some(why)),
+            Err(error) if error.is_cancelled() || featured.is_empty() => return Err(error),
+            Err(error) => (None, Some(error)),
         },
     };
     let specials = specials(more.as_ref().unwrap_or(&window));
-    let known = WINDOW.iter().any(|list| window.at(list).is_some());
+    let known = FEATURED_LISTS.iter().any(|list| window.at(list).is_some());
     if featured.is_empty() && specials.is_empty() {
         return match known {
             true => Ok("The Steam store features nothing now.".to_owned()),
             false => Err(Problem::network(
-                "The Steam store answered with something that holds neither featured games nor specials.",
+                "The Steam store sent a response with neither featured games nor specials.",
             )
             .next("Try again later.")),
         };
@@ -57,24 +59,24 @@ pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {
         &featured,
     );
     section(ctx, &mut out, "Specials:", &specials);
-    if let Some(why) = missed {
-        let _ = writeln!(out, "The specials could not be read: {}", why.what);
+    if let Some(error) = missed {
+        let _ = writeln!(out, "The specials could not be read: {}", error.what);
     }
     Ok(out.trim_end().to_owned())
 }
 
-fn ask(ctx: &ToolContext, path: &str) -> Outcome<Value> {
+fn fetch(ctx: &ToolContext, path: &str) -> Outcome<Value> {
     let answer = ctx
         .ask(&STEAM_STORE)
         .path(path)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY)
-        .timeout(HALF)
+        .timeout(HALF_TIMEOUT)
         .get()?;
-    reply(&answer, false).inspect_err(|why| limited_store(ctx, why))
+    reply(&answer, false).inspect_err(|error| pause_if_limited(ctx, error))
 }
 
-/// The specials of an answer: the items themselves, or an object around them.
+/// The specials in a response: the items themselves, or an object around them.
 fn specials(value: &Value) -> Vec<&Value> {
     let specials = value.at("specials").unwrap_or(&Value::Null);
     let items = specials
@@ -82,16 +84,16 @@ fn specials(value: &Value) -> Vec<&Value> {
         .or_else(|| specials.at("items")?.as_array());
     let mut out = Vec::new();
     for item in items.into_iter().flatten() {
-        add(&mut out, item, SPECIALS);
+        add(&mut out, item, MAX_SPECIALS);
     }
     out
 }
 
-/// Adds an item that has a name and is not there yet.
-fn add<'a>(items: &mut Vec<&'a Value>, item: &'a Value, most: usize) {
+/// Adds an item if it has a name and is not in the list.
+fn add<'a>(items: &mut Vec<&'a Value>, item: &'a Value, max: usize) {
     let id = |item: &Value| (item.word("id"), item.whole("type"));
     let new = !items.iter().any(|other| id(other) == id(item));
-    if items.len() < most && new && item.text("name").is_some() {
+    if items.len() < max && new && item.text("name").is_some() {
         items.push(item);
     }
 }
@@ -114,19 +116,19 @@ fn section(ctx: &ToolContext, out: &mut String, title: &str, items: &[&Value]) {
 }
 
 fn line(item: &Value) -> String {
-    let off = item
+    let discount = item
         .whole("discount_percent")
         .filter(|_| item.at("discounted") != Some(&Value::Bool(false)));
     let price = item.whole("final_price").and_then(|now| {
         GamePrice {
-            currency: said(item, "currency"),
+            currency: text_at(item, "currency"),
             now,
             before: item.whole("original_price"),
-            off,
+            discount,
         }
         .text()
     });
-    let mut parts = vec![said(item, "name").unwrap_or_default()];
+    let mut parts = vec![text_at(item, "name").unwrap_or_default()];
     parts.push(price.unwrap_or_else(|| "no price listed".to_owned()));
     let noun = match item.whole("type") {
         Some(1) => "package",
@@ -143,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn items_show_their_own_currency_and_sort() {
+    fn items_show_their_own_currency_and_type() {
         let item = json!({"id": 3, "type": 1, "name": "A", "discounted": true, "discount_percent": 25, "original_price": 2000,
             "final_price": 1500, "currency": "GBP"});
         assert_eq!(line(&item), "A, 15.00 GBP (-25%, was 20.00 GBP), package 3");

@@ -62,11 +62,11 @@ crate::tools! { "steam";
 }
 
 /// Pause once the store limits requests; it counts them over five minutes.
-const REST: Duration = Duration::from_secs(60);
-/// Time limit of a tool with one request; a call has ten seconds.
-const WITHIN: Duration = Duration::from_secs(8);
-/// The same for one of two questions.
-const HALF: Duration = Duration::from_secs(4);
+const RATE_LIMIT_PAUSE: Duration = Duration::from_secs(60);
+/// Time limit of a tool with one request, below the call's ten seconds.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
+/// The same for one of two requests.
+const HALF_TIMEOUT: Duration = Duration::from_secs(4);
 /// The store's language, by the name that it knows.
 const LANGUAGE: &str = "english";
 /// The country whose prices are shown.
@@ -80,7 +80,7 @@ fn app_id(id: i64) -> Outcome<i64> {
     Err(Problem::input(format!("app_id cannot be {id}.")).next("steam_search finds ids."))
 }
 
-/// The 64-bit id in what was given: its 17 digits, or the address of a profile that has them.
+/// The 64-bit id in the input: its 17 digits, or the address of a profile that contains them.
 fn steam_id(text: &str) -> Option<&str> {
     let text = text.trim();
     let text = match text.find("/profiles/") {
@@ -91,7 +91,7 @@ fn steam_id(text: &str) -> Option<&str> {
     (id.len() == 17 && id.bytes().all(|byte| byte.is_ascii_digit())).then_some(id)
 }
 
-/// The 64-bit id that was given, or how to find it.
+/// The 64-bit id in the input, or an explanation of how to find it.
 fn user(text: &str) -> Outcome<&str> {
     steam_id(text).ok_or_else(|| {
         Problem::input(format!(
@@ -99,30 +99,30 @@ fn user(text: &str) -> Outcome<&str> {
             quoted(text)
         ))
         .next(format!(
-            "Give its 17 digits: they stand in the profile's address (…/profiles/7656119…), and for oneself as \"Steam ID\" at {}.",
+            "Give its 17 digits: they are in the profile's address (…/profiles/7656119…), and for oneself as \"Steam ID\" at {}.",
             web_links::STEAM_ACCOUNT
         ))
     })
 }
 
 /// The problem with an address that sent too many requests.
-fn limited() -> Problem {
+fn rate_limited() -> Problem {
     Problem::limit("Steam is limiting requests, try again in a few minutes.")
 }
 
-/// Leaves the store alone for a while when `why` is its limit.
-fn limited_store(ctx: &ToolContext, why: &Problem) {
-    if why.kind == ProblemKind::Limit {
-        ctx.world.services.hold_back(&STEAM_STORE, REST);
+/// Pauses requests to the store if `reason` is its rate limit.
+fn pause_if_limited(ctx: &ToolContext, reason: &Problem) {
+    if reason.kind == ProblemKind::Limit {
+        ctx.world.services.hold_back(&STEAM_STORE, RATE_LIMIT_PAUSE);
     }
 }
 
-/// An answer's JSON, with messages for Steam's errors; `keyed` when a key was sent.
+/// A response's JSON, with messages for Steam's errors; `keyed` when a key was sent.
 fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
     let value = answer.value();
     // Rate limit: status 429, or 200 and an empty body.
     if answer.status == 429 || (answer.is_ok() && value == Some(Value::Null)) {
-        return Err(limited());
+        return Err(rate_limited());
     }
     let name = answer.service.name;
     match answer.status {
@@ -166,17 +166,17 @@ fn key(ctx: &ToolContext, service: &'static Service, tool: &str) -> Outcome<Stri
     })
 }
 
-/// A text of the service that says something.
-fn said(value: &Value, path: &str) -> Option<String> {
+/// A non-empty text of the service.
+fn text_at(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(plain)
 }
 
-/// A count of things; `None` for what is not a count.
+/// A number of things; `None` for anything else.
 fn count(value: &Value, path: &str) -> Option<u64> {
     u64::try_from(value.whole(path)?).ok()
 }
 
-/// The systems that something runs on, of an object with a flag for each.
+/// The supported systems, from an object with a flag for each.
 fn platforms(value: &Value) -> Vec<String> {
     [("windows", "Windows"), ("mac", "macOS"), ("linux", "Linux")]
         .into_iter()
@@ -185,7 +185,7 @@ fn platforms(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The local date of a Unix time; `None` for zero and the day after it, which stand for never.
+/// The local date of a Unix time; `None` for zero and the day after it, which mean never.
 fn day(ctx: &ToolContext, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
     let zone = ctx.world.clock.now().time_zone().clone();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn refusals_are_distinguished() {
         let of = |status, body: &str, keyed| {
             reply(
                 &ServiceResponse::new(&STEAM_API, status, body.as_bytes().to_vec()),
@@ -242,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_part_of_what_was_given(text in "(.{0,6}/profiles/)?[0-9]{15,18}.{0,3}") {
+        fn an_id_is_found_in_the_input(text in "(.{0,6}/profiles/)?[0-9]{15,18}.{0,3}") {
             if let Some(id) = steam_id(&text) {
                 prop_assert!(text.contains(id) && id.len() == 17 && id.parse::<u64>().is_ok());
             }

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::stats::AGAIN;
-use super::{SteamUserGames, SteamUserSummary, WITHIN, count, day, key, reply, said, user};
+use super::stats::RETRY_WAIT;
+use super::{
+    SERVICE_TIMEOUT, SteamUserGames, SteamUserSummary, count, day, key, reply, text_at, user,
+};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{plural, thousands, trim_decimals};
@@ -14,8 +16,8 @@ use crate::net::services::STEAM_API;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::labeled::{LabeledText, plain};
 
-/// Games that are shown.
-const SHOWN: usize = 20;
+/// Maximum games that are shown.
+const MAX_SHOWN: usize = 20;
 
 pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> {
     let id = user(&args.steam_id)?;
@@ -25,7 +27,7 @@ pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> 
         ("include_played_free_games", "1"),
         ("format", "json"),
     ];
-    let answer = ask(
+    let answer = request(
         ctx,
         "/IPlayerService/GetOwnedGames/v1/",
         "steam_user_games",
@@ -51,22 +53,22 @@ pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> 
     }
 }
 
-fn ask(
+fn request(
     ctx: &ToolContext,
     path: &str,
     tool: &str,
     pairs: &[(&str, &str)],
 ) -> Outcome<ServiceResponse> {
     let key = key(ctx, &STEAM_API, tool)?;
-    let ask = ctx
+    let request = ctx
         .ask(&STEAM_API)
         .path(path)
         .secret_query("key", &key)
-        .again_after(AGAIN)
-        .timeout(WITHIN);
+        .again_after(RETRY_WAIT)
+        .timeout(SERVICE_TIMEOUT);
     pairs
         .iter()
-        .fold(ask, |ask, (name, value)| ask.query(name, value))
+        .fold(request, |request, (name, value)| request.query(name, value))
         .get()
 }
 
@@ -87,21 +89,21 @@ fn listed(ctx: &ToolContext, id: &str, total: Option<u64>, games: &[&Value]) -> 
         let _ = write!(out, ", {all} played in all");
     }
     out.push(':');
-    for (i, game) in ranked.iter().take(SHOWN).enumerate() {
+    for (i, game) in ranked.iter().take(MAX_SHOWN).enumerate() {
         let last = game
             .whole("rtime_last_played")
             .and_then(|when| day(ctx, when));
         let _ = write!(out, "\n{:>2}. {}", i + 1, line(game, last));
     }
-    if total > SHOWN.min(games.len()) {
-        let _ = write!(out, "\nand {} more", total - SHOWN.min(games.len()));
+    if total > MAX_SHOWN.min(games.len()) {
+        let _ = write!(out, "\nand {} more", total - MAX_SHOWN.min(games.len()));
     }
     out
 }
 
 fn line(game: &Value, last: Option<String>) -> String {
     let id = count(game, "appid").map(|id| format!("app {id}"));
-    let Some(name) = said(game, "name").or_else(|| id.clone()) else {
+    let Some(name) = text_at(game, "name").or_else(|| id.clone()) else {
         return "A game without a name".to_owned();
     };
     let mut parts = vec![
@@ -127,7 +129,7 @@ fn playtime(minutes: u64) -> Option<String> {
 
 pub(super) fn summary(ctx: &ToolContext, args: SteamUserSummary) -> Outcome<String> {
     let id = user(&args.steam_id)?;
-    let answer = ask(
+    let answer = request(
         ctx,
         "/ISteamUser/GetPlayerSummaries/v2/",
         "steam_user_summary",
@@ -150,7 +152,7 @@ pub(super) fn summary(ctx: &ToolContext, args: SteamUserSummary) -> Outcome<Stri
 }
 
 fn profile(ctx: &ToolContext, id: &str, player: &Value) -> String {
-    let name = said(player, "personaname").unwrap_or_else(|| "A user without a name".to_owned());
+    let name = text_at(player, "personaname").unwrap_or_else(|| "A user without a name".to_owned());
     let open = player
         .whole("communityvisibilitystate")
         .is_none_or(|state| state == 3);
@@ -161,7 +163,7 @@ fn profile(ctx: &ToolContext, id: &str, player: &Value) -> String {
         sheet.line("The profile is private: Steam tells little more than its name.");
     }
     let game_id = player.word("gameid").map(|id| plain(&id));
-    let playing = match (said(player, "gameextrainfo"), game_id) {
+    let playing = match (text_at(player, "gameextrainfo"), game_id) {
         (Some(name), Some(id)) => Some(format!("{name} (app {id})")),
         (Some(name), None) => Some(name),
         (None, id) => id.map(|id| format!("app {id}")),
@@ -172,7 +174,7 @@ fn profile(ctx: &ToolContext, id: &str, player: &Value) -> String {
     sheet.row("Created", since("timecreated"));
     sheet.row(
         "Profile",
-        said(player, "profileurl").filter(|url| url.starts_with("http")),
+        text_at(player, "profileurl").filter(|url| url.starts_with("http")),
     );
     sheet.text()
 }
@@ -197,7 +199,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn minutes_become_hours() {
+    fn playtime_is_in_hours_and_minutes() {
         for (minutes, wanted) in [
             (0, None),
             (1, Some("1 min")),
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn games_without_name_or_time_are_still_lines() {
+    fn games_without_name_or_playtime_are_listed() {
         assert_eq!(line(&json!({"appid": 5}), None), "app 5: no playtime");
         assert_eq!(line(&json!({}), None), "A game without a name");
         assert_eq!(
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn states_beyond_the_known_ones_are_none() {
+    fn unknown_states_are_omitted() {
         assert_eq!(status(&json!({"personastate": 6})), Some("looking to play"));
         for odd in [json!(7), json!(-1), json!("x"), json!(null)] {
             assert_eq!(status(&json!({"personastate": odd})), None);

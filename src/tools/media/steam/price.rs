@@ -1,23 +1,23 @@
-//! Prices as the Steam store gives them: hundredths of a currency, discounts, and many ways of having none.
+//! Prices of the Steam store: hundredths of a currency, discounts, and many representations of "no price".
 
 use crate::base::text::thousands;
 
 /// Currencies without decimals that Steam nevertheless counts in hundredths.
-const WHOLE: [&str; 9] = [
+const ZERO_DECIMAL_CURRENCIES: [&str; 9] = [
     "JPY", "KRW", "IDR", "VND", "CLP", "COP", "CRC", "HUF", "TWD",
 ];
 
-/// A price now, and what it was.
+/// A price, and the price before a discount.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GamePrice {
-    /// Code of the currency, when it is named.
+    /// Currency code, when given.
     pub(super) currency: Option<String>,
-    /// Hundredths.
+    /// In hundredths.
     pub(super) now: i64,
-    /// Hundredths before a discount.
+    /// Before the discount, in hundredths.
     pub(super) before: Option<i64>,
     /// Discount in percent, if the store gives one.
-    pub(super) off: Option<i64>,
+    pub(super) discount: Option<i64>,
 }
 
 impl GamePrice {
@@ -27,7 +27,7 @@ impl GamePrice {
             return None;
         }
         let before = self.before.filter(|before| *before > self.now);
-        let worked_out = || {
+        let actual = || {
             let before = before?;
             // Rounded to the nearest percent.
             before
@@ -36,15 +36,19 @@ impl GamePrice {
                 .checked_add(before / 2)?
                 .checked_div(before)
         };
-        let off = self.off.filter(|off| (1..=100).contains(off));
-        let off = off.or_else(worked_out).filter(|off| *off > 0);
+        let discount = self
+            .discount
+            .filter(|discount| (1..=100).contains(discount));
+        let discount = discount.or_else(actual).filter(|discount| *discount > 0);
         let now = match self.now {
             0 => "free".to_owned(),
             now => self.money(now),
         };
-        Some(match (off, before) {
-            (Some(off), Some(before)) => format!("{now} (-{off}%, was {})", self.money(before)),
-            (Some(off), None) if self.now > 0 => format!("{now} (-{off}%)"),
+        Some(match (discount, before) {
+            (Some(discount), Some(before)) => {
+                format!("{now} (-{discount}%, was {})", self.money(before))
+            }
+            (Some(discount), None) if self.now > 0 => format!("{now} (-{discount}%)"),
             _ => now,
         })
     }
@@ -53,7 +57,7 @@ impl GamePrice {
         let (whole, rest) = (hundredths / 100, hundredths % 100);
         let whole = thousands(u64::try_from(whole).unwrap_or_default());
         let currency = self.currency.as_deref().unwrap_or_default();
-        let amount = if rest == 0 && WHOLE.contains(&currency) {
+        let amount = if rest == 0 && ZERO_DECIMAL_CURRENCIES.contains(&currency) {
             whole
         } else {
             format!("{whole}.{rest:02}")
@@ -71,20 +75,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn price(currency: &str, now: i64, before: Option<i64>, off: Option<i64>) -> Option<String> {
+    fn price(
+        currency: &str,
+        now: i64,
+        before: Option<i64>,
+        discount: Option<i64>,
+    ) -> Option<String> {
         let currency = Some(currency.to_owned()).filter(|code| !code.is_empty());
         GamePrice {
             currency,
             now,
             before,
-            off,
+            discount,
         }
         .text()
     }
 
     #[test]
     fn prices_read_as_people_write_them() {
-        for (currency, now, before, off, wanted) in [
+        for (currency, now, before, discount, wanted) in [
             ("USD", 1999, None, None, "$19.99"),
             ("USD", 1999, Some(1999), Some(0), "$19.99"),
             ("USD", 5, None, None, "$0.05"),
@@ -105,7 +114,7 @@ mod tests {
             ("USD", 1999, Some(999), None, "$19.99"),
         ] {
             assert_eq!(
-                price(currency, now, before, off).as_deref(),
+                price(currency, now, before, discount).as_deref(),
                 Some(wanted),
                 "{currency} {now}"
             );
@@ -115,8 +124,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_numbers_give_words(now in any::<i64>(), before in any::<Option<i64>>(), off in any::<Option<i64>>()) {
-            let text = price("USD", now, before, off);
+        fn any_numbers_are_accepted(now in any::<i64>(), before in any::<Option<i64>>(), discount in any::<Option<i64>>()) {
+            let text = price("USD", now, before, discount);
             prop_assert_eq!(text.is_none(), now < 0);
             let sound = text.is_none_or(|text| !text.contains("--") && !text.contains("$-"));
             prop_assert!(sound);

@@ -1,11 +1,14 @@
-//! The store's search: prices in hundredths, or none at all; scores as text, often empty.
+//! The store's search: prices in hundredths or missing, scores as text and often empty.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::price::GamePrice;
-use super::{COUNTRY, LANGUAGE, SteamSearch, WITHIN, count, limited_store, platforms, reply, said};
+use super::{
+    COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamSearch, count, pause_if_limited, platforms, reply,
+    text_at,
+};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{plural, thousands};
@@ -25,11 +28,11 @@ pub(super) fn run(ctx: &ToolContext, args: SteamSearch) -> Outcome<String> {
         .query("term", query)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY.to_uppercase())
-        .timeout(WITHIN)
+        .timeout(SERVICE_TIMEOUT)
         .get()?;
-    let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
+    let found = reply(&answer, false).inspect_err(|error| pause_if_limited(ctx, error))?;
     let Some(items) = found.at("items").and_then(Value::as_array) else {
-        // An absent list is an empty one only where the count says so too.
+        // A missing list is an empty one only if the count agrees.
         return match count(&found, "total") {
             Some(0) => Ok(nothing(query)),
             _ => Err(answer.unreadable()),
@@ -67,7 +70,7 @@ fn nothing(query: &str) -> String {
 }
 
 /// The type of an item in store addresses, and for display.
-fn sort(item: &Value) -> (&'static str, &'static str) {
+fn item_type(item: &Value) -> (&'static str, &'static str) {
     match item.text("type") {
         Some("sub" | "package") => ("sub", "package"),
         Some("bundle") => ("bundle", "bundle"),
@@ -77,16 +80,16 @@ fn sort(item: &Value) -> (&'static str, &'static str) {
 
 /// A hit in one line, and the address of its page.
 fn entry(item: &Value) -> (String, Option<String>) {
-    let mut parts = vec![said(item, "name").unwrap_or_else(|| "Untitled".to_owned())];
+    let mut parts = vec![text_at(item, "name").unwrap_or_else(|| "Untitled".to_owned())];
     parts.push(price(item).unwrap_or_else(|| "no price listed".to_owned()));
     parts.extend(
-        said(item, "metascore")
+        text_at(item, "metascore")
             .or_else(|| Some(count(item, "metascore")?.to_string()))
             .filter(|score| score != "0")
             .map(|score| format!("Metascore {score}")),
     );
     parts.push(platforms(item.at("platforms").unwrap_or(&Value::Null)).join("/"));
-    let (folder, noun) = sort(item);
+    let (folder, noun) = item_type(item);
     let id = count(item, "id");
     parts.extend(id.map(|id| format!("{noun} {id}")));
     parts.retain(|part| !part.is_empty());
@@ -94,14 +97,14 @@ fn entry(item: &Value) -> (String, Option<String>) {
     (parts.join(", "), link)
 }
 
-/// An item's price; none for what is free without a price or not yet for sale.
+/// An item's price; `None` for free items without a price and for unreleased ones.
 fn price(item: &Value) -> Option<String> {
     let price = item.at("price")?;
     GamePrice {
-        currency: said(price, "currency"),
+        currency: text_at(price, "currency"),
         now: price.whole("final")?,
         before: price.whole("initial"),
-        off: None,
+        discount: None,
     }
     .text()
 }
@@ -112,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_missing_leaves_no_trace() {
+    fn missing_fields_are_omitted() {
         let line = |item: Value| entry(&item).0;
         assert_eq!(line(json!({})), "Untitled, no price listed");
         assert_eq!(

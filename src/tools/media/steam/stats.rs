@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{HALF, SteamPlayerStats, app_id, count, limited, reply, said};
+use super::{HALF_TIMEOUT, SteamPlayerStats, app_id, count, rate_limited, reply, text_at};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, trim_decimals};
@@ -13,10 +13,10 @@ use crate::net::service::RequestBuilder;
 use crate::net::services::STEAM_API;
 use crate::tools::engine::context::ToolContext;
 
-/// Achievements that are shown.
-const SHOWN: usize = 10;
-/// The second try after a refusal that comes at random.
-pub(super) const AGAIN: Duration = Duration::from_millis(1_500);
+/// Maximum achievements that are shown.
+const MAX_SHOWN: usize = 10;
+/// The wait before retrying a refusal that occurs at random.
+pub(super) const RETRY_WAIT: Duration = Duration::from_millis(1_500);
 
 pub(super) fn run(ctx: &ToolContext, args: SteamPlayerStats) -> Outcome<String> {
     let id = app_id(args.app_id)?;
@@ -29,26 +29,26 @@ pub(super) fn run(ctx: &ToolContext, args: SteamPlayerStats) -> Outcome<String> 
         (Ok(Some(count)), _) => format!("App {id}: {} now.", people(*count)),
         (Ok(None), Ok(rates)) if rates.is_empty() => {
             return Err(Problem::missing(format!(
-                "Steam has no numbers of app {id}: the id is unknown, or nobody can play it."
+                "Steam has no numbers of app {id}: the id is unknown, or the app cannot be played."
             ))
             .next("steam_search finds ids."));
         }
         (Ok(None), _) => format!("App {id}: Steam does not count its players."),
         (Err(_), Ok(rates)) if !rates.is_empty() => format!("App {id}."),
-        (Err(_), _) => return Err(players.err().unwrap_or_else(limited)),
+        (Err(_), _) => return Err(players.err().unwrap_or_else(rate_limited)),
     };
     match rates {
         Ok(rates) if rates.is_empty() => out.push_str("\nIt has no achievement statistics."),
         Ok(rates) => listed(&mut out, &rates),
-        Err(why) if why.is_cancelled() => return Err(why),
-        Err(why) => drop(write!(
+        Err(error) if error.is_cancelled() => return Err(error),
+        Err(error) => drop(write!(
             out,
             "\nThe achievements could not be read: {}",
-            why.what
+            error.what
         )),
     }
-    if let Err(why) = &players {
-        let _ = write!(out, "\nThe players could not be counted: {}", why.what);
+    if let Err(error) = &players {
+        let _ = write!(out, "\nThe players could not be counted: {}", error.what);
     }
     Ok(out)
 }
@@ -63,8 +63,8 @@ fn people(count: u64) -> String {
 fn request<'a>(ctx: &'a ToolContext, path: &str) -> RequestBuilder<'a> {
     ctx.ask(&STEAM_API)
         .path(path)
-        .again_after(AGAIN)
-        .timeout(HALF)
+        .again_after(RETRY_WAIT)
+        .timeout(HALF_TIMEOUT)
 }
 
 /// The number of current players; `None` for an app that Steam does not count.
@@ -86,7 +86,7 @@ fn players(ctx: &ToolContext, id: i64) -> Outcome<Option<u64>> {
     }
 }
 
-/// The achievements with their shares in percent, the most frequent first; none for an app without statistics.
+/// The achievements with their shares in percent, the most frequent first; empty for an app without statistics.
 fn rates(ctx: &ToolContext, id: i64) -> Outcome<Vec<(String, f64)>> {
     let answer = request(
         ctx,
@@ -104,7 +104,7 @@ fn rates(ctx: &ToolContext, id: i64) -> Outcome<Vec<(String, f64)>> {
 fn ranked(found: &Value) -> Vec<(String, f64)> {
     let rate = |item: &Value| {
         let share = item.number("percent")?.clamp(0.0, 100.0);
-        Some((said(item, "name")?, share))
+        Some((text_at(item, "name")?, share))
     };
     let list = found.list("achievementpercentages/achievements");
     let mut rates: Vec<(String, f64)> = list.iter().filter_map(rate).collect();
@@ -114,11 +114,11 @@ fn ranked(found: &Value) -> Vec<(String, f64)> {
 
 fn listed(out: &mut String, rates: &[(String, f64)]) {
     out.push_str("\nAchievements, by the share of players who have them:");
-    for (i, (name, share)) in rates.iter().take(SHOWN).enumerate() {
+    for (i, (name, share)) in rates.iter().take(MAX_SHOWN).enumerate() {
         let _ = write!(out, "\n{:>2}. {name}: {}%", i + 1, trim_decimals(*share, 1));
     }
-    if rates.len() > SHOWN {
-        let _ = write!(out, "\nand {} more", rates.len() - SHOWN);
+    if rates.len() > MAX_SHOWN {
+        let _ = write!(out, "\nand {} more", rates.len() - MAX_SHOWN);
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn shares_come_as_text_and_as_numbers() {
+    fn shares_are_text_or_numbers() {
         let found = json!({"achievementpercentages": {"achievements": [
             {"name": "LOW", "percent": 0.44}, {"name": "HIGH", "percent": "66.6"}, {"name": "NONE", "percent": "NaN"},
             {"percent": 5}, {"name": "ALL", "percent": 100}
@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_share_is_ranked(shares in prop::collection::vec("[0-9.eE+-]{0,8}|NaN|inf", 0..20)) {
+        fn any_share_is_accepted(shares in prop::collection::vec("[0-9.eE+-]{0,8}|NaN|inf", 0..20)) {
             let list: Vec<Value> = shares.iter().map(|share| json!({"name": "A", "percent": share})).collect();
             let rates = ranked(&json!({"achievementpercentages": {"achievements": list}}));
             prop_assert!(rates.windows(2).all(|pair| pair[0].1 >= pair[1].1));

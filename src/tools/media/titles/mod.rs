@@ -68,11 +68,11 @@ crate::tools! { "media";
     } => rawg::details, says ["game details of {game_id}"];
 }
 
-/// Time limit for a service; a call has ten seconds, and should end with a message about the service.
-const WITHIN: Duration = Duration::from_secs(8);
+/// Time limit for a service, below the call's ten seconds, so that a timeout names the service.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The query, trimmed.
-fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
+fn requested<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
     let query = query.trim();
     if query.is_empty() {
         return Err(Problem::input("The query is empty.")
@@ -81,8 +81,8 @@ fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
     Ok(query)
 }
 
-/// The problem with a service that fails, or sends a page where data was promised.
-fn silent(answer: &ServiceResponse) -> Problem {
+/// The problem with a service that fails, or sends a page instead of data.
+fn bad_response(answer: &ServiceResponse) -> Problem {
     let name = answer.service.name;
     Problem::network(if answer.is_ok() {
         format!("{name} is not answering: it sent a web page where data was promised.")
@@ -92,7 +92,7 @@ fn silent(answer: &ServiceResponse) -> Problem {
     .next("Try again later, or use web_search.")
 }
 
-/// True for answers from something in front of the service, whatever their status, or from a service that is down.
+/// True for responses from something in front of the service, whatever their status, or from a service that is down.
 fn is_down(answer: &ServiceResponse) -> bool {
     answer.status >= 500 || (answer.status != 429 && answer.is_page())
 }

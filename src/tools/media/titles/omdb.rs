@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{GetMovieDetails, SearchMovies, TitleKind, WITHIN, asked, is_down, silent};
+use super::{
+    GetMovieDetails, SERVICE_TIMEOUT, SearchMovies, TitleKind, bad_response, is_down, requested,
+};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind as Sort};
 use crate::base::text::{plural, thousands};
@@ -19,13 +21,13 @@ use crate::tools::output::web_links;
 const KEY: ServiceKey = ServiceKey {
     service: &OMDB,
     page: web_links::OMDB_KEY,
-    gives: "ids, ratings, cast and plot",
+    benefit: "ids, ratings, cast and plot",
 };
-/// Results of a page; the first one is shown.
-const PAGE: usize = 10;
+/// Results of a page; only the first page is shown.
+const PAGE_RESULTS: usize = 10;
 
 pub(super) fn search(ctx: &ToolContext, args: SearchMovies) -> Outcome<String> {
-    let query = asked(&args.query, "Metropolis")?;
+    let query = requested(&args.query, "Metropolis")?;
     let year = year(&args.year)?;
     let kind = args.kind;
     let Some(key) = KEY.value(ctx) else {
@@ -87,7 +89,7 @@ pub(super) fn details(ctx: &ToolContext, args: GetMovieDetails) -> Outcome<Strin
         TitleQuery::Title(title) => (ask.query("t", title).get()?, quoted(title)),
     };
     match reply(&answer)? {
-        Some(found) => told(&found).ok_or_else(|| answer.unreadable()),
+        Some(found) => render(&found).ok_or_else(|| answer.unreadable()),
         None => Ok(format!(
             "No results: OMDb has no title {named}. search_movies finds titles by a part of their name."
         )),
@@ -104,10 +106,10 @@ fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
     ctx.ask(&OMDB)
         .path("/")
         .secret_query("apikey", key)
-        .timeout(WITHIN)
+        .timeout(SERVICE_TIMEOUT)
 }
 
-/// A year to restrict to, when one is given.
+/// The year to restrict to, if given.
 fn year(text: &str) -> Outcome<Option<&str>> {
     let text = text.trim();
     if text.is_empty() {
@@ -120,7 +122,7 @@ fn year(text: &str) -> Outcome<Option<&str>> {
         .next("Give four digits, for example 1927, or leave it out."))
 }
 
-/// The IMDb id in what was given: the id, its digits, or the address of the title's page.
+/// The IMDb id in the input: the id, its digits, or the address of the title's page.
 fn imdb_id(text: &str) -> Option<String> {
     let text = match text.find("/title/") {
         Some(at) => text.get(at + "/title/".len()..)?,
@@ -133,7 +135,7 @@ fn imdb_id(text: &str) -> Option<String> {
     right.then(|| format!("tt{digits}"))
 }
 
-/// The outcome of an answer: a value, nothing found, or an error.
+/// The result in a response: a value, nothing found, or an error.
 fn reply(answer: &ServiceResponse) -> Outcome<Option<Value>> {
     let value = answer.value();
     if let Some(words) = value.as_ref().and_then(failure) {
@@ -141,13 +143,13 @@ fn reply(answer: &ServiceResponse) -> Outcome<Option<Value>> {
     }
     match value {
         Some(value) if answer.is_ok() && value.is_object() => Ok(Some(value)),
-        _ if is_down(answer) => Err(silent(answer)),
+        _ if is_down(answer) => Err(bad_response(answer)),
         _ if answer.is_ok() => Err(answer.unreadable()),
         _ => Err(answer.refused(None)),
     }
 }
 
-/// The message of a failed body.
+/// The message in a failure response.
 fn failure(value: &Value) -> Option<String> {
     let words = value.text("Error");
     let failed = match value.at("Response") {
@@ -161,42 +163,42 @@ fn failure(value: &Value) -> Option<String> {
 /// Classifies a failure by its message: an exhausted quota and a bad key have the same status.
 fn refusal(answer: &ServiceResponse, words: &str) -> Outcome<Option<Value>> {
     let lower = words.to_lowercase();
-    let said = answer.said(words);
-    let said = said.trim_end_matches(['.', '!']);
+    let known_text = answer.said(words);
+    let known_text = known_text.trim_end_matches(['.', '!']);
     let has = |part: &str| lower.contains(part);
     Err(if has("limit") {
         Problem::limit(format!(
-            "The daily limit of the key for OMDb is reached: {said}."
+            "The daily limit of the key for OMDb is reached: {known_text}."
         ))
         .next("A free key has 1,000 requests a day. Try again tomorrow, or use web_search.")
     } else if has("api key") || matches!(answer.status, 401 | 403) {
-        let why = if said.is_empty() {
+        let reason = if known_text.is_empty() {
             "it gives no reason"
         } else {
-            said
+            known_text
         };
         Problem::new(
             Sort::Auth,
-            format!("OMDb does not accept {}: {why}.", KEY.variable()),
+            format!("OMDb does not accept {}: {reason}.", KEY.variable()),
         )
         .next(format!(
             "Check it; a new key works once the link in OMDb's e-mail was opened. Keys: {}",
             KEY.page
         ))
     } else if answer.status >= 500 {
-        silent(answer)
+        bad_response(answer)
     } else if has("not found") {
         return Ok(None);
     } else if has("too many") {
         Problem::input("Too many titles fit for OMDb to list them.")
             .next("Give a longer title, or a year too.")
     } else if has("incorrect imdb") {
-        Problem::input(format!("OMDb does not know the id: {said}."))
+        Problem::input(format!("OMDb does not know the id: {known_text}."))
             .next("search_movies finds ids.")
-    } else if said.is_empty() {
+    } else if known_text.is_empty() {
         Problem::network("OMDb failed and does not say why.").next("Try again later.")
     } else {
-        Problem::network(format!("OMDb cannot answer this: {said}."))
+        Problem::network(format!("OMDb cannot answer this: {known_text}."))
             .next("Ask in other words, or use web_search.")
     })
 }
@@ -218,7 +220,7 @@ fn listed(query: &str, found: &Value) -> String {
         .iter()
         .filter(|item| item.is_object())
         .collect();
-    let shown = items.len().min(PAGE);
+    let shown = items.len().min(PAGE_RESULTS);
     let total = found
         .whole("totalResults")
         .and_then(|n| u64::try_from(n).ok());
@@ -229,7 +231,7 @@ fn listed(query: &str, found: &Value) -> String {
         plural(shown, "title")
     };
     let _ = writeln!(out, " for {}:", quoted(query));
-    for (i, item) in items.iter().take(PAGE).enumerate() {
+    for (i, item) in items.iter().take(PAGE_RESULTS).enumerate() {
         let _ = writeln!(out, "{:>2}. {}", i + 1, head(item));
     }
     if total > shown as u64 {
@@ -239,8 +241,8 @@ fn listed(query: &str, found: &Value) -> String {
     out
 }
 
-/// A value that says something: OMDb writes N/A for what it does not know.
-fn said(value: &Value, key: &str) -> Option<String> {
+/// A known value: OMDb writes N/A for unknown ones.
+fn known_text(value: &Value, key: &str) -> Option<String> {
     let word = plain(&value.word(key)?);
     let empty = word.is_empty() || word.eq_ignore_ascii_case("n/a");
     (!empty).then_some(word)
@@ -248,22 +250,22 @@ fn said(value: &Value, key: &str) -> Option<String> {
 
 /// `Title (Year), type, id`.
 fn head(item: &Value) -> String {
-    let mut out = said(item, "Title").unwrap_or_else(|| "Untitled".to_owned());
-    if let Some(year) = said(item, "Year") {
+    let mut out = known_text(item, "Title").unwrap_or_else(|| "Untitled".to_owned());
+    if let Some(year) = known_text(item, "Year") {
         let _ = write!(out, " ({year})");
     }
     for key in ["Type", "imdbID"] {
-        if let Some(word) = said(item, key) {
+        if let Some(word) = known_text(item, key) {
             let _ = write!(out, ", {word}");
         }
     }
     out
 }
 
-/// All about one title; `None` when it has none.
-fn told(found: &Value) -> Option<String> {
-    said(found, "Title")?;
-    let get = |key: &str| said(found, key);
+/// All about one title; `None` when it has no title.
+fn render(found: &Value) -> Option<String> {
+    known_text(found, "Title")?;
+    let get = |key: &str| known_text(found, key);
     let mut sheet = LabeledText::new(&head(found));
     sheet.row("Rated", get("Rated"));
     sheet.row("Released", get("Released"));
@@ -289,12 +291,13 @@ fn told(found: &Value) -> Option<String> {
     Some(sheet.text())
 }
 
-/// Every source's rating, as the source counts; IMDb's with the number of votes.
+/// Every source's rating, in its own scale; IMDb's with the number of votes.
 fn ratings(found: &Value) -> Vec<String> {
-    let votes = said(found, "imdbVotes").map_or_else(String::new, |votes| match votes.as_str() {
-        "1" => " (1 vote)".to_owned(),
-        _ => format!(" ({votes} votes)"),
-    });
+    let votes =
+        known_text(found, "imdbVotes").map_or_else(String::new, |votes| match votes.as_str() {
+            "1" => " (1 vote)".to_owned(),
+            _ => format!(" ({votes} votes)"),
+        });
     let mut out: Vec<String> = Vec::new();
     let mut add = |source: &str, value: &str| {
         let (name, votes) = match source {
@@ -307,14 +310,16 @@ fn ratings(found: &Value) -> Vec<String> {
         }
     };
     for rating in found.list("Ratings") {
-        if let (Some(source), Some(value)) = (said(rating, "Source"), said(rating, "Value")) {
+        if let (Some(source), Some(value)) =
+            (known_text(rating, "Source"), known_text(rating, "Value"))
+        {
             add(&source, &value);
         }
     }
-    if let Some(value) = said(found, "imdbRating") {
+    if let Some(value) = known_text(found, "imdbRating") {
         add("IMDb", &format!("{value}/10"));
     }
-    if let Some(value) = said(found, "Metascore") {
+    if let Some(value) = known_text(found, "Metascore") {
         add("Metacritic", &format!("{value}/100"));
     }
     out
@@ -327,7 +332,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_are_found_in_what_people_give() {
+    fn ids_are_found_in_the_input() {
         for (text, wanted) in [
             ("tt0017136", Some("tt0017136")),
             ("0017136", Some("tt0017136")),
@@ -378,10 +383,10 @@ mod tests {
             "imdbRating": 7.5, "imdbVotes": "N/A", "Metascore": "N/A", "Ratings": null, "BoxOffice": null
         });
         assert_eq!(
-            told(&found).unwrap(),
+            render(&found).unwrap(),
             "A & B (2019–), series\nSeasons: 3\nRatings: IMDb 7.5/10"
         );
-        assert_eq!(told(&json!({"Title": "N/A"})), None);
+        assert_eq!(render(&json!({"Title": "N/A"})), None);
         assert_eq!(head(&json!({})), "Untitled");
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{GetGameDetails, SearchGames, WITHIN, asked, is_down, silent};
+use super::{GetGameDetails, SERVICE_TIMEOUT, SearchGames, bad_response, is_down, requested};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{escape_controls, plural, thousands, trim_decimals};
@@ -20,15 +20,15 @@ use crate::tools::output::web_links;
 const KEY: ServiceKey = ServiceKey {
     service: &RAWG,
     page: web_links::RAWG_KEY,
-    gives: "ratings, platforms and ids",
+    benefit: "ratings, platforms and ids",
 };
-/// Characters of a description at most.
-const DESCRIPTION: usize = 500;
-/// Platforms that a line of a list names.
-const PLATFORMS: usize = 6;
+/// Maximum characters of a description.
+const MAX_DESCRIPTION_CHARS: usize = 500;
+/// Maximum platforms in a line of a list.
+const MAX_PLATFORMS: usize = 6;
 
 pub(super) fn search(ctx: &ToolContext, args: SearchGames) -> Outcome<String> {
-    let query = asked(&args.query, "Tetris")?;
+    let query = requested(&args.query, "Tetris")?;
     let Some(key) = KEY.value(ctx) else {
         return web_fallback::web(ctx, &KEY, &format!("{query} video game review"));
     };
@@ -43,7 +43,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchGames) -> Outcome<String> {
         .filter(|item| item.is_object())
         .collect();
     if items.is_empty() {
-        // An absent list is an empty one only where the count says so too.
+        // A missing list is an empty one only if the count agrees.
         let known = found.at("results").is_some_and(Value::is_array);
         return match known || found.whole("count") == Some(0) {
             true => Ok(format!("No results for {} at RAWG.", quoted(query))),
@@ -100,14 +100,14 @@ pub(super) fn details(ctx: &ToolContext, args: GetGameDetails) -> Outcome<String
         }
         None => (answer, found),
     };
-    told(&found, id).ok_or_else(|| answer.unreadable())
+    render(&found, id).ok_or_else(|| answer.unreadable())
 }
 
 fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
     ctx.ask(&RAWG)
         .path("/api/games")
         .secret_query("key", key)
-        .timeout(WITHIN)
+        .timeout(SERVICE_TIMEOUT)
 }
 
 fn detail(answer: &ServiceResponse, id: i64) -> Outcome<Value> {
@@ -120,25 +120,25 @@ fn detail(answer: &ServiceResponse, id: i64) -> Outcome<Value> {
     reply(answer)
 }
 
-/// The object in an answer.
+/// The object in a response.
 fn reply(answer: &ServiceResponse) -> Outcome<Value> {
     if is_down(answer) {
-        return Err(silent(answer));
+        return Err(bad_response(answer));
     }
     let value = answer.value();
     let words = value
         .as_ref()
         .and_then(|value| value.text("error").or(value.text("detail")));
     if matches!(answer.status, 401 | 403) {
-        let said = words.map(|words| answer.said(words)).unwrap_or_default();
-        let said = match said.trim_end_matches('.') {
+        let known_text = words.map(|words| answer.said(words)).unwrap_or_default();
+        let known_text = match known_text.trim_end_matches('.') {
             "" => String::new(),
-            said => format!(" RAWG says: {said}."),
+            known_text => format!(" RAWG says: {known_text}."),
         };
         return Err(Problem::new(
             ProblemKind::Auth,
             format!(
-                "{} is not accepted or its quota is used up ({}).{said}",
+                "{} is not accepted or its quota is used up ({}).{known_text}",
                 KEY.variable(),
                 answer.status
             ),
@@ -160,15 +160,19 @@ fn reply(answer: &ServiceResponse) -> Outcome<Value> {
     }
 }
 
-/// A text of the service that says something.
-fn said(value: &Value, path: &str) -> Option<String> {
+/// A non-empty text of the service.
+fn known_text(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(plain)
 }
 
-/// The names in a list of objects, each once; `path` is the path to the name.
+/// The names in a list of objects, without duplicates; `path` is the path to the name.
 fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    for name in value.list(list).iter().filter_map(|item| said(item, path)) {
+    for name in value
+        .list(list)
+        .iter()
+        .filter_map(|item| known_text(item, path))
+    {
         if !out.contains(&name) {
             out.push(name);
         }
@@ -177,7 +181,7 @@ fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
 }
 
 fn released(game: &Value) -> Option<String> {
-    match said(game, "released") {
+    match known_text(game, "released") {
         Some(date) => Some(date),
         None if game.flag("tba") => Some("to be announced".to_owned()),
         None => None,
@@ -202,21 +206,21 @@ fn metacritic(game: &Value) -> Option<String> {
     Some(trim_decimals(score, 0))
 }
 
-/// A game of a list in one line.
+/// A game in a list, on one line.
 fn line(game: &Value) -> String {
-    let mut parts = vec![said(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
+    let mut parts = vec![known_text(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
     parts.extend(released(game));
     parts.extend(rating(game).map(|rating| format!("rated {rating}")));
     parts.extend(metacritic(game).map(|score| format!("Metacritic {score}")));
     let platforms = names(game, "platforms", "platform/name");
     let mut shown = platforms
         .iter()
-        .take(PLATFORMS)
+        .take(MAX_PLATFORMS)
         .map(String::as_str)
         .collect::<Vec<_>>()
         .join("/");
-    if platforms.len() > PLATFORMS {
-        let _ = write!(shown, " and {} more", platforms.len() - PLATFORMS);
+    if platforms.len() > MAX_PLATFORMS {
+        let _ = write!(shown, " and {} more", platforms.len() - MAX_PLATFORMS);
     }
     parts.push(shown);
     parts.extend(game.word("id").map(|id| format!("id {}", plain(&id))));
@@ -225,15 +229,15 @@ fn line(game: &Value) -> String {
 }
 
 /// All about one game; `None` when it has no name.
-fn told(game: &Value, asked: i64) -> Option<String> {
-    let mut head = said(game, "name")?;
+fn render(game: &Value, requested: i64) -> Option<String> {
+    let mut head = known_text(game, "name")?;
     let id = game.whole("id");
     if let Some(id) = id {
         let _ = write!(head, ", RAWG id {id}");
     }
     let mut sheet = LabeledText::new(&head);
-    if id.is_some_and(|id| id != asked) {
-        sheet.line(&format!("(Id {asked} was merged into this one.)"));
+    if id.is_some_and(|id| id != requested) {
+        sheet.line(&format!("(Id {requested} was merged into this one.)"));
     }
     sheet.row("Released", released(game));
     sheet.row("Rating", rating(game));
@@ -250,15 +254,15 @@ fn told(game: &Value, asked: i64) -> Option<String> {
             .filter(|hours| *hours > 0)
             .map(|hours| format!("about {}", plural(hours, "hour"))),
     );
-    sheet.row("ESRB", said(game, "esrb_rating/name"));
+    sheet.row("ESRB", known_text(game, "esrb_rating/name"));
     sheet.row(
         "Website",
-        said(game, "website").filter(|url| url.starts_with("http")),
+        known_text(game, "website").filter(|url| url.starts_with("http")),
     );
     let description = game.text("description_raw").map(plain);
     let description =
         description.or_else(|| Some(escape_controls(&html::line(game.text("description")?))));
-    if let Some(text) = description.map(|text| cut(&text, DESCRIPTION)) {
+    if let Some(text) = description.map(|text| cut(&text, MAX_DESCRIPTION_CHARS)) {
         sheet.line(&fenced("the description at RAWG", &text));
     }
     let page = game.text("slug").filter(|slug| {
@@ -275,7 +279,7 @@ fn told(game: &Value, asked: i64) -> Option<String> {
 /// The distribution of the ratings: `exceptional 1,891 (52%)`.
 fn votes(game: &Value) -> Vec<String> {
     let vote = |rating: &Value| {
-        let title = said(rating, "title")?;
+        let title = known_text(rating, "title")?;
         let count = u64::try_from(rating.whole("count")?).ok()?;
         let share = rating.number("percent");
         let share = share.map_or_else(String::new, |share| {
@@ -293,7 +297,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_null_or_empty_is_left_out() {
+    fn null_and_empty_fields_are_omitted() {
         let game = json!({
             "id": 7, "slug": "a-b", "name": "A\nB", "released": null, "tba": true, "rating": 0.0, "ratings": [], "ratings_count": 0,
             "metacritic": null, "platforms": null, "genres": null, "esrb_rating": null, "clip": null, "playtime": 0, "website": "",
@@ -301,16 +305,16 @@ mod tests {
         });
         assert_eq!(line(&game), "A B, to be announced, id 7");
         assert_eq!(
-            told(&game, 7).unwrap(),
+            render(&game, 7).unwrap(),
             "A B, RAWG id 7\nReleased: to be announced\nData: RAWG, https://rawg.io/games/a-b"
         );
-        assert_eq!(told(&json!({"redirect": true, "slug": "x"}), 7), None);
+        assert_eq!(render(&json!({"redirect": true, "slug": "x"}), 7), None);
     }
 
     #[test]
     fn html_stands_in_for_the_plain_description_and_odd_links_are_none() {
         let game = json!({"name": "A", "slug": "../x", "website": "javascript:x", "description": "<p>One &amp;<br>two</p>"});
-        let text = told(&game, 7).unwrap();
+        let text = render(&game, 7).unwrap();
         assert!(
             text.starts_with("A\nText of the description at RAWG"),
             "{text}"
@@ -320,10 +324,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_never_read_as_nonsense(rating in prop::num::f64::ANY, count in any::<i64>(), metacritic in any::<i64>()) {
+        fn odd_numbers_are_omitted(rating in prop::num::f64::ANY, count in any::<i64>(), metacritic in any::<i64>()) {
             let game = json!({"name": "A", "rating": rating, "ratings_count": count, "metacritic": metacritic, "playtime": count,
                 "ratings": [{"title": "t", "count": count, "percent": rating}]});
-            let text = told(&game, 1).unwrap() + &line(&game);
+            let text = render(&game, 1).unwrap() + &line(&game);
             prop_assert!(!text.contains("NaN") && !text.contains("null") && !text.contains("inf"), "{}", text);
         }
     }

@@ -1,4 +1,4 @@
-//! The fallback without a service's key: a web search, with a note on what a key would give.
+//! The fallback without a service's key: a web search, with a note on what a key would add.
 
 use crate::base::problem::{Outcome, ProblemKind};
 use crate::net::services::Service;
@@ -6,16 +6,16 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::web::browsing;
 
 /// How many web results are shown.
-const RESULTS: usize = 10;
+const MAX_RESULTS: usize = 10;
 
 /// A service's key, and where to get one.
 pub(crate) struct ServiceKey {
-    /// The service that takes it.
+    /// The service that needs it.
     pub(crate) service: &'static Service,
     /// Where to get a key.
     pub(crate) page: &'static str,
     /// The benefit of the key.
-    pub(crate) gives: &'static str,
+    pub(crate) benefit: &'static str,
 }
 
 impl ServiceKey {
@@ -40,13 +40,13 @@ impl ServiceKey {
     }
 }
 
-/// Web results for `query`, under a line about the missing key.
+/// Web results for `query`, below a note about the missing key.
 pub(crate) fn web(ctx: &ToolContext, key: &ServiceKey, query: &str) -> Outcome<String> {
-    let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
+    let found = browsing::instead(ctx, query, MAX_RESULTS).map_err(|error| {
         // A cancellation or an unusable query has nothing to do with the key.
-        match why.kind {
-            ProblemKind::Cancelled | ProblemKind::Input => why,
-            _ => why.next(format!(
+        match error.kind {
+            ProblemKind::Cancelled | ProblemKind::Input => error,
+            _ => error.next(format!(
                 "The web was searched because {} is not set. {}",
                 key.variable(),
                 key.hint()
@@ -57,6 +57,6 @@ pub(crate) fn web(ctx: &ToolContext, key: &ServiceKey, query: &str) -> Outcome<S
         "{} is not set, so this is what the web says. A free key from {} gives {}.\n\n{found}",
         key.variable(),
         key.page,
-        key.gives
+        key.benefit
     ))
 }

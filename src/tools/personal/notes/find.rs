@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::home::LARGEST;
 use crate::base::cancel::Cancel;
 use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::disk::beneath::{RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor};
-use crate::tools::project::search::parallel::{BATCH, in_parallel};
+use crate::store::notes::MAX_NOTE_BYTES;
+use crate::tools::project::search::parallel::{MAX_BATCH_FILES, in_parallel};
 
 /// Hits that are shown.
 const SHOWN: usize = 50;
@@ -43,7 +43,7 @@ pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHit
     let mut finder = Finder {
         pattern: pattern(query)?,
         stop,
-        batch: Vec::with_capacity(BATCH),
+        batch: Vec::with_capacity(MAX_BATCH_FILES),
         left: SHOWN,
         found: NoteHits::default(),
     };
@@ -105,7 +105,7 @@ impl WalkVisitor for Finder<'_> {
             self.found.named.push(escape_controls(file.rel.as_str()));
         }
         self.batch.push(file);
-        if self.batch.len() >= BATCH {
+        if self.batch.len() >= MAX_BATCH_FILES {
             self.scan();
         }
         ControlFlow::Continue(())
@@ -139,12 +139,12 @@ fn pattern(query: &str) -> Outcome<Regex> {
 fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
     bytes.clear();
     let Ok(file) = file.open() else { return false };
-    let read = file.take(LARGEST + 1).read_to_end(bytes);
+    let read = file.take(MAX_NOTE_BYTES + 1).read_to_end(bytes);
     let text = !bytes
         .get(..SNIFF.min(bytes.len()))
         .unwrap_or_default()
         .contains(&0);
-    read.is_ok() && text && bytes.len() as u64 <= LARGEST
+    read.is_ok() && text && bytes.len() as u64 <= MAX_NOTE_BYTES
 }
 
 /// The number of lines on which a match begins.

@@ -1,17 +1,17 @@
 //! Module `notes`: Markdown files that Marvin keeps for the user, or for a project in coding mode.
 
 mod find;
-pub(crate) mod home;
 
 use std::fmt::Write as _;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, escape_controls, plural};
 use crate::disk::beneath::{DirEntry, FileKind, RelPath, Root};
+use crate::store::notes::{MAX_NOTE_BYTES, NotesDir, lock};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::write_allowlist;
 use crate::tools::output::file_edit;
 use crate::tools::{NOTES, READ, ToolOk};
-use home::{LARGEST, NotesDir, lock};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
@@ -55,6 +55,35 @@ const WHOLE: usize = 200_000;
 /// Entries of a folder that are shown.
 const LISTED: usize = 500;
 
+/// The notes folder, as it is.
+pub(crate) fn opened(ctx: &ToolContext) -> Outcome<NotesDir> {
+    NotesDir::open(&ctx.world.paths, ctx.world.project())
+}
+
+/// The notes folder, made when it is not there.
+fn made(ctx: &ToolContext) -> Outcome<NotesDir> {
+    NotesDir::make(&ctx.world.paths, ctx.world.project())
+}
+
+/// Refuses to write where this process is restricted to named files.
+///
+/// # Errors
+/// The note is not among them.
+pub(crate) fn may_write(ctx: &ToolContext, notes: &NotesDir, rel: &RelPath) -> Outcome<()> {
+    if ctx.world.policy.writable.is_none() {
+        return Ok(());
+    }
+    match ctx.world.project() {
+        Some(project) => {
+            let rel = project.check(&notes.shown(rel))?;
+            write_allowlist::may_write(&ctx.world, &project, &rel)
+        }
+        None => Err(Problem::refused(
+            "This process may only write the files named in MARVIN_WRITABLE_FILES, and no notes.",
+        )),
+    }
+}
+
 fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
     if args.content.is_empty() {
         return Err(
@@ -62,13 +91,13 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
                 .next("Give the text itself; only the user can empty a note."),
         );
     }
-    let home = NotesDir::make(ctx)?;
+    let home = made(ctx)?;
     let rel = home.target(&args.path)?;
-    home.may_write(ctx, &rel)?;
-    let _lock = lock(ctx)?;
+    may_write(ctx, &home, &rel)?;
+    let _lock = lock(&ctx.world.paths, &ctx.stop)?;
     let root = home.root()?;
     let old = if root.exists(&rel)? {
-        Some(root.read(&rel, LARGEST)?)
+        Some(root.read(&rel, MAX_NOTE_BYTES)?)
     } else {
         None
     };
@@ -106,9 +135,9 @@ fn size(bytes: usize) -> String {
 }
 
 fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
-    let home = NotesDir::open(ctx)?;
+    let home = opened(ctx)?;
     let rel = home.existing(&args.path)?;
-    let bytes = home.root()?.read(&rel, LARGEST)?;
+    let bytes = home.root()?.read(&rel, MAX_NOTE_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.is_empty() {
         return Ok(format!("{} is empty.", home.shown(&rel)));
@@ -139,7 +168,7 @@ pub(crate) fn within(ctx: &ToolContext, text: String, with: &str) -> String {
 }
 
 fn list(ctx: &ToolContext, args: NotesLs) -> Outcome<String> {
-    let home = NotesDir::open(ctx)?;
+    let home = opened(ctx)?;
     let rel = home.folder(&args.path)?;
     let root = home.root()?;
     let hidden =
@@ -199,9 +228,9 @@ fn about(root: &Root, folder: &RelPath, entry: &DirEntry) -> Outcome<String> {
 }
 
 fn make_folder(ctx: &ToolContext, args: NotesMkdir) -> Outcome<String> {
-    let home = NotesDir::make(ctx)?;
+    let home = made(ctx)?;
     let rel = home.new_folder(&args.path)?;
-    home.may_write(ctx, &rel)?;
+    may_write(ctx, &home, &rel)?;
     let root = home.root()?;
     let old = root.exists(&rel)?;
     root.make_folder(&rel)?;
@@ -217,7 +246,7 @@ fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give the words to look for."));
     }
-    let home = NotesDir::open(ctx)?;
+    let home = opened(ctx)?;
     let none = |more: &str| {
         format!(
             "No matches for \"{}\".{more}",
@@ -233,9 +262,4 @@ fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
     }
     let out = found.text();
     Ok(within(ctx, out, "search_notes, with more words,"))
-}
-
-/// The folder itself, for paths that are left out.
-fn here() -> RelPath {
-    RelPath::here()
 }

@@ -1,4 +1,4 @@
-//! Module `github`: searching GitHub, and repositories cloned for reading. Nothing of a clone is ever run.
+//! Module `github`: searches GitHub, and clones repositories for reading. Nothing of a clone is ever run.
 
 mod name;
 mod search;
@@ -74,31 +74,31 @@ crate::tools! { "github";
     } => grep;
 }
 
-/// Longest clone; the call's own limit is a little longer.
+/// Time limit of a clone; that of the call is a little longer.
 const CLONE_TIMEOUT: Duration = Duration::from_secs(118);
-/// A file with more bytes is read in ranges.
-const UNASKED: u64 = 512_000;
-/// Most bytes read of a file at all.
-const LARGEST: u64 = 512 << 20;
+/// A longer file is read in ranges.
+const MAX_WHOLE_READ_BYTES: u64 = 512_000;
+/// Maximum size of a file that is read at all.
+const MAX_FILE_BYTES: u64 = 512 << 20;
 
 fn base(ctx: &ToolContext) -> &str {
     services::service("github").map_or("", |service| service.base_in(&ctx.world.env))
 }
 
 /// The folder of a repository's clone, existing or not.
-fn place(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, PathBuf)> {
+fn clone_path(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, PathBuf)> {
     let name = RepoName::parse(repo, base(ctx))?;
     let dest = ctx.world.paths.clones()?.join(&name.owner).join(&name.repo);
     Ok((name, dest))
 }
 
 fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
-    let (name, dest) = place(ctx, &args.repo)?;
+    let (name, dest) = clone_path(ctx, &args.repo)?;
     let present = || {
         format!(
             "{name} is already present: {}{}.",
             dest.display(),
-            on(ctx, &dest)
+            branch_note(ctx, &dest)
         )
     };
     // In this order: a clone of another call appears at once and whole.
@@ -114,33 +114,33 @@ fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
     let env = &ctx.world.env;
     let base = base(ctx);
     let url = format!("{base}/{name}.git");
-    let told = |bytes| ctx.progress(format!("{} received", size(bytes)));
+    let on_progress = |bytes| ctx.progress(format!("{} received", size(bytes)));
     let full = name.to_string();
-    let plain = CloneRequest {
+    let with_git = CloneRequest {
         url: &url,
         shallow: args.shallow,
         limit: CLONE_TIMEOUT,
         gh: None,
         gh_vars: Vec::new(),
     };
-    // gh knows private repositories, when it is signed in and the clones come from GitHub itself.
-    let own = services::service("github").is_some_and(|service| service.base == base);
-    let gh = find_program("gh", env).filter(|gh| own && signed_in(ctx, gh));
-    let by_gh = gh.as_ref().map(|gh| {
+    // gh can read private repositories, but only if it is signed in and clones come from GitHub itself.
+    let is_github = services::service("github").is_some_and(|service| service.base == base);
+    let gh = find_program("gh", env).filter(|gh| is_github && signed_in(ctx, gh));
+    let gh_result = gh.as_ref().map(|gh| {
         let clone = CloneRequest {
             gh: Some((gh, &full)),
             gh_vars: search::variables(env),
-            ..plain.clone()
+            ..with_git.clone()
         };
-        clone.run(&dest, env, &ctx.stop, &told)
+        clone.run(&dest, env, &ctx.stop, &on_progress)
     });
-    let done = match by_gh {
+    let output = match gh_result {
         Some(Err(problem)) if !problem.is_cancelled() && !is_there(&dest) => None,
-        done => done,
+        output => output,
     };
-    let done = done.unwrap_or_else(|| plain.run(&dest, env, &ctx.stop, &told));
-    if let Err(problem) = done {
-        // Several calls at once: the first that is whole wins.
+    let output = output.unwrap_or_else(|| with_git.run(&dest, env, &ctx.stop, &on_progress));
+    if let Err(problem) = output {
+        // Several calls may clone at once: the first complete clone wins.
         if !problem.is_cancelled() && is_there(&dest) {
             return Ok(present());
         }
@@ -162,12 +162,12 @@ fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
     Ok(format!(
         "Cloned {name} to {} ({depth}{}). github_read_file and github_grep read it.",
         dest.display(),
-        on(ctx, &dest)
+        branch_note(ctx, &dest)
     ))
 }
 
 /// The branch of a clone, or that it is empty.
-fn on(ctx: &ToolContext, dest: &Path) -> String {
+fn branch_note(ctx: &ToolContext, dest: &Path) -> String {
     let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
     match head {
         Ok((_, false)) => ", an empty repository".to_owned(),
@@ -179,12 +179,12 @@ fn on(ctx: &ToolContext, dest: &Path) -> String {
 fn signed_in(ctx: &ToolContext, gh: &Path) -> bool {
     let mut run = search::gh(gh, &ctx.world.env, vec!["auth".into(), "status".into()]);
     run.limit = Duration::from_secs(10);
-    run.run(&ctx.stop).is_ok_and(|done| done.success())
+    run.run(&ctx.stop).is_ok_and(|output| output.success())
 }
 
-/// The fence around a clone.
-fn opened(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
-    let (name, dest) = place(ctx, repo)?;
+/// Opens a clone with a fence around it.
+fn open_clone(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
+    let (name, dest) = clone_path(ctx, repo)?;
     if !is_there(&dest) {
         let known = present(&ctx.world.paths.clones()?);
         let problem = Problem::missing(format!("{name} is not cloned."));
@@ -199,7 +199,7 @@ fn opened(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
     Ok((name, root))
 }
 
-/// The clones that are there.
+/// The names of existing clones.
 fn present(clones: &Path) -> Vec<String> {
     let inside = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names = Vec::new();
@@ -216,13 +216,13 @@ fn present(clones: &Path) -> Vec<String> {
 }
 
 fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
-    let (name, root) = opened(ctx, &args.repo)?;
+    let (name, root) = open_clone(ctx, &args.repo)?;
     let rel = root.check(match args.path.trim() {
         "" | "/" => ".",
         path => path,
     })?;
     if rel.is_here() || root.metadata(&rel)?.kind == FileKind::Folder {
-        let look = ListingOptions {
+        let options = ListingOptions {
             max_entries: 200,
             count: true,
             ..ListingOptions::SHORT
@@ -230,7 +230,7 @@ fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
         return Ok(format!(
             "{name}: {}\n{}",
             rel.as_str(),
-            root.listing(&rel, &look)?
+            root.listing(&rel, &options)?
         ));
     }
     if args.end != 0 && args.end < args.start {
@@ -241,12 +241,13 @@ fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
     }
     let file = root.open_read(&rel)?;
     let bytes = file.metadata().map_or(0, |about| about.len());
-    if bytes > LARGEST || (bytes > UNASKED && args.start == 0 && args.end == 0) {
+    if bytes > MAX_FILE_BYTES || (bytes > MAX_WHOLE_READ_BYTES && args.start == 0 && args.end == 0)
+    {
         return Err(Problem::limit(format!(
             "{name}: {} has {} bytes; files over {} are read in ranges.",
             rel.as_str(),
             thousands(bytes),
-            thousands(UNASKED)
+            thousands(MAX_WHOLE_READ_BYTES)
         ))
         .next("For example start 1, end 200; github_grep finds the place."));
     }
@@ -261,7 +262,7 @@ fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
         line.clear();
         let count = reader
             .read_until(b'\n', &mut line)
-            .map_err(|why| Problem::system(format!("Cannot read {}", rel.as_str()), why))?;
+            .map_err(|error| Problem::system(format!("Cannot read {}", rel.as_str()), error))?;
         if count == 0 {
             break;
         }
@@ -297,22 +298,22 @@ fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
             ),
         });
     }
-    let mut said = format!(
+    let mut result = format!(
         "{name}: {} ({} bytes)\n{}",
         rel.as_str(),
         thousands(bytes),
         fenced(&format!("a file of {name}"), &out)
     );
     if cut {
-        said.push_str(&format!(
+        result.push_str(&format!(
             "\n[Cut before line {number}; continue with start {number}.]"
         ));
     }
-    Ok(said)
+    Ok(result)
 }
 
 fn grep(ctx: &ToolContext, args: GithubGrep) -> Outcome<String> {
-    let (name, root) = opened(ctx, &args.repo)?;
+    let (name, root) = open_clone(ctx, &args.repo)?;
     if args.pattern.is_empty() {
         return Err(Problem::input("The pattern is empty.").next("For example: fn main"));
     }
@@ -320,13 +321,13 @@ fn grep(ctx: &ToolContext, args: GithubGrep) -> Outcome<String> {
         "" => "*",
         glob => glob,
     };
-    let what = SearchQuery {
+    let query = SearchQuery {
         pattern: &args.pattern,
         glob,
         context: 0,
-        most: usize::try_from(args.max_results).unwrap_or(30),
+        max: usize::try_from(args.max_results).unwrap_or(30),
     };
-    let (found, more) = hits(&root, &what, &ctx.world.env, &ctx.stop)?;
+    let (found, more) = hits(&root, &query, &ctx.world.env, &ctx.stop)?;
     if found.is_empty() {
         return Ok(format!(
             "No hits for {} in {name}.",

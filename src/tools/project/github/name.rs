@@ -1,9 +1,9 @@
-//! Names of repositories as people and models write them.
+//! Repository names as people and models write them.
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
-/// A repository: owner and name, both valid as a folder's name.
+/// A repository: owner and name, both valid as folder names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepoName {
     pub(super) owner: String,
@@ -11,15 +11,15 @@ pub(super) struct RepoName {
 }
 
 impl RepoName {
-    /// `owner/name`, or an address at GitHub or at `base`.
+    /// Parses `owner/name`, or an address at GitHub or at `base`.
     ///
     /// # Errors
     /// Anything else.
     pub(super) fn parse(text: &str, base: &str) -> Outcome<Self> {
         let text = text.trim();
-        let wrong = |why: &str| {
+        let invalid = |reason: &str| {
             Problem::input(format!(
-                "\"{}\" is not a repository: {why}.",
+                "\"{}\" is not a repository: {reason}.",
                 clip(&escape_controls(text), 100)
             ))
             .next("Give owner/name, for example rust-lang/rust, or its address at GitHub.")
@@ -38,7 +38,7 @@ impl RepoName {
             })
             .unwrap_or(text);
         if bare.contains("://") || bare.contains('@') || bare.contains(':') {
-            return Err(wrong("only GitHub's repositories are cloned"));
+            return Err(invalid("only GitHub's repositories are cloned"));
         }
         let foreign = bare == text && bare.matches('/').count() > 1;
         let bare = bare.trim_start_matches('/');
@@ -50,13 +50,13 @@ impl RepoName {
         );
         let repo = repo.strip_suffix(".git").unwrap_or(repo);
         if foreign {
-            return Err(wrong("it has too many parts"));
+            return Err(invalid("it has too many parts"));
         }
         if repo.is_empty() {
-            return Err(wrong("owner or name is missing"));
+            return Err(invalid("owner or name is missing"));
         }
         if !is_plain(owner) || !is_plain(repo) {
-            return Err(wrong(
+            return Err(invalid(
                 "owner and name have letters, digits, dots, hyphens and underscores, and begin with none of dot and hyphen",
             ));
         }
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_is_two_plain_folders(text in "(https://github.com/)?[a-c./@:-]{0,12}") {
+        fn a_valid_name_is_two_plain_folder_names(text in "(https://github.com/)?[a-c./@:-]{0,12}") {
             if let Ok(name) = RepoName::parse(&text, "https://github.com") {
                 for part in [&name.owner, &name.repo] {
                     prop_assert!(!part.contains('/') && part != ".." && !part.starts_with('-'));

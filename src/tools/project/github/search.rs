@@ -15,12 +15,12 @@ use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Longest run.
+/// Time limit.
 const RUN_TIMEOUT: Duration = Duration::from_secs(28);
-/// Characters of a description.
-const ABOUT: usize = 200;
+/// Maximum characters of a description.
+const MAX_DESCRIPTION_CHARS: usize = 200;
 /// Variables with gh's credentials and configuration; only gh gets them.
-const OWN: [&str; 6] = [
+const GH_VARIABLES: [&str; 6] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GH_ENTERPRISE_TOKEN",
@@ -29,7 +29,7 @@ const OWN: [&str; 6] = [
     "GH_CONFIG_DIR",
 ];
 
-/// gh's own variables and what keeps it from asking and decorating.
+/// gh's own variables, and those that keep it from prompting and decorating.
 pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
     let fixed = [
         ("GH_PROMPT_DISABLED", "1"),
@@ -38,13 +38,15 @@ pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
         ("GH_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ];
-    let own = OWN.iter().filter_map(|name| Some((*name, env.get(name)?)));
+    let own = GH_VARIABLES
+        .iter()
+        .filter_map(|name| Some((*name, env.get(name)?)));
     own.chain(fixed)
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }
 
-/// A run of gh.
+/// A gh call.
 pub(super) fn gh(program: &Path, env: &Env, args: Vec<String>) -> ProgramSpec {
     let own = variables(env);
     let mut vars = command_env(env);
@@ -52,19 +54,19 @@ pub(super) fn gh(program: &Path, env: &Env, args: Vec<String>) -> ProgramSpec {
     vars.extend(own);
     let mut run = ProgramSpec::new(program, args, vars);
     run.limit = RUN_TIMEOUT;
-    // Not in the project: gh would look at its repository.
+    // Outside the project: gh would read its repository.
     run.dir = Some("/".into());
     run
 }
 
 /// What to install, and what works without it.
-fn missing() -> Problem {
+fn gh_not_found() -> Problem {
     Problem::missing("The program gh was not found; searching GitHub needs it.")
         .next("Install the package gh (GitHub CLI), then sign in with \"gh auth login\".")
         .next("github_clone works without it.")
 }
 
-/// Searches and gives the hits.
+/// Searches GitHub and returns the hits.
 ///
 /// # Errors
 /// gh is missing, is not signed in, or refuses.
@@ -81,12 +83,12 @@ pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
         ));
     }
     let env = &ctx.world.env;
-    let program = find_program("gh", env).ok_or_else(missing)?;
+    let program = find_program("gh", env).ok_or_else(gh_not_found)?;
     let words = shlex::split(query)
         .filter(|words| !words.is_empty())
         .unwrap_or_else(|| query.split_whitespace().map(str::to_owned).collect());
     let limit = args.max_results.to_string();
-    let most = usize::try_from(args.max_results).unwrap_or(30);
+    let max = usize::try_from(args.max_results).unwrap_or(30);
     let run = |args: Vec<String>| gh(&program, env, args).run(&ctx.stop)?.unless_cancelled();
     let api = |what: &str| {
         let args = [
@@ -111,7 +113,7 @@ pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
         SearchType::Code => ("code", "path,repository,url"),
         SearchType::Users => ("users", ""),
     };
-    let done = if kind == "users" {
+    let output = if kind == "users" {
         api("search/users")?
     } else {
         let all = |json: bool| {
@@ -125,22 +127,24 @@ pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
                 .chain(words.iter().cloned())
                 .collect::<Vec<_>>()
         };
-        let done = run(all(true))?;
-        let said = done.stderr.text();
-        if kind == "code" && (said.contains("unknown command") || said.contains("unknown flag")) {
-            // gh before 2.24 has no search for code.
+        let output = run(all(true))?;
+        let message = output.stderr.text();
+        if kind == "code"
+            && (message.contains("unknown command") || message.contains("unknown flag"))
+        {
+            // gh before 2.24 cannot search code.
             api("search/code")?
-        } else if said.contains("nknown JSON field") {
+        } else if message.contains("nknown JSON field") {
             run(all(false))?
         } else {
-            done
+            output
         }
     };
-    if !done.success() {
-        return Err(failed(&done));
+    if !output.success() {
+        return Err(search_failed(&output));
     }
-    let text = done.stdout.text();
-    let lines = lines(&text, most);
+    let text = output.stdout.text();
+    let lines = lines(&text, max);
     Ok(if lines.is_empty() {
         format!(
             "Nothing found for \"{}\" among GitHub's {kind}.",
@@ -152,19 +156,19 @@ pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
 }
 
 /// The hits in gh's output: a list, an API response, or plain lines.
-pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
+pub(super) fn lines(text: &str, max: usize) -> Vec<String> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
         Err(_) => {
             let lines = text.lines().filter(|line| !line.trim().is_empty());
             return lines
-                .take(most)
+                .take(max)
                 .map(|line| line.replace('\t', "  "))
                 .collect();
         }
     };
     let list = value.as_array().or_else(|| value.get("items")?.as_array());
-    list.into_iter().flatten().take(most).map(line).collect()
+    list.into_iter().flatten().take(max).map(line).collect()
 }
 
 fn line(hit: &Value) -> String {
@@ -186,7 +190,12 @@ fn line(hit: &Value) -> String {
         "repository.full_name",
     ]);
     let url = first(&["html_url", "url"]);
-    let one_line = |text: &str| clip(text.lines().next().unwrap_or_default(), ABOUT);
+    let one_line = |text: &str| {
+        clip(
+            text.lines().next().unwrap_or_default(),
+            MAX_DESCRIPTION_CHARS,
+        )
+    };
     let parts: Vec<String> = if let Some(login) = hit.get("login").and_then(Value::as_str) {
         vec![login.to_owned(), word("type").to_owned(), url]
     } else if !word("fullName").is_empty() {
@@ -220,17 +229,17 @@ fn line(hit: &Value) -> String {
     parts.join("  ")
 }
 
-/// gh's failure, sorted by what can be done about it.
-fn failed(done: &ProgramOutput) -> Problem {
-    if done.timed_out {
-        return Problem::timeout(format!("gh {}.", done.ending()));
+/// gh's failure as a problem with the next step.
+fn search_failed(output: &ProgramOutput) -> Problem {
+    if output.timed_out {
+        return Problem::timeout(format!("gh {}.", output.ending()));
     }
-    problem(done.code, &done.stderr.text())
+    problem(output.code, &output.stderr.text())
 }
 
-pub(super) fn problem(code: Option<i32>, said: &str) -> Problem {
-    let lower = said.to_lowercase();
-    let words = clip(&escape_controls(said.trim()), 500);
+pub(super) fn problem(code: Option<i32>, message: &str) -> Problem {
+    let lower = message.to_lowercase();
+    let words = clip(&escape_controls(message.trim()), 500);
     if code == Some(4) || lower.contains("gh auth login") {
         Problem::new(ProblemKind::Auth, "gh is not signed in to GitHub.")
             .next("Run \"gh auth login\" once, or set GH_TOKEN.")
@@ -263,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hits_are_one_line_each_whatever_was_searched() {
+    fn every_hit_is_one_line() {
         let json = r#"[{"description":"A\nB","fullName":"a/b","language":"Python","stargazersCount":70000,"url":"https://g/a/b","updatedAt":"2026-08-01T00:00:00Z"}]"#;
         assert_eq!(
             lines(json, 5),
@@ -282,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn what_gh_says_becomes_what_to_do() {
-        let kind = |code, said: &str| problem(Some(code), said).kind;
+    fn a_gh_failure_names_the_next_step() {
+        let kind = |code, message: &str| problem(Some(code), message).kind;
         assert_eq!(kind(4, "To get started"), ProblemKind::Auth);
         assert_eq!(kind(1, "HTTP 401: Bad credentials"), ProblemKind::Auth);
         assert_eq!(

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::names::GlobFilter;
-use self::parallel::{BATCH, in_parallel};
+use self::parallel::{MAX_BATCH_FILES, in_parallel};
 use self::scan::{ScanOptions, SearchLimits, SearchPattern};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -28,8 +28,7 @@ use crate::disk::beneath::{
 };
 use crate::proc::git::Git;
 
-/// Folders that hold other people's code or build products. Searched like hidden ones: when the glob names them, or git tracks
-/// what is in them.
+/// Folders with dependencies or build output. Like hidden folders, they are searched only when the glob names them or git tracks their contents.
 const VENDOR: [&str; 8] = [
     "node_modules",
     "target",
@@ -40,7 +39,7 @@ const VENDOR: [&str; 8] = [
     "build",
     "site-packages",
 ];
-/// Longest search; less than a call may take, so that what was found by then is shown.
+/// Time limit of a search; shorter than the call's, so that partial results can be shown.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time limit for git to list tracked files.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
@@ -54,8 +53,8 @@ pub(crate) struct SearchQuery<'a> {
     pub(crate) glob: &'a str,
     /// Lines shown around a hit.
     pub(crate) context: usize,
-    /// Hits shown.
-    pub(crate) most: usize,
+    /// Maximum hits.
+    pub(crate) max: usize,
 }
 
 /// One line of a result.
@@ -73,79 +72,79 @@ struct HitLine {
 /// An invalid regular expression (with the engine's message) or glob, or the search was cancelled.
 pub(crate) fn search(
     root: &Root,
-    what: &SearchQuery<'_>,
+    query: &SearchQuery<'_>,
     env: &Env,
     stop: &Cancel,
 ) -> Outcome<String> {
-    Ok(render::render(&find(root, what, env, stop)?, what))
+    Ok(render::render(&find(root, query, env, stop)?, query))
 }
 
-/// The same as `path:line:text`, one hit a line; the flag says that there were more.
+/// Searches and returns `path:line:text`, one hit a line; the flag says that there were more.
 ///
 /// # Errors
 /// As [`search`].
 pub(crate) fn hits(
     root: &Root,
-    what: &SearchQuery<'_>,
+    query: &SearchQuery<'_>,
     env: &Env,
     stop: &Cancel,
 ) -> Outcome<(Vec<String>, bool)> {
-    let found = find(root, what, env, stop)?;
+    let found = find(root, query, env, stop)?;
     let line = |line: &HitLine| format!("{}:{}:{}", line.path, line.number, line.text);
     let hits = found.lines.iter().filter(|line| line.hit);
     Ok((hits.map(line).collect(), found.more))
 }
 
-fn find(root: &Root, what: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outcome<SearchHits> {
+fn find(root: &Root, query: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outcome<SearchHits> {
     let mut finder = Finder {
         root,
-        what,
+        query,
         env,
-        names: GlobFilter::new(what.glob)?,
-        pattern: SearchPattern::new(what.pattern)?,
+        names: GlobFilter::new(query.glob)?,
+        pattern: SearchPattern::new(query.pattern)?,
         limits: SearchLimits {
             stop,
             until: Instant::now() + SEARCH_TIMEOUT,
         },
         tracked: None,
-        batch: Vec::with_capacity(BATCH),
+        batch: Vec::with_capacity(MAX_BATCH_FILES),
         found: SearchHits::default(),
     };
-    root.walk(&IGNORE_FILES, WalkStanding::Usual, &mut finder);
+    root.walk(&IGNORE_FILES, WalkStanding::Ordinary, &mut finder);
     finder.scan();
     stop.check()?;
     let mut found = finder.found;
     if !found.more && Instant::now() >= finder.limits.until {
-        found.troubles.push(format!(
+        found.problems.push(format!(
             "the rest; the search took longer than {} s",
             SEARCH_TIMEOUT.as_secs()
         ));
     }
-    found.trim(what.context);
+    found.trim(query.context);
     Ok(found)
 }
 
-/// A search under way.
+/// A running search.
 struct Finder<'a> {
     root: &'a Root,
-    what: &'a SearchQuery<'a>,
+    query: &'a SearchQuery<'a>,
     env: &'a Env,
     names: GlobFilter<'a>,
     pattern: SearchPattern,
     limits: SearchLimits<'a>,
-    /// Files tracked by git below the root; looked up before something is left out.
+    /// Files tracked by git below the root; looked up only when something would be skipped.
     tracked: Option<BTreeSet<String>>,
     batch: Vec<WalkFile>,
     found: SearchHits,
 }
 
-/// Why a walk is where it is.
+/// Why a folder is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WalkStanding {
-    /// Ordinary: searched.
-    Usual,
-    /// It would be left out, but the glob names it: what is ignored in it is searched as well.
-    Asked,
+    /// An ordinary folder: searched.
+    Ordinary,
+    /// It would be skipped, but the glob names it: ignored files in it are searched as well.
+    Named,
     /// It would be skipped, but contains tracked files: only those are searched.
     Tracked,
 }
@@ -153,10 +152,10 @@ enum WalkStanding {
 impl Finder<'_> {
     fn is_tracked(&mut self, rel: &RelPath, is_folder: bool) -> bool {
         let (root, env, stop) = (self.root, self.env, self.limits.stop);
-        let troubles = &mut self.found.troubles;
+        let problems = &mut self.found.problems;
         let tracked = self.tracked.get_or_insert_with(|| {
             tracked(root, env, stop).unwrap_or_else(|problem| {
-                let why = match problem.kind {
+                let reason = match problem.kind {
                     // No repository, or no git.
                     ProblemKind::Missing => None,
                     _ if stop.is_fired() => None,
@@ -166,9 +165,9 @@ impl Finder<'_> {
                     )),
                     _ => Some(clip(&problem.what, 200)),
                 };
-                troubles.extend(
-                    why.map(|why| format!("what git tracks in ignored and hidden folders; {why}")),
-                );
+                problems.extend(reason.map(|reason| {
+                    format!("what git tracks in ignored and hidden folders; {reason}")
+                }));
                 BTreeSet::new()
             })
         });
@@ -180,23 +179,23 @@ impl Finder<'_> {
         next.is_some_and(|path| path.starts_with(&inside))
     }
 
-    /// Searches the files gathered so far, and takes the hits in the order of the files.
+    /// Searches the files collected so far, and adds the hits in file order.
     fn scan(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let wanted = ScanOptions {
-            context: self.what.context,
-            most: self.what.most.saturating_sub(self.found.hits),
+        let options = ScanOptions {
+            context: self.query.context,
+            max: self.query.max.saturating_sub(self.found.hits),
         };
         let (pattern, limits) = (&self.pattern, &self.limits);
         let results = in_parallel(&batch, || {
             let (pattern, mut buffer) = (pattern.clone(), Vec::new());
-            let wanted = &wanted;
+            let options = &options;
             move |file: &WalkFile| {
                 if limits.are_reached() {
                     return Ok(scan::Hits::default());
                 }
                 let path = file.rel.as_str();
-                scan::file(file.open()?, path, &pattern, wanted, limits, &mut buffer)
+                scan::file(file.open()?, path, &pattern, options, limits, &mut buffer)
             }
         });
         for (file, result) in batch.iter().zip(results) {
@@ -204,8 +203,8 @@ impl Finder<'_> {
                 break;
             }
             match result {
-                Ok(hits) => self.found.take(hits, self.what.most),
-                Err(why) => self.found.cannot(&file.rel, &why),
+                Ok(hits) => self.found.take(hits, self.query.max),
+                Err(error) => self.found.cannot(&file.rel, &error),
             }
         }
         self.batch = batch;
@@ -213,7 +212,7 @@ impl Finder<'_> {
     }
 }
 
-/// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git does not get the whole time of the search.
+/// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git gets only a part of the search's time.
 fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
     let (stop, _with_search) = stop.child();
     thread::scope(|scope| {
@@ -222,7 +221,7 @@ fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
                 stop.fire();
             }
         });
-        timer.map_err(|why| Problem::system("Cannot start a thread", why))?;
+        timer.map_err(|error| Problem::system("Cannot start a thread", error))?;
         let files = Git::open(root.path(), env, &stop).and_then(|git| git.tracked());
         stop.fire();
         files
@@ -240,14 +239,16 @@ impl WalkVisitor for Finder<'_> {
     ) -> Option<WalkStanding> {
         let name = entry.rel.name().unwrap_or_default();
         let vendored = entry.is_folder && VENDOR.contains(&name);
-        let out = name.starts_with('.') || vendored || (ignored && above != WalkStanding::Asked);
+        let out = name.starts_with('.') || vendored || (ignored && above != WalkStanding::Named);
         match above {
-            WalkStanding::Usual | WalkStanding::Asked if !out => Some(above),
-            WalkStanding::Usual | WalkStanding::Asked if self.names.ask_for(name) => {
-                Some(WalkStanding::Asked)
+            WalkStanding::Ordinary | WalkStanding::Named if !out => Some(above),
+            WalkStanding::Ordinary | WalkStanding::Named if self.names.names_explicitly(name) => {
+                Some(WalkStanding::Named)
             }
             // A folder that is tracked itself is a submodule, with files of its own.
-            _ if entry.is_folder && self.is_tracked(entry.rel, false) => Some(WalkStanding::Usual),
+            _ if entry.is_folder && self.is_tracked(entry.rel, false) => {
+                Some(WalkStanding::Ordinary)
+            }
             _ => self
                 .is_tracked(entry.rel, entry.is_folder)
                 .then_some(WalkStanding::Tracked),
@@ -258,7 +259,7 @@ impl WalkVisitor for Finder<'_> {
         if self.names.take(file.rel.as_str()) {
             self.batch.push(file);
         }
-        if self.batch.len() >= BATCH {
+        if self.batch.len() >= MAX_BATCH_FILES {
             self.scan();
         }
         if self.found.more {
@@ -267,8 +268,8 @@ impl WalkVisitor for Finder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn unreadable(&mut self, folder: &RelPath, why: io::Error) {
-        self.found.cannot(folder, &why);
+    fn unreadable(&mut self, folder: &RelPath, reason: io::Error) {
+        self.found.cannot(folder, &reason);
     }
 
     fn is_over(&mut self) -> bool {
@@ -282,34 +283,34 @@ struct SearchHits {
     lines: Vec<HitLine>,
     hits: usize,
     more: bool,
-    troubles: Vec<String>,
+    problems: Vec<String>,
 }
 
-/// Problems that are kept; fewer are shown.
-const TROUBLES: usize = 20;
+/// Maximum problems that are kept; fewer are shown.
+const MAX_PROBLEMS: usize = 20;
 
 impl SearchHits {
-    /// Adds a file's lines until there are `most` hits.
-    fn take(&mut self, hits: scan::Hits, most: usize) {
+    /// Adds a file's lines until there are `max` hits.
+    fn take(&mut self, hits: scan::Hits, max: usize) {
         for line in hits.lines {
-            if line.hit && self.hits == most {
+            if line.hit && self.hits == max {
                 self.more = true;
                 return;
             }
             self.hits += usize::from(line.hit);
             self.lines.push(line);
         }
-        self.troubles.extend(hits.trouble);
+        self.problems.extend(hits.problem);
     }
 
-    fn cannot(&mut self, path: &RelPath, why: &io::Error) {
-        if self.troubles.len() < TROUBLES {
+    fn cannot(&mut self, path: &RelPath, reason: &io::Error) {
+        if self.problems.len() < MAX_PROBLEMS {
             let path = escape_controls(path.as_str());
-            self.troubles.push(format!("{path}: {why}"));
+            self.problems.push(format!("{path}: {reason}"));
         }
     }
 
-    /// Takes off the context lines of hits that were cut off: those more than `context` after the last hit.
+    /// Drops the context lines of hits that were cut off: those more than `context` after the last hit.
     fn trim(&mut self, context: usize) {
         let Some(last) = self.lines.iter().rposition(|line| line.hit) else {
             return self.lines.clear();

@@ -1,4 +1,4 @@
-//! File name filters of a search, and the folders they include explicitly.
+//! The file name filter of a search, and the folders it names explicitly.
 
 use ignore::overrides::{Override, OverrideBuilder};
 
@@ -22,19 +22,19 @@ impl<'a> GlobFilter<'a> {
                 matcher: None,
             });
         }
-        if let Some(why) = glob_excess(glob) {
-            return Err(not_a_glob(glob, &why));
+        if let Some(reason) = glob_excess(glob) {
+            return Err(invalid_glob(glob, &reason));
         }
-        let wrong = |error: ignore::Error| not_a_glob(glob, &error.to_string());
+        let invalid = |error: ignore::Error| invalid_glob(glob, &error.to_string());
         let mut builder = OverrideBuilder::new("");
-        builder.add(glob).map_err(wrong)?;
+        builder.add(glob).map_err(invalid)?;
         Ok(Self {
             glob,
-            matcher: Some(builder.build().map_err(wrong)?),
+            matcher: Some(builder.build().map_err(invalid)?),
         })
     }
 
-    /// True for a path, relative to the directory searched, that the glob takes.
+    /// Whether the glob matches a path relative to the directory searched.
     pub(super) fn take(&self, path: &str) -> bool {
         self.matcher
             .as_ref()
@@ -43,7 +43,7 @@ impl<'a> GlobFilter<'a> {
 
     /// True when the glob names this file or folder itself, so that it is searched although it would be skipped: `build` in `build/**` and in
     /// `{build,dist}/*.js`, but nothing in `*` or `!*.rs`.
-    pub(super) fn ask_for(&self, name: &str) -> bool {
+    pub(super) fn names_explicitly(&self, name: &str) -> bool {
         !self.glob.starts_with('!')
             && self
                 .glob
@@ -52,12 +52,14 @@ impl<'a> GlobFilter<'a> {
     }
 }
 
-/// A glob that cannot be used, with the reason.
-fn not_a_glob(glob: &str, why: &str) -> Problem {
+/// The problem with an invalid glob.
+fn invalid_glob(glob: &str, reason: &str) -> Problem {
     let shown = clip(&escape_controls(glob), 100);
-    let why = clip(&escape_controls(why), 300);
-    Problem::input(format!("\"{shown}\" is not a valid file name glob: {why}."))
-        .next("For example: *.rs")
+    let reason = clip(&escape_controls(reason), 300);
+    Problem::input(format!(
+        "\"{shown}\" is not a valid file name glob: {reason}."
+    ))
+    .next("For example: *.rs")
 }
 
 #[cfg(test)]
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glob_asks_for_the_names_in_it() {
+    fn a_glob_names_its_literal_components() {
         for (glob, name, asked) in [
             ("build/**", "build", true),
             ("**/build/*.js", "build", true),
@@ -77,7 +79,7 @@ mod tests {
             ("!build/**", "build", false),
         ] {
             assert_eq!(
-                GlobFilter::new(glob).unwrap().ask_for(name),
+                GlobFilter::new(glob).unwrap().names_explicitly(name),
                 asked,
                 "{glob}"
             );

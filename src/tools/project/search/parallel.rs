@@ -1,4 +1,4 @@
-//! Work on a batch of files, side by side.
+//! Processes a batch of files in parallel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,21 +6,21 @@ use std::thread;
 
 use crate::disk::beneath::WalkFile;
 
-/// Files of a batch. Each may keep a folder open, and a process may have no more than 256 open files on some systems.
-pub(crate) const BATCH: usize = 128;
-/// Threads at most; more of them wait for the disk.
-const THREADS: usize = 8;
-/// Files that are not worth a second thread.
+/// Maximum files of a batch. Each may keep a folder open, and on some systems a process may have only 256 open files.
+pub(crate) const MAX_BATCH_FILES: usize = 128;
+/// Maximum threads; more would only wait for the disk.
+const MAX_THREADS: usize = 8;
+/// With fewer files a second thread is not worth it.
 const MIN_PARALLEL_FILES: usize = 8;
 
-/// Maps every file by `work`, in order. Every thread gets a worker of its own from `worker`.
+/// Maps every file by `work`, in order. Every thread gets its own state from `worker`.
 pub(crate) fn in_parallel<T, W>(files: &[WalkFile], worker: impl Fn() -> W + Sync) -> Vec<T>
 where
     T: Send,
     W: FnMut(&WalkFile) -> T,
 {
     let threads = thread::available_parallelism()
-        .map_or(1, |count| count.get().min(THREADS))
+        .map_or(1, |count| count.get().min(MAX_THREADS))
         .min(files.len().div_ceil(MIN_PARALLEL_FILES));
     if threads <= 1 {
         return files.iter().map(worker()).collect();

@@ -1,24 +1,24 @@
-//! Hits as text: blocks of `path:line`, hits marked with `>`, and a count.
+//! Renders hits as text: blocks of `path:line`, hits marked with `>`, and a count.
 
 use std::fmt::Write as _;
 
 use super::{SearchHits, SearchQuery};
 use crate::base::text::{clip, escape_controls, plural};
 
-/// Characters of a line that are shown.
-const WIDTH: usize = 300;
+/// Maximum characters of a line that are shown.
+const MAX_SHOWN_CHARS: usize = 300;
 
-pub(super) fn render(found: &SearchHits, what: &SearchQuery<'_>) -> String {
+pub(super) fn render(found: &SearchHits, query: &SearchQuery<'_>) -> String {
     let mut out = String::new();
     let mut before: Option<(&str, u64)> = None;
     for line in &found.lines {
         let next =
             before.is_some_and(|(path, number)| path == line.path && number + 1 == line.number);
-        if before.is_some() && !next && what.context > 0 {
+        if before.is_some() && !next && query.context > 0 {
             out.push_str("--\n");
         }
         let mark = if line.hit { '>' } else { ' ' };
-        let text = escape_controls(&clip(&line.text, WIDTH));
+        let text = escape_controls(&clip(&line.text, MAX_SHOWN_CHARS));
         let _ = writeln!(
             out,
             "{mark} {}:{}: {text}",
@@ -36,9 +36,9 @@ pub(super) fn render(found: &SearchHits, what: &SearchQuery<'_>) -> String {
         .collect();
     match hits {
         0 => {
-            let _ = write!(out, "No match for {}", what.pattern);
-            if what.glob != "*" {
-                let _ = write!(out, " in files named {}", what.glob);
+            let _ = write!(out, "No match for {}", query.pattern);
+            if query.glob != "*" {
+                let _ = write!(out, " in files named {}", query.glob);
             }
             out.push('.');
         }
@@ -56,8 +56,8 @@ pub(super) fn render(found: &SearchHits, what: &SearchQuery<'_>) -> String {
             });
         }
     }
-    for trouble in found.troubles.iter().take(5) {
-        let _ = write!(out, "\nNot searched: {trouble}");
+    for problem in found.problems.iter().take(5) {
+        let _ = write!(out, "\nNot searched: {problem}");
     }
     out
 }

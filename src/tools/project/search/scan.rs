@@ -1,7 +1,7 @@
 //! Searches one file, line by line: a pattern never sees more than a line.
 //!
-//! Ordinary files are read whole, and a second form of the pattern, in multi-line mode, runs over all of it to find candidate lines; going through
-//! millions of lines one by one takes ten times as long. Candidates are matched again on their own.
+//! Ordinary files are read whole, and a second form of the pattern, in multi-line mode, runs over all of it to find candidate lines; going through millions of
+//! lines one by one takes ten times as long. Candidates are then matched alone.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,17 +18,17 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
 /// Bytes examined to detect a binary file.
-const SNIFF: usize = 64 * 1024;
-/// Bytes of a file that is read whole.
+const SNIFF_BYTES: usize = 64 * 1024;
+/// Maximum size of a file that is read whole.
 const WHOLE_BYTES: usize = 4 << 20;
-/// Bytes of a line that are searched, in a file that is not read whole.
+/// Bytes of a line that are searched in a larger file.
 const LINE_BYTES: usize = 4 << 20;
-/// Bytes of a line that are kept for display.
+/// Maximum bytes of a line that are kept for display.
 const SHOWN_BYTES: usize = 4_096;
-/// Lines between two looks at the clock.
-const PAUSE: u64 = 1_024;
-/// Lines found in vain before a file is gone through line by line: the pattern then matches across lines.
-const MAX_VAIN: usize = 32;
+/// Lines between two checks of the time limit.
+const TIME_CHECK_LINES: u64 = 1_024;
+/// Number of false candidates after which a file is searched line by line: the pattern then matches across lines.
+const MAX_FALSE_CANDIDATES: usize = 32;
 
 /// Limits that end a search.
 pub(super) struct SearchLimits<'a> {
@@ -47,14 +47,14 @@ impl SearchLimits<'_> {
 pub(super) struct Hits {
     pub(super) lines: Vec<HitLine>,
     /// Why it was not searched completely.
-    pub(super) trouble: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 /// The regular expression of a search.
 #[derive(Clone)]
 pub(super) struct SearchPattern {
     line: Regex,
-    /// Finds lines in a whole text; `None` when it might miss one.
+    /// Finds candidate lines in a whole text; `None` when it might miss one.
     whole: Option<Regex>,
 }
 
@@ -62,8 +62,8 @@ impl SearchPattern {
     /// # Errors
     /// The text is not a regular expression, or one too large to be tried.
     pub(super) fn new(text: &str) -> Outcome<Self> {
-        if let Some(why) = regex_excess(text) {
-            return Err(not_a_pattern(text, &why));
+        if let Some(reason) = regex_excess(text) {
+            return Err(invalid_pattern(text, &reason));
         }
         let build = |lines| {
             RegexBuilder::new(text)
@@ -71,8 +71,8 @@ impl SearchPattern {
                 .multi_line(lines)
                 .build()
         };
-        let line = build(false).map_err(|error| not_a_pattern(text, &error.to_string()))?;
-        // The ends of the text, or flags that change what `^`, `$` and `.` are, mean something else in a whole text.
+        let line = build(false).map_err(|error| invalid_pattern(text, &error.to_string()))?;
+        // Anchors of the whole text, or flags that change the meaning of `^`, `$` and `.`, would behave differently on a whole text.
         let flags = text.replace("(?:", "").replace("(?i)", "");
         let about_ends = ["\\A", "\\z", "(?"].iter().any(|part| flags.contains(part));
         let whole = match about_ends {
@@ -87,19 +87,19 @@ impl SearchPattern {
 pub(super) struct ScanOptions {
     /// Lines around a hit.
     pub(super) context: usize,
-    /// Hits; one more is collected to detect that there are more.
-    pub(super) most: usize,
+    /// Maximum hits; one more is collected to detect that there are more.
+    pub(super) max: usize,
 }
 
-/// The first hits of a file with their context. `buffer` is memory to use.
+/// The first hits of a file with their context. `buffer` is reused between files.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(super) fn file(
     file: File,
     path: &str,
     pattern: &SearchPattern,
-    wanted: &ScanOptions,
+    options: &ScanOptions,
     limits: &SearchLimits<'_>,
     buffer: &mut Vec<u8>,
 ) -> io::Result<Hits> {
@@ -107,9 +107,9 @@ pub(super) fn file(
     let mut file = file.take(WHOLE_BYTES as u64);
     file.read_to_end(buffer)?;
     let is_whole = buffer.len() < WHOLE_BYTES;
-    let mut taker = HitCollector::new(path, wanted);
+    let mut taker = HitCollector::new(path, options);
     let is_wide = decode(buffer);
-    let start = buffer.get(..SNIFF).unwrap_or(buffer);
+    let start = buffer.get(..SNIFF_BYTES).unwrap_or(buffer);
     if memchr(0, if is_whole { buffer } else { start }).is_some() {
         return Ok(Hits::default());
     }
@@ -120,25 +120,25 @@ pub(super) fn file(
             if done {
                 return Ok(taker.hits);
             }
-            taker = HitCollector::new(path, wanted);
+            taker = HitCollector::new(path, options);
         }
         _ => {}
     }
     if is_wide && !is_whole {
         let mib = WHOLE_BYTES >> 20;
         let path = escape_controls(path);
-        taker.hits.trouble = Some(format!("{path}: what follows its first {mib} MiB"));
+        taker.hits.problem = Some(format!("{path}: what follows its first {mib} MiB"));
     }
     let rest = file.into_inner().take(if is_wide { 0 } else { u64::MAX });
     let read = Cursor::new(std::mem::take(buffer)).chain(rest);
-    taker.go_through(read, &pattern.line, limits)?;
+    taker.search_by_line(read, &pattern.line, limits)?;
     Ok(taker.hits)
 }
 
-/// Takes hits and the lines around them.
+/// Collects hits and the lines around them.
 struct HitCollector<'a> {
     path: &'a str,
-    wanted: &'a ScanOptions,
+    options: &'a ScanOptions,
     hits: Hits,
     count: usize,
     before: VecDeque<HitLine>,
@@ -147,10 +147,10 @@ struct HitCollector<'a> {
 }
 
 impl<'a> HitCollector<'a> {
-    fn new(path: &'a str, wanted: &'a ScanOptions) -> Self {
+    fn new(path: &'a str, options: &'a ScanOptions) -> Self {
         Self {
             path,
-            wanted,
+            options,
             hits: Hits::default(),
             count: 0,
             before: VecDeque::new(),
@@ -158,9 +158,9 @@ impl<'a> HitCollector<'a> {
         }
     }
 
-    /// Takes a line if it is to be shown; true when there is enough.
+    /// Adds a line if it is to be shown; true when there are enough.
     fn take(&mut self, number: u64, text: &[u8], hit: bool) -> bool {
-        if !hit && self.after == 0 && self.wanted.context == 0 {
+        if !hit && self.after == 0 && self.options.context == 0 {
             return false;
         }
         let shown = text.get(..SHOWN_BYTES).unwrap_or(text);
@@ -175,21 +175,21 @@ impl<'a> HitCollector<'a> {
         if hit {
             self.hits.lines.extend(self.before.drain(..));
             self.hits.lines.push(line);
-            self.after = self.wanted.context;
+            self.after = self.options.context;
             self.count += 1;
         } else if self.after > 0 {
             self.hits.lines.push(line);
             self.after -= 1;
         } else {
-            if self.before.len() == self.wanted.context {
+            if self.before.len() == self.options.context {
                 self.before.pop_front();
             }
             self.before.push_back(line);
         }
-        self.count > self.wanted.most
+        self.count > self.options.max
     }
 
-    /// Searches a whole text. False when it has to be gone through line by line.
+    /// Searches a whole text. False when it must be searched line by line.
     fn search(
         &mut self,
         text: &[u8],
@@ -211,7 +211,7 @@ impl<'a> HitCollector<'a> {
             from = end + 1;
             if !line.is_match(slice(text, start, end)) {
                 vain += 1;
-                if vain > MAX_VAIN {
+                if vain > MAX_FALSE_CANDIDATES {
                     return false;
                 }
                 continue;
@@ -228,11 +228,11 @@ impl<'a> HitCollector<'a> {
         true
     }
 
-    /// Goes on from the line at `from` to the one at `to`, whose number it gives, and takes the lines near both ends.
+    /// Advances from the line at `from` to the one at `to` and returns its number; adds context lines near both.
     fn pass(&mut self, text: &[u8], from: usize, to: usize, number: u64) -> u64 {
-        let context = self.wanted.context;
+        let context = self.options.context;
         let lines = memchr_iter(b'\n', slice(text, from, to)).count();
-        // The last line of a text may lack its end.
+        // The last line of a text may have no line break.
         let lines =
             lines + usize::from(to == text.len() && to > from && text.last() != Some(&b'\n'));
         let (mut at, mut passed) = (from, 0);
@@ -251,29 +251,29 @@ impl<'a> HitCollector<'a> {
         number + lines as u64
     }
 
-    /// Searches line by line; of a very long line only its beginning.
-    fn go_through(
+    /// Searches line by line; only the beginning of a very long line.
+    fn search_by_line(
         &mut self,
         read: impl Read,
         pattern: &Regex,
         limits: &SearchLimits<'_>,
     ) -> io::Result<()> {
-        let mut reader = BufReader::with_capacity(SNIFF, read);
+        let mut reader = BufReader::with_capacity(SNIFF_BYTES, read);
         let mut bytes = Vec::new();
         for number in 1.. {
             let Some(is_whole) = next_line(&mut reader, &mut bytes)? else {
                 break;
             };
-            if (number % PAUSE == 0 || !is_whole) && limits.are_reached() {
+            if (number % TIME_CHECK_LINES == 0 || !is_whole) && limits.are_reached() {
                 break;
             }
             if memchr(0, &bytes).is_some() {
-                // A binary file after all: text found in it is meaningless.
+                // It turned out to be a binary file: text found in it is meaningless.
                 self.hits = Hits::default();
                 break;
             }
-            if !is_whole && self.hits.trouble.is_none() {
-                self.hits.trouble = Some(format!(
+            if !is_whole && self.hits.problem.is_none() {
+                self.hits.problem = Some(format!(
                     "{}: what follows the first {} MiB of line {number}",
                     escape_controls(self.path),
                     LINE_BYTES >> 20
@@ -317,7 +317,7 @@ fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Optio
     reader.skip_until(b'\n').map(|_| Some(false))
 }
 
-/// Takes off the mark of the text's encoding, and makes UTF-8 of UTF-16; true when it was that.
+/// Removes the byte-order mark, and decodes UTF-16 to UTF-8; true if it was UTF-16.
 fn decode(text: &mut Vec<u8>) -> bool {
     let unit: fn([u8; 2]) -> u16 = match text.as_slice() {
         [0xEF, 0xBB, 0xBF, ..] => {
@@ -335,11 +335,11 @@ fn decode(text: &mut Vec<u8>) -> bool {
 }
 
 /// The problem with a pattern that the engine rejects, with its message.
-fn not_a_pattern(pattern: &str, said: &str) -> Problem {
+fn invalid_pattern(pattern: &str, message: &str) -> Problem {
     Problem::input(format!(
         "\"{}\" is not a valid regular expression: {}",
         clip(&escape_controls(pattern), 200),
-        clip(said.trim(), 600)
+        clip(message.trim(), 600)
     ))
     .next("Escape characters that are meant as themselves, such as ( [ { . * + ? with a backslash. There is no look-around.")
 }

@@ -1,4 +1,4 @@
-//! The engine on real trees, and texts made to break its parsers.
+//! The search on real trees, and input made to break its parsers.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::disk::beneath::ListingOptions;
 
-fn run(dir: &Path, what: &SearchQuery<'_>) -> Outcome<String> {
+fn run(dir: &Path, query: &SearchQuery<'_>) -> Outcome<String> {
     let root = Root::open(dir).unwrap();
-    search(&root, what, &Env::default(), &Cancel::new())
+    search(&root, query, &Env::default(), &Cancel::new())
 }
 
-fn text(dir: &Path, pattern: &str, glob: &str, context: usize, most: usize) -> String {
-    let what = SearchQuery {
+fn text(dir: &Path, pattern: &str, glob: &str, context: usize, max: usize) -> String {
+    let query = SearchQuery {
         pattern,
         glob,
         context,
-        most,
+        max,
     };
-    run(dir, &what).unwrap()
+    run(dir, &query).unwrap()
 }
 
 fn tree() -> tempfile::TempDir {
@@ -84,25 +84,25 @@ fn hits_stand_in_the_order_of_their_paths_with_context() {
 proptest::proptest! {
     /// A redundant flag sends the same pattern through the slow path, line by line.
     #[test]
-    fn the_quick_way_finds_what_the_slow_one_finds(
+    fn the_fast_path_finds_what_the_slow_path_finds(
         text in "([xyz \n]|é|\\t){0,120}",
         pattern in "(x|y|z|\\^|\\$|\\.|\\\\s|\\\\b|\\[\\^x\\]|x\\+|y\\*|\n|é){1,5}",
         context in 0usize..4,
-        most in 1usize..6,
+        max in 1usize..6,
     ) {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), &text).unwrap();
         let found = |pattern: &str| {
-            let what = SearchQuery { pattern, glob: "*", context, most };
+            let query = SearchQuery { pattern, glob: "*", context, max };
             let root = Root::open(dir.path()).unwrap();
-            find(&root, &what, &Env::default(), &Cancel::new()).map_err(|_| ())
+            find(&root, &query, &Env::default(), &Cancel::new()).map_err(|_| ())
         };
         proptest::prop_assert_eq!(found(&pattern), found(&format!("(?u){pattern}")));
     }
 }
 
 #[test]
-fn what_is_hidden_ignored_binary_or_vendored_is_not_searched() {
+fn hidden_ignored_binary_and_vendored_files_are_not_searched() {
     let dir = tree();
     let text = text(dir.path(), "TODO", "*.rs", 1, 20);
     assert!(
@@ -115,7 +115,7 @@ fn what_is_hidden_ignored_binary_or_vendored_is_not_searched() {
 }
 
 #[test]
-fn many_files_are_searched_side_by_side_in_order() {
+fn files_searched_in_parallel_keep_their_order() {
     let dir = tempfile::tempdir().unwrap();
     for i in 0..700 {
         let folder = dir.path().join(format!("d{}", i % 7));
@@ -138,7 +138,7 @@ fn many_files_are_searched_side_by_side_in_order() {
 }
 
 #[test]
-fn what_follows_the_start_of_an_endless_line_is_named_as_not_searched() {
+fn the_unsearched_rest_of_an_endless_line_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let long = "y".repeat(5 << 20);
     fs::write(
@@ -157,7 +157,7 @@ fn what_follows_the_start_of_an_endless_line_is_named_as_not_searched() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_leads_nowhere() {
+fn a_folder_swapped_for_a_link_is_not_entered() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let inside = at.join("work");
@@ -206,17 +206,17 @@ const SIGNS: [&str; 17] = [
 ];
 
 #[test]
-fn a_megabyte_of_each_bracket_is_refused() {
+fn a_megabyte_of_brackets_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "needle\n").unwrap();
     let found = |pattern: &str, glob: &str| {
-        let what = SearchQuery {
+        let query = SearchQuery {
             pattern,
             glob,
             context: 0,
-            most: 1,
+            max: 1,
         };
-        run(dir.path(), &what)
+        run(dir.path(), &query)
     };
     for sign in SIGNS {
         let long = sign.repeat((1 << 20) / sign.len());
@@ -224,7 +224,7 @@ fn a_megabyte_of_each_bracket_is_refused() {
             let text = problem.unwrap_err().for_model();
             assert!(text.len() < 2_000, "{sign}: {text}");
         }
-        // Below the limit of size the parsers decide for themselves.
+        // Below the size limit the parsers decide for themselves.
         let _ = found(&sign.repeat(16_000 / sign.len()), "*");
         let _ = found("needle", &sign.repeat(4_000 / sign.len()));
     }

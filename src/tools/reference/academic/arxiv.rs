@@ -12,23 +12,23 @@ use crate::net::services::ARXIV;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::line;
 
-/// The pause between two requests by the terms of use; also before the retry.
-const PAUSE: Duration = Duration::from_secs(3);
-/// The longest wait for a second try.
+/// Minimum pause between two requests by the terms of use; also before the retry.
+const REQUEST_INTERVAL: Duration = Duration::from_secs(3);
+/// Maximum wait before a retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
 pub(super) fn search(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     let terms = terms(&args.query)?;
-    let mut answer = ask(ctx, &args, &terms)?;
+    let mut answer = send_request(ctx, &args, &terms)?;
     let mut feed = read(&answer.text());
     if let Some(wait) = wait(&answer, feed.as_ref()) {
         if !ctx.stop.sleep(wait) {
             return Err(Problem::cancelled());
         }
-        answer = ask(ctx, &args, &terms)?;
+        answer = send_request(ctx, &args, &terms)?;
         feed = read(&answer.text());
     }
-    let feed = judge(&answer, feed)?;
+    let feed = check_response(&answer, feed)?;
     let shown = line(&args.query);
     if feed.papers.is_empty() {
         return match feed.total {
@@ -53,14 +53,19 @@ pub(super) fn search(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     Ok(format!("{heading}, {order}:\n{}", listed("arXiv", &papers)))
 }
 
-fn ask(ctx: &ToolContext, args: &SearchArxiv, terms: &SearchTerms) -> Outcome<ServiceResponse> {
-    let ask = ctx.ask(&ARXIV).path("/api/query");
-    let ask = match terms {
-        SearchTerms::Ids(ids) => ask.query("id_list", ids),
-        SearchTerms::Query(query) => ask.query("search_query", query),
+fn send_request(
+    ctx: &ToolContext,
+    args: &SearchArxiv,
+    terms: &SearchTerms,
+) -> Outcome<ServiceResponse> {
+    let send_request = ctx.ask(&ARXIV).path("/api/query");
+    let send_request = match terms {
+        SearchTerms::Ids(ids) => send_request.query("id_list", ids),
+        SearchTerms::Query(query) => send_request.query("search_query", query),
     };
-    // The one second try is made here, where an empty page counts as a failure too.
-    ask.query("start", 0)
+    // Retried here, once, because an empty page counts as a failure too.
+    send_request
+        .query("start", 0)
         .query("max_results", args.max_results)
         .query(
             "sortBy",
@@ -75,7 +80,7 @@ fn ask(ctx: &ToolContext, args: &SearchArxiv, terms: &SearchTerms) -> Outcome<Se
         .get()
 }
 
-/// How long to wait before the retry; `None` for a final answer.
+/// How long to wait before the retry; `None` for a final response.
 fn wait(answer: &ServiceResponse, feed: Option<&PaperFeed>) -> Option<Duration> {
     let again = match feed {
         Some(feed) if feed.error.is_some() => false,
@@ -84,23 +89,28 @@ fn wait(answer: &ServiceResponse, feed: Option<&PaperFeed>) -> Option<Duration> 
         }
         None => answer.is_ok() || answer.status == 429 || answer.status >= 500,
     };
-    let wait = answer.retry_after().unwrap_or(PAUSE).max(PAUSE);
+    let wait = answer
+        .retry_after()
+        .unwrap_or(REQUEST_INTERVAL)
+        .max(REQUEST_INTERVAL);
     (again && wait <= MAX_RETRY_WAIT).then_some(wait)
 }
 
-fn judge(answer: &ServiceResponse, feed: Option<PaperFeed>) -> Outcome<PaperFeed> {
+fn check_response(answer: &ServiceResponse, feed: Option<PaperFeed>) -> Outcome<PaperFeed> {
     let words = |text: &str| (!text.is_empty() && text.len() < 200).then(|| line(text));
     match feed {
         Some(PaperFeed {
-            error: Some(why), ..
-        }) if answer.status >= 500 => Err(answer.refused(Some(&why))),
+            error: Some(reason),
+            ..
+        }) if answer.status >= 500 => Err(answer.refused(Some(&reason))),
         Some(PaperFeed {
-            error: Some(why), ..
+            error: Some(reason),
+            ..
         }) => {
-            let why = answer.said(&why);
-            Err(Problem::input(match why.trim_end_matches('.') {
+            let reason = answer.said(&reason);
+            Err(Problem::input(match reason.trim_end_matches('.') {
                 "" => "arXiv refused the query without a reason.".to_owned(),
-                why => format!("arXiv refused the query: {why}."),
+                reason => format!("arXiv refused the query: {reason}."),
             })
             .next("Use plain words, or its fields: ti, au, abs, cat, all, with AND, OR, ANDNOT."))
         }
@@ -168,7 +178,7 @@ fn entry(paper: &Paper) -> String {
     lines.join("\n   ")
 }
 
-/// The day of a time stamp, if it begins with one.
+/// The day of a timestamp, if it begins with one.
 fn day(stamp: &str) -> Option<&str> {
     let day = stamp.get(..10)?;
     let fits = day.char_indices().all(|(i, c)| match i {

@@ -1,4 +1,4 @@
-//! Parses papers from arXiv's Atom, independent of element order and namespace prefixes.
+//! Parses papers from arXiv's Atom feeds, independent of element order and namespace prefixes.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -6,8 +6,8 @@ use quick_xml::events::{BytesStart, Event};
 use crate::formats::html;
 use crate::tools::output::untrusted::line;
 
-/// Elements that may be open in each other; what lies deeper is not read.
-const DEEPEST: usize = 64;
+/// Maximum element depth; deeper elements are not read.
+const MAX_DEPTH: usize = 64;
 
 /// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Paper {
     }
 }
 
-/// Reads a feed; none for what is not a feed, and for one that breaks off before it says anything.
+/// Reads a feed; `None` for anything else, and for a feed that is cut off before any content.
 pub(super) fn read(text: &str) -> Option<PaperFeed> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
@@ -81,8 +81,8 @@ pub(super) fn read(text: &str) -> Option<PaperFeed> {
             Ok(Event::Text(text)) => reading.text(&text),
             Ok(Event::CData(text)) => reading.text(&text),
             Ok(Event::GeneralRef(name)) => reading.text(&html::text(&format!("&{};", &*name))),
-            Ok(Event::Eof) => return reading.end(true),
-            Err(_) => return reading.end(false),
+            Ok(Event::Eof) => return reading.finish(true),
+            Err(_) => return reading.finish(false),
             Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_)) => {}
         }
     }
@@ -93,7 +93,7 @@ struct AtomReader {
     feed: PaperFeed,
     /// Names of the open elements, without prefixes.
     open: Vec<String>,
-    /// Open elements that are too deep to have a name.
+    /// Number of open elements that are too deep to be recorded.
     deeper: usize,
     paper: Paper,
     text: String,
@@ -102,7 +102,7 @@ struct AtomReader {
 
 impl AtomReader {
     fn open(&mut self, tag: &BytesStart<'_>) {
-        if self.open.len() == DEEPEST {
+        if self.open.len() == MAX_DEPTH {
             self.deeper += 1;
             return;
         }
@@ -207,8 +207,8 @@ impl AtomReader {
         }
     }
 
-    /// The feed; one that breaks off counts for what it has, but not as an empty one.
-    fn end(self, whole: bool) -> Option<PaperFeed> {
+    /// The feed; a feed that is cut off counts with what it contains, but not as an empty one.
+    fn finish(self, whole: bool) -> Option<PaperFeed> {
         let whole = whole && self.open.is_empty();
         let says = !self.feed.papers.is_empty() || self.feed.error.is_some();
         (self.seen && (whole || says)).then_some(self.feed)
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_gives_a_paper_whatever_the_order() {
+    fn an_entry_gives_a_paper_in_any_order() {
         let got = feed(
             r#"<entry><link type="application/pdf" title="pdf" rel="related" href="https://x.test/pdf/1?a=1&amp;b=2"/>
             <arxiv:doi>10.1/x</arxiv:doi><category term="math.CO"/><category term="cs.SE"></category><arxiv:primary_category term="cs.SE"/>
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_feed_is_none() {
+    fn anything_else_is_not_a_feed() {
         for text in [
             "",
             "Rate exceeded.",
@@ -318,13 +318,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read(text in "(<(feed|entry|title|link href='a'|/title|/entry|[a-z:]{0,5})/?>|&#?[a-z0-9]{0,4};?|<!\\[CDATA\\[|\\]\\]>|.{0,6}){0,40}") {
+        fn any_text_is_accepted(text in "(<(feed|entry|title|link href='a'|/title|/entry|[a-z:]{0,5})/?>|&#?[a-z0-9]{0,4};?|<!\\[CDATA\\[|\\]\\]>|.{0,6}){0,40}") {
             let _ = read(&text);
             let _ = read(&format!("{HEAD}<entry>{text}"));
         }
 
         #[test]
-        fn what_was_written_is_read(title in "[^\\p{C}\\p{Z}]{1,12}( [^\\p{C}\\p{Z}]{1,12}){0,3}", total in 0u64..u64::MAX) {
+        fn a_written_feed_is_read_back(title in "[^\\p{C}\\p{Z}]{1,12}( [^\\p{C}\\p{Z}]{1,12}){0,3}", total in 0u64..u64::MAX) {
             let escaped = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
             let xml = format!("<feed><totalResults>{total}</totalResults><entry><title>{escaped}</title></entry></feed>");
             let got = read(&xml).unwrap();

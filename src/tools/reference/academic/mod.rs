@@ -1,4 +1,4 @@
-//! Module `academic`: papers, by Semantic Scholar and by arXiv.
+//! Module `academic`: searches papers at Semantic Scholar and arXiv.
 
 mod arxiv;
 mod atom;
@@ -42,7 +42,7 @@ crate::tools! { "academic";
 }
 
 crate::choice! {
-    /// What arXiv's list begins with.
+    /// The order of arXiv's results.
     pub(crate) enum SortBy {
         /// What fits best.
         Relevance = "relevance",
@@ -53,10 +53,10 @@ crate::choice! {
     }
 }
 
-/// Names of authors that are shown.
-const NAMES: usize = 4;
-/// Characters of an abstract that are shown.
-const ABSTRACT: usize = 200;
+/// Maximum authors that are shown.
+const MAX_AUTHORS: usize = 4;
+/// Maximum characters of an abstract that are shown.
+const MAX_ABSTRACT_CHARS: usize = 200;
 
 fn papers(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
     scholar::search(ctx, args)
@@ -66,17 +66,17 @@ fn arxiv(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     arxiv::search(ctx, args)
 }
 
-/// The first authors and how many more there are.
+/// The first authors, and how many more there are.
 fn authors(names: &[String]) -> Option<String> {
-    let first = names.get(..NAMES.min(names.len()))?.join(", ");
-    match names.len().saturating_sub(NAMES) {
+    let first = names.get(..MAX_AUTHORS.min(names.len()))?.join(", ");
+    match names.len().saturating_sub(MAX_AUTHORS) {
         _ if first.is_empty() => None,
         0 => Some(first),
         more => Some(format!("{first} and {more} more")),
     }
 }
 
-/// The papers, numbered.
+/// Numbers the papers.
 fn listed(source: &str, papers: &[String]) -> String {
     let papers = papers.iter().zip(1..);
     let papers: Vec<String> = papers.map(|(paper, n)| format!("{n}. {paper}")).collect();
@@ -84,7 +84,7 @@ fn listed(source: &str, papers: &[String]) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    clip(&line(text), ABSTRACT)
+    clip(&line(text), MAX_ABSTRACT_CHARS)
 }
 
 /// The heading of a list: source, how many of how many, and the query.

@@ -17,9 +17,9 @@ use crate::tools::output::web_links::arxiv_page;
 
 const FIELDS: &str =
     "title,authors,year,citationCount,abstract,url,openAccessPdf,externalIds,venue";
-/// Waits before the second and the third attempt at the shared pool: its page names both. Other services get one retry; here a first refusal is the
-/// normal case without a key, and all three attempts fit the call's limit.
-const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+/// Waits before the second and third attempt at the shared pool: its page names both. Other services get one retry; here a first refusal is normal without a
+/// key, and all three attempts fit the call's limit.
+const RETRY_WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 
 pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
     // A hyphen can lose hits.
@@ -29,10 +29,10 @@ pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
             .next("Give words, for example \"graph neural networks\"."));
     }
     let years = years(args.year_min, args.year_max)?;
-    let mut answer = ask(ctx, &args, &query, years.as_deref())?;
-    for (n, wait) in WAITS.into_iter().enumerate() {
+    let mut answer = send_request(ctx, &args, &query, years.as_deref())?;
+    for (n, wait) in RETRY_WAITS.into_iter().enumerate() {
         let busy = answer.status == 429 || (answer.status >= 500 && n == 0);
-        // An answer that named its wait was tried again already.
+        // A response with Retry-After was already retried by the client.
         if !busy || answer.retry_after().is_some() {
             break;
         }
@@ -43,14 +43,14 @@ pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
         if !ctx.stop.sleep(wait) {
             return Err(Problem::cancelled());
         }
-        answer = ask(ctx, &args, &query, years.as_deref())?;
+        answer = send_request(ctx, &args, &query, years.as_deref())?;
     }
-    let value = judge(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.world.env).is_some())?;
+    let value = check_response(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.world.env).is_some())?;
     let papers: Vec<String> = value.list("data").iter().filter_map(paper).collect();
     let total = value
         .whole("total")
         .and_then(|total| u64::try_from(total).ok());
-    let limits = limits(&args);
+    let describe_filters = describe_filters(&args);
     let sent = value
         .at("data")
         .is_some_and(|data| data != &Value::Array(Vec::new()));
@@ -62,23 +62,23 @@ pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
     }
     if papers.is_empty() {
         return Ok(format!(
-            "Semantic Scholar has no papers for \"{query}\"{limits}."
+            "Semantic Scholar has no papers for \"{query}\"{describe_filters}."
         ));
     }
     let mut out = found("Semantic Scholar", papers.len(), total, &query);
-    out.push_str(&limits);
+    out.push_str(&describe_filters);
     out.push_str(":\n");
     out.push_str(&listed("Semantic Scholar", &papers));
     Ok(out)
 }
 
-fn ask(
+fn send_request(
     ctx: &ToolContext,
     args: &SearchPapers,
     query: &str,
     years: Option<&str>,
 ) -> Outcome<ServiceResponse> {
-    let mut ask = ctx
+    let mut send_request = ctx
         .ask(&SEMANTIC_SCHOLAR)
         .path("/graph/v1/paper/search")
         .query("query", query)
@@ -88,12 +88,12 @@ fn ask(
         // The server filters: filtering a short list here could leave nothing.
         .flag_if("openAccessPdf", args.open_access_only);
     if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.world.env) {
-        ask = ask.secret_header("x-api-key", &key, key.clone());
+        send_request = send_request.secret_header("x-api-key", &key, key.clone());
     }
-    ask.get()
+    send_request.get()
 }
 
-/// The years in the service's form: `2016-2020`, `2010-`, `-2015`, `2019`; none for any.
+/// The years in the service's format: `2016-2020`, `2010-`, `-2015`, `2019`; `None` for any.
 fn years(min: i64, max: i64) -> Outcome<Option<String>> {
     for year in [min, max] {
         if !(0..=9999).contains(&year) {
@@ -117,7 +117,7 @@ fn years(min: i64, max: i64) -> Outcome<Option<String>> {
 }
 
 /// The filters of the search, as the end of a sentence.
-fn limits(args: &SearchPapers) -> String {
+fn describe_filters(args: &SearchPapers) -> String {
     let years = match (args.year_min, args.year_max) {
         (0, 0) => String::new(),
         (min, 0) => format!(" since {min}"),
@@ -133,13 +133,13 @@ fn limits(args: &SearchPapers) -> String {
     format!("{years}{open}")
 }
 
-fn judge(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
-    let said = |value: &Value| {
+fn check_response(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
+    let message = |value: &Value| {
         let words = value.text("message").or_else(|| value.text("error"));
         words.map(str::to_owned)
     };
     if answer.status == 429 {
-        let problem = answer.refused(answer.value().as_ref().and_then(said).as_deref());
+        let problem = answer.refused(answer.value().as_ref().and_then(message).as_deref());
         if keyed {
             return Err(problem.next("Try search_arxiv meanwhile."));
         }
@@ -149,9 +149,9 @@ fn judge(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
         )
         .next("Try search_arxiv, or set SEMANTIC_SCHOLAR_API_KEY to a free key, or ask again in some minutes."));
     }
-    let value = answer.json(said)?;
+    let value = answer.json(message)?;
     let known = value.at("data").is_some() || value.whole("total").is_some();
-    match said(&value) {
+    match message(&value) {
         _ if known => Ok(value),
         Some(words) => Err(answer.refused(Some(&words))),
         None => Err(answer.unreadable()),
@@ -219,7 +219,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn years_have_the_forms_of_the_service() {
+    fn years_are_formatted_for_the_service() {
         for (min, max, wanted) in [
             (0, 0, None),
             (2019, 2019, Some("2019")),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_leaves_no_trace() {
+    fn missing_fields_are_omitted() {
         assert_eq!(
             paper(
                 &json!({"title": null, "year": null, "abstract": null, "openAccessPdf": {"url": "", "status": "CLOSED"},
@@ -259,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn papers_never_show_what_is_not_there(
+        fn papers_show_only_existing_fields(
             text in proptest::option::of(".{0,20}"), year in proptest::option::of(any::<i32>()), cites in proptest::option::of(any::<i64>()),
         ) {
             let shown = paper(&json!({"title": text, "year": year, "citationCount": cites, "abstract": text, "venue": text})).unwrap();

@@ -1,4 +1,4 @@
-//! Turns a user's query into arXiv's query language: every word bound to a field, phrases kept.
+//! Turns a user's query into arXiv's query language: every word with a field, phrases kept.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 /// The parameters of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SearchTerms {
-    /// For papers by their ids, separated by commas.
+    /// Papers by id, separated by commas.
     Ids(String),
     /// In the query language.
     Query(String),
@@ -18,20 +18,20 @@ pub(super) enum SearchTerms {
 /// A field prefix of the query language.
 static FIELD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?:^|[\s(])(?:ti|au|abs|co|jr|cat|rn|id|all):\S"#).ok());
-/// Ids since 2007 and those before, with or without a version.
+/// Ids since 2007 and before, with or without a version.
 static ID: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)^(?:arxiv:)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[a-z]{2})?/\d{7}(?:v\d+)?)$")
         .ok()
 });
-/// Operators; only in capitals, as the language has them.
+/// Operators; only in capitals.
 const OPERATORS: [&str; 3] = ["AND", "OR", "ANDNOT"];
-/// Words that would be read as operators and carry no meaning.
-const EMPTY: [&str; 4] = ["and", "or", "not", "andnot"];
+/// Words that would be read as operators but are filler.
+const FILLER: [&str; 4] = ["and", "or", "not", "andnot"];
 
-/// The terms of a query. One with a field prefix is passed unchanged; ids alone are requested as ids.
+/// The terms of a query. A query with a field prefix is passed unchanged; one of ids only is requested by id.
 ///
 /// # Errors
-/// `Input` when there is no word in it.
+/// `Input` when it contains no word.
 pub(super) fn terms(query: &str) -> Outcome<SearchTerms> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let whole = words.join(" ");
@@ -47,7 +47,7 @@ pub(super) fn terms(query: &str) -> Outcome<SearchTerms> {
     if FIELD.as_ref().is_some_and(|field| field.is_match(&whole)) {
         return Ok(SearchTerms::Query(whole));
     }
-    let query = bound(&whole);
+    let query = with_fields(&whole);
     if query.is_empty() {
         return Err(
             Problem::input("There is nothing to search arXiv for.").next(
@@ -63,8 +63,8 @@ fn id(word: &str) -> Option<&str> {
     found.get(1).map(|id| id.as_str())
 }
 
-/// Words and phrases, each bound to all fields, joined by AND or the operator between them.
-fn bound(query: &str) -> String {
+/// Words and phrases, each in all fields, joined by AND or the operator between them.
+fn with_fields(query: &str) -> String {
     let mut out = String::new();
     let mut operator = "AND";
     let mut add = |term: &str, operator: &mut &str| {
@@ -74,7 +74,7 @@ fn bound(query: &str) -> String {
         out.push_str(&format!("all:{term}"));
         *operator = "AND";
     };
-    // Every second part was in quotes; an unpaired last quote is ignored.
+    // Every second part is quoted; an unpaired last quote is ignored.
     let parts: Vec<&str> = query.split('"').collect();
     let closed = parts.len() % 2 == 1;
     for (n, part) in parts.iter().enumerate() {
@@ -88,7 +88,7 @@ fn bound(query: &str) -> String {
         for word in words {
             if let Some(own) = OPERATORS.iter().find(|own| **own == word) {
                 operator = own;
-            } else if !EMPTY.contains(&word.to_lowercase().as_str()) {
+            } else if !FILLER.contains(&word.to_lowercase().as_str()) {
                 add(word, &mut operator);
             }
         }
@@ -96,7 +96,7 @@ fn bound(query: &str) -> String {
     out
 }
 
-/// Characters that the language gives a meaning of its own.
+/// Characters with a special meaning in the query language.
 fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_asked_for_as_ids() {
+    fn ids_are_requested_by_id() {
         for (query, wanted) in [
             ("2202.12139", "2202.12139"),
             ("arXiv:2202.12139v1", "2202.12139v1"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_refused() {
+    fn a_query_without_words_is_refused() {
         for query in ["", " \n", "()", "\"\"", "and", ",", "AND OR"] {
             assert!(terms(query).is_err(), "{query:?}");
         }
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_built_is_well_formed(query in "([a-zA-Z\\u{e9}\\u{7a7a}0-9\\-]{0,6}|[ \"():,]|AND|OR|ANDNOT){0,30}") {
+        fn every_built_query_is_well_formed(query in "([a-zA-Z\\u{e9}\\u{7a7a}0-9\\-]{0,6}|[ \"():,]|AND|OR|ANDNOT){0,30}") {
             if let Ok(SearchTerms::Query(built)) = terms(&query) {
                 prop_assert_eq!(built.matches('"').count() % 2, 0, "{}", built);
                 if !FIELD.as_ref().unwrap().is_match(&query) {

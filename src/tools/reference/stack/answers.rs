@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::api::{Method, allowance, get, is_keyed};
+use super::api::{Method, get, is_keyed, quota_line};
 use super::questions::day;
 use super::{StackAnswers, body};
 use crate::base::json::JsonExt;
@@ -13,10 +13,10 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
-/// Answers that are requested, and those that are shown.
+/// Answers that are requested, and answers that are shown.
 const ASKED: usize = 5;
 const SHOWN: usize = 3;
-/// Characters of an answer's text.
+/// Maximum characters of an answer's text.
 const MAX_ANSWER_CHARS: usize = 1_500;
 
 pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> {
@@ -31,8 +31,9 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
         name: "/questions/answers",
         path: &path,
     };
-    let value = get(ctx, &method, |ask| {
-        ask.query("site", site)
+    let value = get(ctx, &method, |send_request| {
+        send_request
+            .query("site", site)
             .query("order", "desc")
             .query("sort", "votes")
             .query("pagesize", ASKED)
@@ -45,10 +46,11 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
         .filter(|item| item.is_object())
         .collect();
     items.sort_by_key(|item| std::cmp::Reverse(item.whole("score").unwrap_or_default()));
-    let left = allowance(&value, is_keyed(ctx)).map_or(String::new(), |left| format!("\n{left}"));
+    let remaining = quota_line(&value, is_keyed(ctx))
+        .map_or(String::new(), |remaining| format!("\n{remaining}"));
     if items.is_empty() {
         return Ok(format!(
-            "Question {id} on {name} has no answers, or there is no such question.{left}"
+            "Question {id} on {name} has no answers, or there is no such question.{remaining}"
         ));
     }
     let more = if items.len() > SHOWN || value.flag("has_more") {
@@ -63,7 +65,7 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
         .map(|(n, item)| answer(n + 1, item, &home))
         .collect();
     Ok(format!(
-        "{name}, question {id}: {} by votes{more}. {home}/q/{id}\n\n{}{left}",
+        "{name}, question {id}: {} by votes{more}. {home}/q/{id}\n\n{}{remaining}",
         plural(shown.len(), "answer"),
         fenced(name, &shown.join("\n\n"))
     ))

@@ -1,4 +1,4 @@
-//! One request to Stack Exchange and the judgement of its answer: errors by name, pauses, and what is left of the day's allowance.
+//! Requests to Stack Exchange: errors by name, backoff, and the remaining daily quota.
 
 use std::time::Duration;
 
@@ -12,45 +12,45 @@ use crate::net::service::RequestBuilder;
 use crate::net::services::{STACKEXCHANGE, variable};
 use crate::tools::engine::context::ToolContext;
 
-/// The version of the API.
+/// API version.
 const VERSION: &str = "/2.3";
-/// Wait before the one second try of a failed server.
+/// Wait before retrying a failed server once.
 const PAUSE: Duration = Duration::from_secs(1);
-/// From here on the rest of the day's requests is a warning.
+/// At this many remaining requests a day the quota becomes a warning.
 const LOW_QUOTA: i64 = 10;
 
-/// A request to `method`: its name for pauses, and its path.
+/// A request to `method`: its name for backoff, and its path.
 pub(super) struct Method<'a> {
     pub(super) name: &'static str,
     pub(super) path: &'a str,
 }
 
-/// Asks; `fill` adds the query. The answer is the wrapper with its items.
+/// Sends a request; `fill` adds the query. Returns the response wrapper with its items.
 pub(super) fn get(
     ctx: &ToolContext,
     method: &Method<'_>,
     fill: impl for<'a> Fn(RequestBuilder<'a>) -> RequestBuilder<'a>,
 ) -> Outcome<Value> {
     let name = format!("{}{}", STACKEXCHANGE.base_in(&ctx.world.env), method.name);
-    if let Some(left) = pauses::left(&name) {
+    if let Some(remaining) = pauses::remaining(&name) {
         return Err(Problem::limit(format!(
             "Stack Exchange asked for a pause of this search; it lasts another {} s.",
-            left.as_secs() + 1
+            remaining.as_secs() + 1
         ))
         .next("Ask again then, or use web_search."));
     }
     let key = STACKEXCHANGE.key_in(&ctx.world.env);
-    let ask = || {
-        let ask = ctx.ask(&STACKEXCHANGE).path(VERSION).path(method.path);
-        let ask = fill(ask).only_once();
+    let send_request = || {
+        let send_request = ctx.ask(&STACKEXCHANGE).path(VERSION).path(method.path);
+        let send_request = fill(send_request).only_once();
         match &key {
-            Some(key) => ask.secret_query("key", key),
-            None => ask,
+            Some(key) => send_request.secret_query("key", key),
+            None => send_request,
         }
         .get()
     };
-    let mut answer = ask()?;
-    // A throttled request says so under 502 as well; a second one would only lengthen the ban.
+    let mut answer = send_request()?;
+    // Throttling may come with status 502 as well; a retry would only lengthen the ban.
     if answer.status >= 500
         && answer.retry_after().is_none()
         && !answer.value().as_ref().is_some_and(is_error)
@@ -58,16 +58,18 @@ pub(super) fn get(
         if !ctx.stop.sleep(PAUSE) {
             return Err(Problem::cancelled());
         }
-        answer = ask()?;
+        answer = send_request()?;
     }
     let value = answer.value();
     if let Some(value) = value.as_ref().filter(|value| is_error(value)) {
         let words = value.text("error_message").or(value.text("error_name"));
-        let said = answer.said(words.unwrap_or("no reason given"));
-        return Err(refusal(ctx, value, &said).unwrap_or_else(|| {
+        let message = answer.said(words.unwrap_or("no reason given"));
+        return Err(refusal(ctx, value, &message).unwrap_or_else(|| {
             let plain = answer.is_ok();
             match plain {
-                true => Problem::input(format!("Stack Exchange cannot use the request: {said}.")),
+                true => {
+                    Problem::input(format!("Stack Exchange cannot use the request: {message}."))
+                }
                 false => answer.refused(words),
             }
         }));
@@ -98,22 +100,23 @@ fn is_error(value: &Value) -> bool {
     value.at("error_id").is_some() || value.at("error_name").is_some()
 }
 
-/// The refusals that have a name of their own.
-fn refusal(ctx: &ToolContext, value: &Value, said: &str) -> Option<Problem> {
-    let said = said.trim_end_matches('.');
+/// Errors that the API identifies by name.
+fn refusal(ctx: &ToolContext, value: &Value, message: &str) -> Option<Problem> {
+    let message = message.trim_end_matches('.');
     let name = value.text("error_name").unwrap_or_default();
     let id = value.whole("error_id");
     Some(match (name, id) {
         ("throttle_violation", _) => {
-            let wait = seconds(said);
+            let wait = seconds(message);
             if let Some(wait) = wait {
                 ctx.world
                     .services
                     .hold_back(&STACKEXCHANGE, Duration::from_secs(wait));
             }
-            let problem = Problem::limit(format!("Too many requests to Stack Exchange: {said}."));
+            let problem =
+                Problem::limit(format!("Too many requests to Stack Exchange: {message}."));
             let problem = match wait {
-                Some(wait) => problem.next(format!("Try again in {}.", spoken(wait))),
+                Some(wait) => problem.next(format!("Try again in {}.", in_words(wait))),
                 None => problem.next("Wait some minutes, or use web_search."),
             };
             match STACKEXCHANGE.key_in(&ctx.world.env) {
@@ -123,17 +126,17 @@ fn refusal(ctx: &ToolContext, value: &Value, said: &str) -> Option<Problem> {
                 ),
             }
         }
-        ("no_method", _) => {
-            Problem::missing(format!("Stack Exchange does not know the request: {said}."))
-                .next(format!("Check {}.", variable(STACKEXCHANGE.id)))
-        }
+        ("no_method", _) => Problem::missing(format!(
+            "Stack Exchange does not know the request: {message}."
+        ))
+        .next(format!("Check {}.", variable(STACKEXCHANGE.id))),
         ("bad_parameter", _) => {
-            Problem::input(format!("Stack Exchange cannot use the request: {said}."))
+            Problem::input(format!("Stack Exchange cannot use the request: {message}."))
                 .next("Check the site, the tags and the question's id.")
         }
         (_, Some(401..=403)) => Problem::new(
             ProblemKind::Auth,
-            format!("Stack Exchange refused the request ({name}): {said}."),
+            format!("Stack Exchange refused the request ({name}): {message}."),
         )
         .next("Check STACKEXCHANGE_KEY."),
         _ => return None,
@@ -146,8 +149,8 @@ fn seconds(text: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// A duration in natural language.
-fn spoken(seconds: u64) -> String {
+/// A duration in words.
+fn in_words(seconds: u64) -> String {
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match seconds {
         0..120 => plural(count(seconds), "second"),
@@ -164,27 +167,33 @@ fn until_midnight() -> Duration {
 }
 
 /// The remaining daily quota, as a line; a warning when it is low.
-pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
+pub(super) fn quota_line(value: &Value, keyed: bool) -> Option<String> {
     let more = if keyed {
         ""
     } else {
         "; set STACKEXCHANGE_KEY for more"
     };
-    let left = value.whole("quota_remaining").filter(|left| *left >= 0)?;
+    let remaining = value
+        .whole("quota_remaining")
+        .filter(|remaining| *remaining >= 0)?;
     let shown = |n: i64| thousands(n.unsigned_abs());
-    Some(match (left, value.whole("quota_max")) {
+    Some(match (remaining, value.whole("quota_max")) {
         (0, _) => "No requests are left today; the quota resets at midnight UTC.".to_owned(),
         (1..LOW_QUOTA, _) => format!(
             "Only {} left today{more}.",
-            match left {
+            match remaining {
                 1 => "1 request is".to_owned(),
-                left => format!("{left} requests are"),
+                remaining => format!("{remaining} requests are"),
             }
         ),
-        (left, Some(most)) if most >= left => {
-            format!("Requests left today: {} of {}", shown(left), shown(most))
+        (remaining, Some(max)) if max >= remaining => {
+            format!(
+                "Requests left today: {} of {}",
+                shown(remaining),
+                shown(max)
+            )
         }
-        (left, _) => format!("Requests left today: {}", shown(left)),
+        (remaining, _) => format!("Requests left today: {}", shown(remaining)),
     })
 }
 
@@ -194,7 +203,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn waits_are_read_out_of_words() {
+    fn waits_are_parsed_from_messages() {
         assert_eq!(
             seconds("too many requests from this IP, more requests available in 67194 seconds"),
             Some(67_194)
@@ -207,36 +216,39 @@ mod tests {
             (120, "2 minutes"),
             (67_194, "19 hours"),
         ] {
-            assert_eq!(spoken(wait), wanted);
+            assert_eq!(in_words(wait), wanted);
         }
         assert!(until_midnight() <= Duration::from_secs(86_400));
     }
 
     #[test]
-    fn the_allowance_is_told() {
-        let told = |left: Value, most: Value| {
-            allowance(&json!({"quota_remaining": left, "quota_max": most}), false)
+    fn the_remaining_quota_is_shown() {
+        let line = |remaining: Value, max: Value| {
+            quota_line(
+                &json!({"quota_remaining": remaining, "quota_max": max}),
+                false,
+            )
         };
         assert_eq!(
-            told(json!(9_870), json!(10_000)).unwrap(),
+            line(json!(9_870), json!(10_000)).unwrap(),
             "Requests left today: 9,870 of 10,000"
         );
         assert_eq!(
-            told(json!(10), Value::Null).unwrap(),
+            line(json!(10), Value::Null).unwrap(),
             "Requests left today: 10"
         );
         assert!(
-            told(json!(9), json!(300))
+            line(json!(9), json!(300))
                 .unwrap()
                 .contains("Only 9 requests are left")
         );
         assert!(
-            told(json!(1), json!(300))
+            line(json!(1), json!(300))
                 .unwrap()
                 .contains("Only 1 request is left")
         );
-        assert!(told(json!(0), json!(300)).unwrap().contains("midnight UTC"));
-        assert_eq!(told(Value::Null, json!(300)), None);
-        assert_eq!(told(json!(-1), json!(300)), None);
+        assert!(line(json!(0), json!(300)).unwrap().contains("midnight UTC"));
+        assert_eq!(line(Value::Null, json!(300)), None);
+        assert_eq!(line(json!(-1), json!(300)), None);
     }
 }

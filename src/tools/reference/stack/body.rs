@@ -2,7 +2,7 @@
 
 use crate::formats::html::{self, HtmlToken};
 
-/// The text of a post on `site`, whose relative links are completed.
+/// The text of a post on `site`; relative links are resolved.
 pub(super) fn text(body: &str, site: &str) -> String {
     let mut out = String::with_capacity(body.len() + body.len() / 8);
     // The open link: its address and the start of its text in `out`.
@@ -10,7 +10,7 @@ pub(super) fn text(body: &str, site: &str) -> String {
     html::read(body, |piece| match piece {
         HtmlToken::Open(tag) if tag.name() == "a" => {
             finish(&mut out, link.take());
-            let address = tag.attribute("href").and_then(|href| whole(href, site));
+            let address = tag.attribute("href").and_then(|href| absolute(href, site));
             link = address.map(|address| (address, out.len()));
         }
         HtmlToken::Close("a") => finish(&mut out, link.take()),
@@ -35,7 +35,7 @@ pub(super) fn text(body: &str, site: &str) -> String {
     html::text(&out)
 }
 
-/// Ends a link: its address follows its text, unless the text says it already.
+/// Ends a link: its address follows its text, unless the text already contains it.
 fn finish(out: &mut String, link: Option<(String, usize)>) {
     let Some((address, from)) = link else {
         return;
@@ -53,8 +53,8 @@ fn finish(out: &mut String, link: Option<(String, usize)>) {
     }
 }
 
-/// The address that a link goes to; none for places in the post itself and for what is not an address.
-fn whole(href: &str, site: &str) -> Option<String> {
+/// The address of a link; `None` for anchors in the post itself and for invalid ones.
+fn absolute(href: &str, site: &str) -> Option<String> {
     let href = href.split_whitespace().collect::<String>();
     let lower = href.to_ascii_lowercase();
     if ["http://", "https://", "mailto:", "ftp://"]
@@ -71,7 +71,7 @@ fn whole(href: &str, site: &str) -> Option<String> {
     }
 }
 
-/// Adds text to HTML.
+/// Appends text, escaped as HTML.
 fn push(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn code_survives(code in "[a-z<>&\" ]{1,20}(\n {0,4}[a-z<>&;]{1,9}){0,4}") {
+        fn code_is_unchanged(code in "[a-z<>&\" ]{1,20}(\n {0,4}[a-z<>&;]{1,9}){0,4}") {
             let mut escaped = String::new();
             push(&mut escaped, &code);
             let got = text(&format!("<p>x</p><pre><code>{escaped}</code></pre>"), SITE);
@@ -147,7 +147,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_becomes_text(body in "(<(a href='/x'|/a|pre|/pre|img|p)?>?|&[a-z#0-9]{0,5};?|.{0,8}){0,30}") {
+        fn any_html_becomes_text(body in "(<(a href='/x'|/a|pre|/pre|img|p)?>?|&[a-z#0-9]{0,5};?|.{0,8}){0,30}") {
             let _ = text(&body, SITE);
         }
     }

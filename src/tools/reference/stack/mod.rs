@@ -63,7 +63,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What a list begins with.
+    /// The order of results.
     pub(crate) enum QuestionOrder {
         /// What fits best.
         Relevance = "relevance",

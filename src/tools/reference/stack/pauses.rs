@@ -1,25 +1,24 @@
-//! Pauses that Stack Exchange asks for (`backoff`, <https://api.stackexchange.com/docs/throttle>): each applies to one method, in all threads of
-//! this process.
+//! Backoff that Stack Exchange requests (`backoff`, <https://api.stackexchange.com/docs/throttle>): per method, in all threads of this process.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest pause that is believed.
+/// Maximum pause that is accepted.
 const MAX_PAUSE_SECONDS: u64 = 24 * 3_600;
 
-/// Until when each method is left alone. A method is known by its whole base, so that a server of one's own is another one.
+/// When each paused method may be used again. The key contains the base address, so that another server has its own pauses.
 static PAUSES: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
 /// Remaining pause of `method`.
-pub(super) fn left(method: &str) -> Option<Duration> {
+pub(super) fn remaining(method: &str) -> Option<Duration> {
     let until = *lock().get(method)?;
     until
         .checked_duration_since(Instant::now())
-        .filter(|left| !left.is_zero())
+        .filter(|remaining| !remaining.is_zero())
 }
 
-/// Leaves `method` alone for `seconds` from now.
+/// Pauses `method` for `seconds` from now.
 pub(super) fn pause(method: &str, seconds: u64) {
     let until = Instant::now() + Duration::from_secs(seconds.min(MAX_PAUSE_SECONDS));
     let mut pauses = lock();
@@ -36,14 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_holds_for_its_method_alone_and_is_never_shortened() {
-        assert_eq!(left("a/search"), None);
+    fn a_pause_applies_to_one_method_and_is_never_shortened() {
+        assert_eq!(remaining("a/search"), None);
         pause("a/search", 10);
         pause("a/search", 1);
         pause("a/zero", 0);
         pause("a/far", u64::MAX);
-        assert!(left("a/search").unwrap() > Duration::from_secs(8));
-        assert!(left("a/far").unwrap() <= Duration::from_secs(MAX_PAUSE_SECONDS));
-        assert_eq!((left("a/answers"), left("a/zero")), (None, None));
+        assert!(remaining("a/search").unwrap() > Duration::from_secs(8));
+        assert!(remaining("a/far").unwrap() <= Duration::from_secs(MAX_PAUSE_SECONDS));
+        assert_eq!((remaining("a/answers"), remaining("a/zero")), (None, None));
     }
 }

@@ -1,8 +1,8 @@
-//! `stack_search`: questions by their text.
+//! `stack_search`: searches questions.
 
 use serde_json::Value;
 
-use super::api::{Method, allowance, get, is_keyed};
+use super::api::{Method, get, is_keyed, quota_line};
 use super::{QuestionOrder, StackSearch};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
@@ -32,8 +32,9 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
         name: "/search/advanced",
         path: "/search/advanced",
     };
-    let value = get(ctx, &method, |ask| {
-        ask.query_if("q", Some(&query).filter(|query| !query.is_empty()))
+    let value = get(ctx, &method, |send_request| {
+        send_request
+            .query_if("q", Some(&query).filter(|query| !query.is_empty()))
             .query("site", site)
             .query_if("tagged", Some(&tags).filter(|tags| !tags.is_empty()))
             .query("sort", sort)
@@ -45,13 +46,13 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
         .iter()
         .filter_map(|item| question(item, &stack_site(site)))
         .collect();
-    let asked = match (query.as_str(), tags.as_str()) {
+    let requested = match (query.as_str(), tags.as_str()) {
         (query, "") => format!("\"{query}\""),
         ("", tags) => format!("the tags {tags}"),
         (query, tags) => format!("\"{query}\" with the tags {tags}"),
     };
     let mut out = if questions.is_empty() {
-        format!("{name} has no questions for {asked}.")
+        format!("{name} has no questions for {requested}.")
     } else {
         let more = if value.flag("has_more") {
             ", there are more"
@@ -59,7 +60,7 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
             ""
         };
         format!(
-            "{name}: {} for {asked}{more}:",
+            "{name}: {} for {requested}{more}:",
             plural(questions.len(), "question")
         )
     };
@@ -69,8 +70,8 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
         out.push_str(&format!("\n{}", fenced(name, &shown.join("\n\n"))));
         out.push_str("\n\nTitles: CC BY-SA, by their authors.");
     }
-    if let Some(left) = allowance(&value, is_keyed(ctx)) {
-        out.push_str(&format!("\n{left}"));
+    if let Some(remaining) = quota_line(&value, is_keyed(ctx)) {
+        out.push_str(&format!("\n{remaining}"));
     }
     Ok(out)
 }
@@ -128,7 +129,7 @@ fn question(value: &Value, site: &str) -> Option<String> {
     ))
 }
 
-/// The day on which something was written.
+/// The creation day.
 pub(super) fn day(value: &Value) -> Option<String> {
     let second = value.whole("creation_date")?;
     let time = jiff::Timestamp::from_second(second).ok()?;
@@ -141,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_question_in_a_few_lines() {
+    fn a_question_is_shown_in_a_few_lines() {
         let full = json!({"title": "Is &quot;a &lt; b&quot; &#39;true&#39; for List&lt;T&gt;?", "question_id": 7, "score": -3, "answer_count": 1,
             "is_answered": true, "accepted_answer_id": 9, "tags": ["c++", "math"], "link": "https://x.test/q/7", "creation_date": 0});
         assert_eq!(

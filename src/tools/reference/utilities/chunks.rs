@@ -1,26 +1,25 @@
-//! Splits long text into pieces that a service accepts: between sentences, else between words, never inside a character.
+//! Splits long text into chunks that a service accepts: between sentences, else between words, never inside a character.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// A piece of a text, and the white space after it.
+/// A chunk of a text, and the white space after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextChunk<'a> {
     pub(crate) text: &'a str,
     pub(crate) gap: &'a str,
 }
 
-/// The pieces of a text, each of at most `most` bytes of UTF-8 (8 or more). Joined with their gaps they are the text again,
-/// without the white space at its start.
-pub(crate) fn pieces(text: &str, most: usize) -> Vec<TextChunk<'_>> {
+/// The chunks of a text, each of at most `max` bytes of UTF-8 (8 or more). Joined with their gaps they are the text again, without its leading white space.
+pub(crate) fn chunks(text: &str, max: usize) -> Vec<TextChunk<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let end = match rest.trim_end().len() <= most {
+        let end = match rest.trim_end().len() <= max {
             true => rest.len(),
-            false => cut(rest, most),
+            false => cut(rest, max),
         };
-        let (piece, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        let body = piece.trim_end();
+        let (chunk, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let body = chunk.trim_end();
         let next = later.trim_start();
         let gap = rest.get(body.len()..rest.len() - next.len());
         found.push(TextChunk {
@@ -33,10 +32,10 @@ pub(crate) fn pieces(text: &str, most: usize) -> Vec<TextChunk<'_>> {
 }
 
 /// Where to split a text that is too long: after the last paragraph, sentence or word that fits, and not too early.
-fn cut(text: &str, most: usize) -> usize {
-    let window = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
-    // A cut in the first third would make many small pieces.
-    let late = |at: &usize| *at * 3 >= most;
+fn cut(text: &str, max: usize) -> usize {
+    let window = text.get(..text.floor_char_boundary(max)).unwrap_or(text);
+    // A cut in the first third would make many small chunks.
+    let late = |at: &usize| *at * 3 >= max;
     let paragraph = window.rfind("\n\n").filter(late);
     let sentence = || sentence_end(text, window).filter(late);
     let words = || window.rfind(char::is_whitespace).filter(|at| *at > 0);
@@ -46,7 +45,7 @@ fn cut(text: &str, most: usize) -> usize {
         .unwrap_or_else(|| whole_characters(text, window.len()))
 }
 
-/// Behind the last sentence that ends in the window.
+/// After the last sentence that ends in the window.
 fn sentence_end(text: &str, window: &str) -> Option<usize> {
     let mut found = None;
     for (at, c) in window.char_indices() {
@@ -74,15 +73,15 @@ fn sentence_end(text: &str, window: &str) -> Option<usize> {
 }
 
 /// The last grapheme boundary; inside a cluster longer than the window, the last character boundary.
-fn whole_characters(text: &str, most: usize) -> usize {
+fn whole_characters(text: &str, max: usize) -> usize {
     let mut end = 0;
     for (at, cluster) in text.grapheme_indices(true) {
-        if at + cluster.len() > most {
+        if at + cluster.len() > max {
             break;
         }
         end = at + cluster.len();
     }
-    if end == 0 { most } else { end }
+    if end == 0 { max } else { end }
 }
 
 #[cfg(test)]
@@ -90,12 +89,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(text: &str, most: usize) -> Vec<&str> {
-        pieces(text, most).iter().map(|piece| piece.text).collect()
+    fn texts(text: &str, max: usize) -> Vec<&str> {
+        chunks(text, max).iter().map(|chunk| chunk.text).collect()
     }
 
     #[test]
-    fn cuts_are_where_a_reader_pauses() {
+    fn cuts_are_between_sentences_or_words() {
         assert_eq!(
             texts("One. Two! Three? Four.", 10),
             ["One. Two!", "Three?", "Four."]
@@ -115,19 +114,19 @@ mod tests {
         );
         assert_eq!(texts("short text", 500), ["short text"]);
         assert!(texts("  \n ", 500).is_empty());
-        let gaps = pieces("One one.\n\n  Two two.", 10);
+        let gaps = chunks("One one.\n\n  Two two.", 10);
         assert_eq!(gaps[0].gap, "\n\n  ");
     }
 
     proptest! {
         #[test]
-        fn pieces_joined_are_the_text(text in "([a-z]{1,12}[ .!?。\n]{1,3}|\\PC{0,10}|é{1,20}){0,60}", most in 8usize..120) {
-            let found = pieces(&text, most);
-            let joined: String = found.iter().map(|piece| format!("{}{}", piece.text, piece.gap)).collect();
+        fn the_joined_chunks_are_the_text(text in "([a-z]{1,12}[ .!?。\n]{1,3}|\\PC{0,10}|é{1,20}){0,60}", max in 8usize..120) {
+            let found = chunks(&text, max);
+            let joined: String = found.iter().map(|chunk| format!("{}{}", chunk.text, chunk.gap)).collect();
             prop_assert_eq!(joined, text.trim_start());
-            for piece in &found {
-                prop_assert!(piece.text.len() <= most && !piece.text.is_empty(), "{:?}", piece);
-                prop_assert!(piece.gap.chars().all(char::is_whitespace));
+            for chunk in &found {
+                prop_assert!(chunk.text.len() <= max && !chunk.text.is_empty(), "{:?}", chunk);
+                prop_assert!(chunk.gap.chars().all(char::is_whitespace));
             }
         }
     }

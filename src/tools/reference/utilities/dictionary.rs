@@ -12,18 +12,18 @@ use crate::net::services::DICTIONARYAPI;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Characters of a word at most; the longest in a dictionary have fifty.
+/// Maximum characters of a word; the longest in a dictionary have fifty.
 const MAX_WORD_CHARS: usize = 100;
-/// Definitions shown of each part of speech.
-const DEFINITIONS: usize = 3;
-/// Synonyms shown of each part of speech.
-const SYNONYMS: usize = 12;
+/// Definitions shown for each part of speech.
+const MAX_DEFINITIONS: usize = 3;
+/// Synonyms shown for each part of speech.
+const MAX_SYNONYMS: usize = 12;
 
 pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<String> {
     let word = one_line(&args.word);
     if word.is_empty() || word.chars().count() > MAX_WORD_CHARS {
         return Err(Problem::input(match word.is_empty() {
-            true => "No word was given.".to_owned(),
+            true => "The word is missing.".to_owned(),
             false => format!("\"{}\" is not a word.", clip(&word, 60)),
         })
         .next("Give one English word, for example serendipity."));
@@ -35,7 +35,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<Strin
         .get()?;
     let value = answer.value();
     let title = value.as_ref().and_then(|value| value.text("title"));
-    // Other texts under 404 come from something that is not the dictionary.
+    // Other bodies with status 404 do not come from the dictionary.
     let message = value.as_ref().and_then(|value| value.text("message"));
     if answer.status == 404 && title.or(message).is_some() {
         return Err(unknown(&word));
@@ -49,7 +49,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<Strin
         });
     };
     let lists = |entry: &Value| entry.at("meanings").is_some_and(Value::is_array);
-    match shown(entries, args.include_synonyms) {
+    match format_entries(entries, args.include_synonyms) {
         Some(text) => Ok(fenced("the dictionary", &text)),
         None if entries.is_empty() || entries.iter().any(lists) => Err(unknown(&word)),
         None => Err(answer.unreadable()),
@@ -61,8 +61,8 @@ fn unknown(word: &str) -> Problem {
         .next("Check its spelling, or give its base form; only English words are known.")
 }
 
-/// The entries as text; `None` when they define nothing.
-fn shown(entries: &[Value], synonyms: bool) -> Option<String> {
+/// The entries as text; `None` when they contain no definition.
+fn format_entries(entries: &[Value], synonyms: bool) -> Option<String> {
     let texts: Vec<String> = entries
         .iter()
         .filter_map(|entry| meanings(entry, synonyms))
@@ -107,20 +107,20 @@ fn meanings(entry: &Value, synonyms: bool) -> Option<String> {
         }
         let part = meaning.text("partOfSpeech").map(one_line);
         let _ = write!(out, "\n{}", part.as_deref().unwrap_or("other"));
-        for (n, own) in definitions.iter().take(DEFINITIONS).enumerate() {
+        for (n, own) in definitions.iter().take(MAX_DEFINITIONS).enumerate() {
             let text = one_line(own.text("definition").unwrap_or_default());
             let _ = write!(out, "\n  {}. {text}", n + 1);
             if let Some(example) = own.text("example") {
                 let _ = write!(out, "\n     Example: {}", one_line(example));
             }
         }
-        let more = definitions.len().saturating_sub(DEFINITIONS);
+        let more = definitions.len().saturating_sub(MAX_DEFINITIONS);
         if more > 0 {
             let _ = write!(out, "\n  ({} more)", plural(more, "definition"));
         }
         if synonyms {
             for (label, key) in [("Synonyms", "synonyms"), ("Antonyms", "antonyms")] {
-                let words = gathered(meaning, key);
+                let words = collect_words(meaning, key);
                 if !words.is_empty() {
                     let _ = write!(out, "\n  {label}: {}", words.join(", "));
                 }
@@ -130,14 +130,14 @@ fn meanings(entry: &Value, synonyms: bool) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Synonyms or antonyms of a meaning and of its definitions, in order, none twice.
-fn gathered(meaning: &Value, key: &str) -> Vec<String> {
+/// Synonyms or antonyms of a meaning and its definitions, in order, without duplicates.
+fn collect_words(meaning: &Value, key: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let definitions = meaning.list("definitions");
     for place in std::iter::once(meaning).chain(definitions) {
         for word in place.texts(key) {
             let word = one_line(word);
-            if words.len() < SYNONYMS && !words.contains(&word) {
+            if words.len() < MAX_SYNONYMS && !words.contains(&word) {
                 words.push(word);
             }
         }
@@ -180,24 +180,24 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn entries_of_every_shape() {
+    fn entries_of_every_shape_are_shown() {
         let both = json!([{"word": "tide", "phonetic": "", "phonetics": [{"audio": ""}, {"text": "/taɪd/", "audio": "//a.test/t.mp3"}],
             "meanings": [{"partOfSpeech": "noun", "synonyms": ["flow", "ebb"], "antonyms": [],
                 "definitions": [{"definition": "Rise\nof the sea.", "example": "High tide.", "synonyms": ["ebb", "surge"], "antonyms": ["calm"]},
                     {"definition": "b"}, {"definition": "c"}, {"definition": "d"}, {"definition": null}]},
                 {"partOfSpeech": "verb", "definitions": []}],
             "license": {"name": "CC BY-SA 3.0"}, "sourceUrls": ["https://w.test/tide"]}]);
-        let text = shown(both.as_array().unwrap(), true).unwrap();
+        let text = format_entries(both.as_array().unwrap(), true).unwrap();
         assert_eq!(
             text,
             "tide  /taɪd/\nAudio: https://a.test/t.mp3\n\nnoun\n  1. Rise of the sea.\n     Example: High tide.\n  2. b\n  3. c\n  \
              (1 definition more)\n  Synonyms: flow, ebb, surge\n  Antonyms: calm\n\nSource: https://w.test/tide (CC BY-SA 3.0)"
         );
-        let text = shown(both.as_array().unwrap(), false).unwrap();
+        let text = format_entries(both.as_array().unwrap(), false).unwrap();
         assert!(!text.contains("ynonyms"), "{text}");
         let two = json!([{"word": "b", "meanings": [{"definitions": [{"definition": "x"}]}]},
             {"word": "b", "meanings": [{"partOfSpeech": "verb", "definitions": [{"definition": "y"}]}]}, {"word": "b"}]);
-        let text = shown(two.as_array().unwrap(), true).unwrap();
+        let text = format_entries(two.as_array().unwrap(), true).unwrap();
         assert_eq!(
             text,
             "b\n\n[1 of 2]\nother\n  1. x\n\n[2 of 2]\nverb\n  1. y"
@@ -207,7 +207,7 @@ mod tests {
             json!([{"word": "b"}]),
             json!([null, 1, "x", {"meanings": {}}]),
         ] {
-            assert_eq!(shown(empty.as_array().unwrap(), true), None);
+            assert_eq!(format_entries(empty.as_array().unwrap(), true), None);
         }
     }
 }

@@ -12,10 +12,10 @@ use crate::formats::units::number::Number;
 use crate::net::services::FRANKFURTER;
 use crate::tools::engine::context::ToolContext;
 
-/// Rates are of working days.
-const KEEP: Duration = Duration::from_secs(3_600);
+/// Rates change on working days only.
+const CACHE_TIME: Duration = Duration::from_secs(3_600);
 
-/// A rate and the day it is of.
+/// A rate and its day.
 struct Rate {
     value: Number,
     date: Option<String>,
@@ -33,11 +33,11 @@ pub(super) fn exchange(
             "{amount} {source} = {amount} {target} (the same currency)"
         ));
     }
-    let rate = match first(ctx, source, target)? {
+    let rate = match rate_v1(ctx, source, target)? {
         Some(rate) => rate,
-        None => second(ctx, source, target)?,
+        None => rate_v2(ctx, source, target)?,
     };
-    let result = amount.times(rate.value);
+    let result = amount.multiplied_by(rate.value);
     if !result.is_finite() {
         return Err(Problem::limit("The result is too large a number."));
     }
@@ -50,56 +50,56 @@ pub(super) fn exchange(
     ))
 }
 
-/// The rate by the first version of the service, which has the thirty currencies of the bank; `None` when one is missing there.
-fn first(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
+/// The rate from version 1 of the service, which has the bank's thirty currencies; `None` when one is missing there.
+fn rate_v1(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let answer = ctx
         .ask(&FRANKFURTER)
         .path("/v1/latest")
         .query("base", from)
         .query("symbols", to)
-        .keep(KEEP)
+        .keep(CACHE_TIME)
         .get()?;
-    // Not the status alone: a page under 404 is not the service's word on a currency.
-    let said = answer.value();
-    if matches!(answer.status, 404 | 422) && said.is_some_and(|value| value.is_object()) {
+    // The status alone is not enough: an HTML page with 404 says nothing about the currency.
+    let value_or_none = answer.value();
+    if matches!(answer.status, 404 | 422) && value_or_none.is_some_and(|value| value.is_object()) {
         return Ok(None);
     }
     let value = answer.json(message)?;
-    if let Some(said) = message(&value) {
-        return Err(answer.refused(Some(&said)));
+    if let Some(value_or_none) = message(&value) {
+        return Err(answer.refused(Some(&value_or_none)));
     }
     if !value.is_object() || is_other(&value, "base", from) {
         return Err(answer.unreadable());
     }
-    // An unknown symbol is left out without a word.
+    // An unknown symbol is silently omitted.
     if value.at("rates").is_none_or(|rates| rates.at(to).is_none()) {
         return match value.at("rates").is_some_and(Value::is_object) {
             true => Ok(None),
             false => Err(answer.unreadable()),
         };
     }
-    // Rates refer to this amount, which is 1 because none was requested.
+    // Rates refer to this amount; it is 1 because none was requested.
     let amount = positive(&value, "amount").unwrap_or(Number::ONE);
     match positive(&value, &format!("rates/{to}")) {
         Some(rate) => Ok(Some(Rate {
-            value: rate.over(amount),
+            value: rate.divided_by(amount),
             date: date(&value),
         })),
         None => Err(answer.unreadable()),
     }
 }
 
-/// The rate by the second version, which has two hundred.
-fn second(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Rate> {
+/// The rate from version 2, which has two hundred currencies.
+fn rate_v2(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Rate> {
     let answer = ctx
         .ask(&FRANKFURTER)
         .path("/v2/rate")
         .segment(from)
         .segment(to)
-        .keep(KEEP)
+        .keep(CACHE_TIME)
         .get()?;
-    let said = answer.value();
-    if matches!(answer.status, 404 | 422) && said.is_some_and(|value| value.is_object()) {
+    let value_or_none = answer.value();
+    if matches!(answer.status, 404 | 422) && value_or_none.is_some_and(|value| value.is_object()) {
         return Err(Problem::missing(format!(
             "unknown conversion: there is no rate for {from} to {to}."
         ))
@@ -118,18 +118,18 @@ fn second(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Rate> {
     }
 }
 
-/// True when the answer is about another currency than requested.
-fn is_other(value: &Value, key: &str, asked: &str) -> bool {
+/// True when the response is about another currency than requested.
+fn is_other(value: &Value, key: &str, requested: &str) -> bool {
     value
         .text(key)
-        .is_some_and(|own| !own.eq_ignore_ascii_case(asked))
+        .is_some_and(|own| !own.eq_ignore_ascii_case(requested))
 }
 
 fn message(value: &Value) -> Option<String> {
     value.text("message").map(str::to_owned)
 }
 
-/// A number above zero, with the digits that the service wrote.
+/// A number above zero, with the digits of the response.
 fn positive(value: &Value, path: &str) -> Option<Number> {
     let number = Number::parse(&value.word(path)?)?;
     (!number.is_zero() && !number.is_negative()).then_some(number)

@@ -1,4 +1,4 @@
-//! Feeds on the web: fetched by the guarded client, like any address from a model or a page, and parsed by the feed reader.
+//! Web feeds: fetched by the guarded client, like any address from a model or a page, and parsed by the feed reader.
 
 use std::fmt::Write as _;
 
@@ -11,19 +11,19 @@ use crate::net::service::body_so_far;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Redirects that are followed.
-const HOPS: usize = 5;
-/// Bytes of a feed.
+/// Maximum redirects.
+const MAX_REDIRECTS: usize = 5;
+/// Maximum size of a feed.
 const MAX_FEED_BYTES: usize = 5_000_000;
-/// Characters of a title and of a summary.
-const TITLE: usize = 200;
-const SUMMARY: usize = 200;
+/// Maximum characters of a title and of a summary.
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_SUMMARY_CHARS: usize = 200;
 const ACCEPT: &str =
     "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.8";
 
 pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
     let url = args.url.trim();
-    // feed://host/path and feed:https://host/path are how pages offer a feed to a reader.
+    // Pages offer feeds to feed readers as feed://host/path and feed:https://host/path.
     let url = match url.split_once(':') {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("feed") => {
             match rest.strip_prefix("//") {
@@ -38,7 +38,7 @@ pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
         ("accept", ACCEPT.to_owned()),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let visitor = ctx.visitor()?.with_hops(HOPS);
+    let visitor = ctx.visitor()?.with_hops(MAX_REDIRECTS);
     let mut visit = visitor.open(&address, &headers, &ctx.stop)?;
     let status = visit.response.status;
     if !(200..300).contains(&status) {
@@ -48,10 +48,10 @@ pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
     let kind = visit.response.header_text("content-type");
     let host = visit.address.host.to_string();
     let (bytes, broken) =
-        body_so_far(&mut visit.response, MAX_FEED_BYTES).map_err(|why| why.problem(&host))?;
-    let most = usize::try_from(args.max_items).unwrap_or(usize::MAX);
+        body_so_far(&mut visit.response, MAX_FEED_BYTES).map_err(|error| error.problem(&host))?;
+    let max = usize::try_from(args.max_items).unwrap_or(usize::MAX);
     match (
-        feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, most),
+        feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, max),
         broken,
     ) {
         (Ok(feed), _) => Ok(fenced(&format!("the feed at {host}"), &shown(&feed))),
@@ -60,7 +60,7 @@ pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
             let what = format!("{} answered with nothing ({status}).", visit.address);
             Err(Problem::network(what).next("Try again later, or check the address."))
         }
-        (Err(why), None) => Err(no_feed(&visit.address, why)),
+        (Err(error), None) => Err(no_feed(&visit.address, error)),
     }
 }
 
@@ -70,7 +70,9 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let (kind, what) = match status {
         304 => (
             ProblemKind::Network,
-            format!("{host} answered that nothing changed, which was not asked ({status})."),
+            format!(
+                "{host} answered that nothing changed, although that was not requested ({status})."
+            ),
         ),
         401 | 407 => (
             ProblemKind::Refused,
@@ -90,7 +92,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         ),
         410 => (
             ProblemKind::Missing,
-            format!("The feed is gone for good, says {host} ({status})."),
+            format!("The feed has been removed, according to {host} ({status})."),
         ),
         429 => (
             ProblemKind::Limit,
@@ -109,7 +111,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         {
             problem.next(format!("Try again in {} s.", clip(wait, 12)))
         }
-        // A date, not a number that is not a time.
+        // A date, not an invalid number.
         (Some(wait), _) if wait.contains(|c: char| c.is_ascii_alphabetic()) => {
             problem.next(format!(
                 "Try again after {}.",
@@ -122,8 +124,8 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     }
 }
 
-fn no_feed(address: &Address, why: NoFeed) -> Problem {
-    match why {
+fn no_feed(address: &Address, reason: NoFeed) -> Problem {
+    match reason {
         NoFeed::Page(named) if named.is_empty() => Problem::input(format!(
             "{address} is a web page, not a feed, and names no feed."
         ))
@@ -155,7 +157,7 @@ fn no_feed(address: &Address, why: NoFeed) -> Problem {
 fn shown(feed: &Feed) -> String {
     let mut out = match feed.title.as_str() {
         "" => "Feed without a title".to_owned(),
-        title => clip(title, TITLE),
+        title => clip(title, MAX_TITLE_CHARS),
     };
     if let Some(link) = &feed.link {
         let _ = write!(out, "\n{link}");
@@ -174,10 +176,10 @@ fn shown(feed: &Feed) -> String {
     for (n, entry) in feed.entries.iter().enumerate() {
         let title = match entry.title.as_str() {
             "" => "Untitled".to_owned(),
-            title => clip(title, TITLE),
+            title => clip(title, MAX_TITLE_CHARS),
         };
         let _ = write!(out, "\n\n{}. {title}", n + 1);
-        let summary = clip(&entry.summary, SUMMARY);
+        let summary = clip(&entry.summary, MAX_SUMMARY_CHARS);
         let link = entry.link.clone().unwrap_or_default();
         for line in [&entry.date, &summary, &link] {
             if !line.is_empty() {

@@ -1,39 +1,149 @@
-//! Languages by code or name (ISO 639-1, names in English and a few of their own).
+//! Languages by code or name (ISO 639-1, English names and some native ones).
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, escape_controls, single_spaced};
 
-/// Codes and names; the first name is the one that is shown.
-#[rustfmt::skip]
-const LANGUAGES: &[(&str, &[&str])] = &[
-    ("af", &["Afrikaans"]), ("am", &["Amharic"]), ("ar", &["Arabic", "العربية"]), ("as", &["Assamese"]), ("az", &["Azerbaijani"]),
-    ("be", &["Belarusian"]), ("bg", &["Bulgarian", "български"]), ("bn", &["Bengali", "Bangla"]), ("bo", &["Tibetan"]), ("br", &["Breton"]),
-    ("bs", &["Bosnian"]), ("ca", &["Catalan", "català"]), ("co", &["Corsican"]), ("cs", &["Czech", "čeština"]), ("cy", &["Welsh", "Cymraeg"]),
-    ("da", &["Danish", "dansk"]), ("de", &["German", "Deutsch"]), ("dv", &["Maldivian", "Dhivehi"]), ("dz", &["Dzongkha"]), ("el", &["Greek", "ελληνικά"]),
-    ("en", &["English"]), ("eo", &["Esperanto"]), ("es", &["Spanish", "español", "Castilian"]), ("et", &["Estonian", "eesti"]), ("eu", &["Basque", "euskara"]),
-    ("fa", &["Persian", "Farsi", "فارسی"]), ("fi", &["Finnish", "suomi"]), ("fj", &["Fijian"]), ("fo", &["Faroese"]), ("fr", &["French", "français"]),
-    ("fy", &["Frisian", "West Frisian"]), ("ga", &["Irish", "Gaeilge"]), ("gd", &["Scottish Gaelic", "Scots Gaelic"]), ("gl", &["Galician", "galego"]), ("gn", &["Guarani"]),
-    ("gu", &["Gujarati"]), ("gv", &["Manx"]), ("ha", &["Hausa"]), ("he", &["Hebrew", "עברית"]), ("hi", &["Hindi", "हिन्दी"]), ("hr", &["Croatian", "hrvatski"]),
-    ("ht", &["Haitian Creole", "Haitian"]), ("hu", &["Hungarian", "magyar"]), ("hy", &["Armenian"]), ("id", &["Indonesian", "Bahasa Indonesia"]), ("ig", &["Igbo"]),
-    ("is", &["Icelandic", "íslenska"]), ("it", &["Italian", "italiano"]), ("ja", &["Japanese", "日本語"]), ("jv", &["Javanese"]), ("ka", &["Georgian"]),
-    ("kk", &["Kazakh"]), ("kl", &["Greenlandic"]), ("km", &["Khmer"]), ("kn", &["Kannada"]), ("ko", &["Korean", "한국어"]), ("ku", &["Kurdish"]),
-    ("ky", &["Kyrgyz"]), ("la", &["Latin"]), ("lb", &["Luxembourgish"]), ("ln", &["Lingala"]), ("lo", &["Lao"]), ("lt", &["Lithuanian", "lietuvių"]),
-    ("lv", &["Latvian", "latviešu"]), ("mg", &["Malagasy"]), ("mi", &["Maori", "Māori"]), ("mk", &["Macedonian"]), ("ml", &["Malayalam"]), ("mn", &["Mongolian"]),
-    ("mr", &["Marathi"]), ("ms", &["Malay", "Bahasa Melayu"]), ("mt", &["Maltese"]), ("my", &["Burmese"]), ("nb", &["Norwegian Bokmål", "Bokmål", "bokmal"]),
-    ("ne", &["Nepali"]), ("nl", &["Dutch", "Nederlands", "Flemish"]), ("nn", &["Norwegian Nynorsk", "Nynorsk"]), ("no", &["Norwegian", "norsk"]), ("ny", &["Chichewa", "Nyanja"]),
-    ("oc", &["Occitan"]), ("or", &["Odia", "Oriya"]), ("pa", &["Punjabi", "Panjabi"]), ("pl", &["Polish", "polski"]), ("ps", &["Pashto"]), ("pt", &["Portuguese", "português"]),
-    ("qu", &["Quechua"]), ("ro", &["Romanian", "română", "Moldovan"]), ("ru", &["Russian", "русский"]), ("rw", &["Kinyarwanda"]), ("sa", &["Sanskrit"]), ("sd", &["Sindhi"]),
-    ("si", &["Sinhala", "Sinhalese"]), ("sk", &["Slovak", "slovenčina"]), ("sl", &["Slovenian", "Slovene", "slovenščina"]), ("sm", &["Samoan"]), ("sn", &["Shona"]),
-    ("so", &["Somali"]), ("sq", &["Albanian", "shqip"]), ("sr", &["Serbian", "српски", "srpski"]), ("st", &["Sesotho"]), ("su", &["Sundanese"]), ("sv", &["Swedish", "svenska"]),
-    ("sw", &["Swahili", "Kiswahili"]), ("ta", &["Tamil"]), ("te", &["Telugu"]), ("tg", &["Tajik"]), ("th", &["Thai", "ไทย"]), ("ti", &["Tigrinya"]), ("tk", &["Turkmen"]),
-    ("tl", &["Tagalog", "Filipino"]), ("tn", &["Tswana"]), ("to", &["Tongan"]), ("tr", &["Turkish", "Türkçe"]), ("tt", &["Tatar"]), ("ug", &["Uyghur"]),
-    ("uk", &["Ukrainian", "українська"]), ("ur", &["Urdu"]), ("uz", &["Uzbek"]), ("vi", &["Vietnamese", "Tiếng Việt"]), ("wo", &["Wolof"]), ("xh", &["Xhosa"]),
-    ("yi", &["Yiddish"]), ("yo", &["Yoruba"]), ("zh", &["Chinese", "Mandarin", "中文", "汉语", "漢語"]), ("zu", &["Zulu"]),
-    ("en-GB", &["British English"]), ("en-US", &["American English"]), ("pt-BR", &["Brazilian Portuguese", "Brazilian"]), ("pt-PT", &["European Portuguese"]),
-    ("zh-CN", &["Simplified Chinese", "Chinese (simplified)", "简体中文"]), ("zh-TW", &["Traditional Chinese", "Chinese (traditional)", "繁體中文"]),
-];
+/// Codes and names, a language a line; the first name is shown.
+const LANGUAGES: &str = "\
+af=Afrikaans
+am=Amharic
+ar=Arabic|العربية
+as=Assamese
+az=Azerbaijani
+be=Belarusian
+bg=Bulgarian|български
+bn=Bengali|Bangla
+bo=Tibetan
+br=Breton
+bs=Bosnian
+ca=Catalan|català
+co=Corsican
+cs=Czech|čeština
+cy=Welsh|Cymraeg
+da=Danish|dansk
+de=German|Deutsch
+dv=Maldivian|Dhivehi
+dz=Dzongkha
+el=Greek|ελληνικά
+en=English
+eo=Esperanto
+es=Spanish|español|Castilian
+et=Estonian|eesti
+eu=Basque|euskara
+fa=Persian|Farsi|فارسی
+fi=Finnish|suomi
+fj=Fijian
+fo=Faroese
+fr=French|français
+fy=Frisian|West Frisian
+ga=Irish|Gaeilge
+gd=Scottish Gaelic|Scots Gaelic
+gl=Galician|galego
+gn=Guarani
+gu=Gujarati
+gv=Manx
+ha=Hausa
+he=Hebrew|עברית
+hi=Hindi|हिन्दी
+hr=Croatian|hrvatski
+ht=Haitian Creole|Haitian
+hu=Hungarian|magyar
+hy=Armenian
+id=Indonesian|Bahasa Indonesia
+ig=Igbo
+is=Icelandic|íslenska
+it=Italian|italiano
+ja=Japanese|日本語
+jv=Javanese
+ka=Georgian
+kk=Kazakh
+kl=Greenlandic
+km=Khmer
+kn=Kannada
+ko=Korean|한국어
+ku=Kurdish
+ky=Kyrgyz
+la=Latin
+lb=Luxembourgish
+ln=Lingala
+lo=Lao
+lt=Lithuanian|lietuvių
+lv=Latvian|latviešu
+mg=Malagasy
+mi=Maori|Māori
+mk=Macedonian
+ml=Malayalam
+mn=Mongolian
+mr=Marathi
+ms=Malay|Bahasa Melayu
+mt=Maltese
+my=Burmese
+nb=Norwegian Bokmål|Bokmål|bokmal
+ne=Nepali
+nl=Dutch|Nederlands|Flemish
+nn=Norwegian Nynorsk|Nynorsk
+no=Norwegian|norsk
+ny=Chichewa|Nyanja
+oc=Occitan
+or=Odia|Oriya
+pa=Punjabi|Panjabi
+pl=Polish|polski
+ps=Pashto
+pt=Portuguese|português
+qu=Quechua
+ro=Romanian|română|Moldovan
+ru=Russian|русский
+rw=Kinyarwanda
+sa=Sanskrit
+sd=Sindhi
+si=Sinhala|Sinhalese
+sk=Slovak|slovenčina
+sl=Slovenian|Slovene|slovenščina
+sm=Samoan
+sn=Shona
+so=Somali
+sq=Albanian|shqip
+sr=Serbian|српски|srpski
+st=Sesotho
+su=Sundanese
+sv=Swedish|svenska
+sw=Swahili|Kiswahili
+ta=Tamil
+te=Telugu
+tg=Tajik
+th=Thai|ไทย
+ti=Tigrinya
+tk=Turkmen
+tl=Tagalog|Filipino
+tn=Tswana
+to=Tongan
+tr=Turkish|Türkçe
+tt=Tatar
+ug=Uyghur
+uk=Ukrainian|українська
+ur=Urdu
+uz=Uzbek
+vi=Vietnamese|Tiếng Việt
+wo=Wolof
+xh=Xhosa
+yi=Yiddish
+yo=Yoruba
+zh=Chinese|Mandarin|中文|汉语|漢語
+zu=Zulu
+en-GB=British English
+en-US=American English
+pt-BR=Brazilian Portuguese|Brazilian
+pt-PT=European Portuguese
+zh-CN=Simplified Chinese|Chinese (simplified)|简体中文
+zh-TW=Traditional Chinese|Chinese (traditional)|繁體中文";
+
+/// Every language: its code, and its names separated by `|`.
+fn languages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LANGUAGES.lines().filter_map(|line| line.split_once('='))
+}
+
 /// Obsolete codes, and country codes that are often used for a language.
-const OTHERWISE: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 9] = [
     ("iw", "he"),
     ("ji", "yi"),
     ("in", "id"),
@@ -60,23 +170,22 @@ impl Language {
 }
 
 fn named(code: &str) -> Option<&'static str> {
-    let (_, names) = LANGUAGES.iter().find(|(own, _)| *own == code)?;
-    names.first().copied()
+    let (_, names) = languages().find(|(own, _)| *own == code)?;
+    names.split('|').next()
 }
 
-/// The language that a code or a name means.
+/// Finds a language by code or name.
 ///
 /// # Errors
-/// An unknown one, with the nearest.
+/// An unknown one, with the most similar.
 pub(super) fn language(text: &str) -> Outcome<Language> {
     let line = single_spaced(text);
     let lower = line.to_lowercase();
-    let by_name = LANGUAGES
-        .iter()
-        .find(|(_, names)| names.iter().any(|name| name.to_lowercase() == lower));
+    let by_name =
+        languages().find(|(_, names)| names.split('|').any(|name| name.to_lowercase() == lower));
     if let Some((code, _)) = by_name {
         return Ok(Language {
-            code: (*code).to_owned(),
+            code: code.to_owned(),
         });
     }
     if let Some(code) = tag(&line) {
@@ -84,9 +193,7 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     }
     let shown = clip(&escape_controls(&line), 40);
     let problem = Problem::input(format!("\"{shown}\" is not a known language."));
-    let names = LANGUAGES
-        .iter()
-        .flat_map(|(_, names)| names.iter().copied());
+    let names = languages().flat_map(|(_, names)| names.split('|'));
     let near = did_you_mean(&clip(&line, 40), names);
     Err(problem.next(near.map_or_else(
         || "Give a code such as en, it or pt-BR, or an English name such as Italian.".to_owned(),
@@ -94,11 +201,11 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     )))
 }
 
-/// A language tag in its usual letters (BCP 47): known in two letters, any in three.
+/// A language tag in standard capitalization (BCP 47): two-letter codes must be known, three-letter codes need not.
 fn tag(text: &str) -> Option<String> {
     let mut parts = text.split(['-', '_']);
     let first = parts.next()?.to_ascii_lowercase();
-    let other = OTHERWISE.iter().find(|(own, _)| *own == first);
+    let other = ALIASES.iter().find(|(own, _)| *own == first);
     let first = other.map_or(first, |(_, code)| (*code).to_owned());
     let letters = first.bytes().all(|b| b.is_ascii_lowercase());
     if !letters || (named(&first).is_none() && first.len() != 3) {
@@ -125,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn codes_and_names() {
+    fn languages_are_found_by_code_and_name() {
         for (text, code) in [
             ("en", "en"),
             ("IT", "it"),
@@ -156,10 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn no_name_means_two() {
-        let mut names: Vec<String> = LANGUAGES
-            .iter()
-            .flat_map(|(code, names)| names.iter().copied().chain([*code]))
+    fn no_name_is_ambiguous() {
+        let mut names: Vec<String> = languages()
+            .flat_map(|(code, names)| names.split('|').chain([code]))
             .map(str::to_lowercase)
             .collect();
         let count = names.len();
@@ -170,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_code_never_holds_anything_else(text in "\\PC{0,12}|[a-zA-Z_-]{0,12}") {
+        fn a_code_contains_only_letters_and_hyphens(text in "\\PC{0,12}|[a-zA-Z_-]{0,12}") {
             if let Ok(found) = language(&text) {
                 prop_assert!(found.code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
             }

@@ -83,7 +83,7 @@ impl Param for AmountArg {
     }
 }
 
-/// `$5` and `-€5` with the sign of the currency behind the number.
+/// `$5` and `-€5` with the currency sign moved behind the number.
 fn behind(text: &str) -> Option<String> {
     let (minus, rest) = match text.strip_prefix(['-', '−']) {
         Some(rest) => ("-", rest.trim_start()),
@@ -97,7 +97,7 @@ fn behind(text: &str) -> Option<String> {
 fn convert(ctx: &ToolContext, args: ConvertUnits) -> Outcome<String> {
     let AmountArg(value) = args.value;
     match units::convert(&value, &args.from_unit, &args.to_unit)? {
-        Converted::Said(said) => Ok(said),
+        Converted::Answer(answer) => Ok(answer),
         Converted::Exchange(amount, from, to) => exchange::exchange(ctx, amount, from, to),
     }
 }

@@ -12,22 +12,22 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::MYMEMORY;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
-use crate::tools::reference::utilities::chunks::pieces;
+use crate::tools::reference::utilities::chunks::chunks;
 
-/// Bytes of one request's text.
-const PIECE: usize = 500;
-/// Bytes of a text; a day's free translations are about as many.
+/// Maximum bytes of text in one request.
+const MAX_CHUNK_BYTES: usize = 500;
+/// Maximum bytes of a text; about the free daily quota.
 const MAX_TEXT_BYTES: usize = 8_000;
-/// Characters of a translation that is not fenced.
+/// Longer translations are fenced.
 const MAX_UNFENCED_CHARS: usize = 200;
 
-/// The outcome for a piece.
+/// The translation of a chunk.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     text: String,
     /// From 0 to 1.
     confidence: Option<f64>,
-    /// English name of the language that was found.
+    /// English name of the detected language.
     detected: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn translate(ctx: &ToolContext, args: TranslateText) -> Outcome<Strin
     }
     if text.len() > MAX_TEXT_BYTES {
         return Err(Problem::limit(format!(
-            "The text is {} bytes long; {} are the most that is translated at once.",
+            "The text is {} bytes long; {} are the limit of one translation.",
             thousands(text.len() as u64),
             thousands(MAX_TEXT_BYTES as u64)
         ))
@@ -56,23 +56,23 @@ pub(super) fn translate(ctx: &ToolContext, args: TranslateText) -> Outcome<Strin
         ))
         .next("Give two different languages."));
     }
-    let parts = pieces(text, PIECE);
+    let parts = chunks(text, MAX_CHUNK_BYTES);
     let mut done: Vec<Translated> = Vec::new();
     let mut out = String::new();
     for (n, part) in parts.iter().enumerate() {
         if parts.len() > 1 {
             ctx.progress(format!("{} of {}", n + 1, parts.len()));
         }
-        match one(ctx, part.text, source.as_ref(), &target) {
+        match translate_chunk(ctx, part.text, source.as_ref(), &target) {
             Ok(found) => {
                 out.push_str(&found.text);
                 out.push_str(part.gap);
                 done.push(found);
             }
             Err(problem) if n > 0 && !problem.is_cancelled() => {
-                let so_far = fenced("MyMemory", &out);
+                let partial = fenced("MyMemory", &out);
                 let place = format!("The first {n} of {} parts were translated:", parts.len());
-                return Err(problem.facts(format!("{place}\n{so_far}")));
+                return Err(problem.facts(format!("{place}\n{partial}")));
             }
             Err(problem) => return Err(problem),
         }
@@ -108,15 +108,15 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
     }
 }
 
-/// Translates one piece.
-fn one(
+/// Translates one chunk.
+fn translate_chunk(
     ctx: &ToolContext,
     text: &str,
     source: Option<&Language>,
     target: &Language,
 ) -> Outcome<Translated> {
     let from = source.map_or("autodetect", |source| &source.code);
-    // A mail address raises the daily quota; the user set it for just this.
+    // A mail address raises the daily quota; the user set it for this purpose.
     let mail = ctx.world.contact().filter(|contact| is_mail(contact));
     let answer = ctx
         .ask(&MYMEMORY)
@@ -125,15 +125,15 @@ fn one(
         .query("langpair", format!("{from}|{}", target.code))
         .query_if("de", mail.as_ref())
         .get()?;
-    judge(&answer, text, mail.is_some())
+    check_response(&answer, text, mail.is_some())
 }
 
 fn is_mail(contact: &str) -> bool {
     contact.contains('@') && !contact.contains([':', '/', ' '])
 }
 
-/// The translation in an answer. Errors come with status 200 too, their message in place of the translation.
-fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Translated> {
+/// The translation in a response. Errors also come with status 200, their message in place of the translation.
+fn check_response(answer: &ServiceResponse, requested: &str, mailed: bool) -> Outcome<Translated> {
     let Some(value) = answer.value().filter(Value::is_object) else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
@@ -144,7 +144,7 @@ fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Transla
         .text("responseData/translatedText")
         .unwrap_or_default();
     let details = value.text("responseDetails").unwrap_or_default();
-    let said = if details.is_empty() { text } else { details };
+    let message = if details.is_empty() { text } else { details };
     let status = value.whole("responseStatus");
     let loud = |text: &str| text.trim_start().to_uppercase();
     let quota = |text: &str| {
@@ -152,9 +152,11 @@ fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Transla
         text.starts_with("MYMEMORY WARNING") || text.contains("ALL AVAILABLE FREE TRANSLATIONS")
     };
     let by_rate = answer.status == 429 || status == Some(429);
-    if value.flag("quotaFinished") || ((quota(text) || quota(details)) && !quota(asked)) || by_rate
+    if value.flag("quotaFinished")
+        || ((quota(text) || quota(details)) && !quota(requested))
+        || by_rate
     {
-        let problem = used_up(answer, said);
+        let problem = quota_error(answer, message);
         return Err(match mailed {
             true => problem,
             false => {
@@ -163,9 +165,9 @@ fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Transla
         });
     }
     let failed = status.is_some_and(|status| !(200..300).contains(&status));
-    let wrong = is_error(text) && !is_error(asked);
+    let wrong = is_error(text) && !is_error(requested);
     if failed || wrong || !answer.is_ok() {
-        return Err(refusal(answer, status, said));
+        return Err(refusal(answer, status, message));
     }
     if value.at("responseData").is_none() && value.list("matches").is_empty() {
         return Err(answer.unreadable());
@@ -187,7 +189,7 @@ fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Transla
     })
 }
 
-/// The likeliest of the other translations.
+/// The most likely of the other translations.
 fn best(value: &Value) -> Option<Value> {
     let good = |own: &&Value| own.text("translation").is_some_and(|text| !is_error(text));
     let score = |own: &Value| {
@@ -199,7 +201,7 @@ fn best(value: &Value) -> Option<Value> {
         .cloned()
 }
 
-/// True for the sentences that the service puts in a translation's place.
+/// True for the messages that the service puts in place of a translation.
 fn is_error(text: &str) -> bool {
     let text = text.trim().to_uppercase();
     [
@@ -217,9 +219,9 @@ fn is_error(text: &str) -> bool {
         || text.contains("IS AN INVALID SOURCE LANGUAGE")
 }
 
-fn used_up(answer: &ServiceResponse, said: &str) -> Problem {
+fn quota_error(answer: &ServiceResponse, message: &str) -> Problem {
     let problem = Problem::limit("MyMemory's free translations are used up for now.");
-    match (opens(said), answer.retry_after()) {
+    match (time_until_reset(message), answer.retry_after()) {
         (Some(time), _) => problem.next(format!("They are available again in {time}.")),
         (None, Some(wait)) => problem.next(format!("Try again in {} s.", wait.as_secs().max(1))),
         (None, None) => problem.next("Try again later; the quota resets every day."),
@@ -227,8 +229,8 @@ fn used_up(answer: &ServiceResponse, said: &str) -> Problem {
 }
 
 /// "NEXT AVAILABLE IN 18 HOURS 10 MINUTES 39 SECONDS" as "18 h 10 min 39 s".
-fn opens(said: &str) -> Option<String> {
-    let upper = said.to_uppercase();
+fn time_until_reset(message: &str) -> Option<String> {
+    let upper = message.to_uppercase();
     let (_, after) = upper.split_once("AVAILABLE IN")?;
     let mut parts = Vec::new();
     let mut number: Option<&str> = None;
@@ -252,8 +254,8 @@ fn opens(said: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn refusal(answer: &ServiceResponse, status: Option<i64>, said: &str) -> Problem {
-    let upper = said.to_uppercase();
+fn refusal(answer: &ServiceResponse, status: Option<i64>, message: &str) -> Problem {
+    let upper = message.to_uppercase();
     if upper.contains("DISTINCT LANGUAGES") {
         return Problem::input("MyMemory takes the text to be in the target language already.")
             .next("Name the source language, or another target language.");
@@ -270,7 +272,7 @@ fn refusal(answer: &ServiceResponse, status: Option<i64>, said: &str) -> Problem
         return Problem::input("MyMemory does not translate between these languages.")
             .next("Give ISO 639-1 codes, for example en and it.");
     }
-    let words = answer.said(said);
+    let words = answer.said(message);
     match (answer.is_ok(), words.is_empty()) {
         (false, true) => answer.refused(None),
         (false, false) => answer.refused(Some(&words)),
@@ -287,7 +289,7 @@ fn refusal(answer: &ServiceResponse, status: Option<i64>, said: &str) -> Problem
     }
 }
 
-/// A text with its entities decoded and control characters removed.
+/// A text with entities decoded and control characters removed.
 fn clean(text: &str) -> String {
     escape_controls(entities(text).trim())
 }
@@ -298,7 +300,7 @@ mod tests {
     use serde_json::json;
 
     fn judged(status: u16, value: &Value) -> Outcome<Translated> {
-        judge(
+        check_response(
             &ServiceResponse::new(&MYMEMORY, status, value.to_string().into_bytes()),
             "good morning",
             false,
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translation_with_what_is_known_of_it() {
+    fn a_translation_shows_its_details() {
         let whole = judged(
             200,
             &json!({"responseData": {"translatedText": "l&#39;alba &amp; <b>", "match": "0.85", "detectedLanguage": "English"},
@@ -346,23 +348,23 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_never_translations() {
+    fn an_error_message_is_never_a_translation() {
         let with = |text: &str, status: Value| json!({"responseData": {"translatedText": text}, "responseStatus": status, "responseDetails": "", "matches": ""});
         let words =
             "MYMEMORY WARNING: ALL USED. NEXT AVAILABLE IN  02 HOURS 00 MINUTES 9 SECONDSVISIT X";
         for status in [json!(200), json!("429"), json!(429), json!(null)] {
-            let said = fails(200, &with(words, status));
+            let message = fails(200, &with(words, status));
             assert!(
-                said.contains("used up") && said.contains("again in 2 h"),
-                "{said}"
+                message.contains("used up") && message.contains("again in 2 h"),
+                "{message}"
             );
         }
         let mut value = with("bene", json!(200));
         value["quotaFinished"] = json!(true);
         assert!(fails(200, &value).contains("used up"));
         for status in [json!("403"), json!(403), json!(200)] {
-            let said = fails(200, &with("PLEASE SELECT TWO DISTINCT LANGUAGES", status));
-            assert!(said.contains("already"), "{said}");
+            let message = fails(200, &with("PLEASE SELECT TWO DISTINCT LANGUAGES", status));
+            assert!(message.contains("already"), "{message}");
         }
         assert!(
             fails(200, &with("INVALID EMAIL PROVIDED", json!("403"))).contains("MARVIN_CONTACT")
@@ -385,7 +387,7 @@ mod tests {
         assert!(fails(200, &json!({})).contains("cannot be read"));
         assert!(fails(200, &with("", json!(200))).contains("no translation"));
         assert!(fails(200, &json!([1])).contains("cannot be read"));
-        let told = judge(
+        let notes = check_response(
             &ServiceResponse::new(
                 &MYMEMORY,
                 200,
@@ -396,15 +398,15 @@ mod tests {
             "MyMemory warning: x",
             false,
         );
-        assert!(told.is_ok());
+        assert!(notes.is_ok());
     }
 
     #[test]
-    fn the_time_until_it_opens() {
+    fn the_time_until_the_quota_resets_is_parsed() {
         assert_eq!(
-            opens("NEXT AVAILABLE IN  18 HOURS 10 MINUTES 39 SECONDS VISIT").as_deref(),
+            time_until_reset("NEXT AVAILABLE IN  18 HOURS 10 MINUTES 39 SECONDS VISIT").as_deref(),
             Some("18 h 10 min 39 s")
         );
-        assert_eq!(opens("available in soon"), None);
+        assert_eq!(time_until_reset("available in soon"), None);
     }
 }

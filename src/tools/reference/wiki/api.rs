@@ -13,24 +13,24 @@ use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::WIKIPEDIA;
 use crate::tools::engine::context::ToolContext;
 
-/// Wait before the second try when the service names none.
-const PAUSE: Duration = Duration::from_secs(2);
-/// The longest wait for it.
+/// Wait before the retry when the service names none.
+const DEFAULT_RETRY_WAIT: Duration = Duration::from_secs(2);
+/// Maximum wait before the retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
-/// Errors that pass by themselves.
-const BUSY: [&str; 3] = ["maxlag", "ratelimited", "readonly"];
+/// Temporary errors.
+const TEMPORARY_ERRORS: [&str; 3] = ["maxlag", "ratelimited", "readonly"];
 
-/// Asks the Action API of the Wikipedia in `language`; `fill` adds the query.
+/// A request to the Action API of the Wikipedia in `language`; `fill` adds the query.
 pub(super) fn action(
     ctx: &ToolContext,
     language: Option<&str>,
     fill: impl for<'a> Fn(RequestBuilder<'a>) -> RequestBuilder<'a>,
 ) -> Outcome<Value> {
-    // The one second try is made here, where an error under success counts as a refusal too.
-    let ask = || {
-        let ask = ctx.ask(&WIKIPEDIA).base(&base(language)).path("/w/api.php");
+    // Retried here, once, because an error with status 200 counts as a refusal too.
+    let send = || {
+        let send = ctx.ask(&WIKIPEDIA).base(&base(language)).path("/w/api.php");
         fill(
-            ask.query("action", "query")
+            send.query("action", "query")
                 .query("format", "json")
                 .query("formatversion", 2)
                 .query("utf8", 1)
@@ -39,30 +39,30 @@ pub(super) fn action(
         .only_once()
         .get()
     };
-    let mut answer = ask()?;
-    if let Some(wait) = lag(&answer) {
+    let mut answer = send()?;
+    if let Some(wait) = retry_wait(&answer) {
         if !ctx.stop.sleep(wait) {
             return Err(Problem::cancelled());
         }
-        answer = ask()?;
+        answer = send()?;
     }
-    judge(ctx, &answer)
+    check_response(ctx, &answer)
 }
 
-/// How long to wait before the retry; `None` for a final answer.
-fn lag(answer: &ServiceResponse) -> Option<Duration> {
+/// How long to wait before the retry; `None` for a final response.
+fn retry_wait(answer: &ServiceResponse) -> Option<Duration> {
     let value = answer.value();
     let code = value.as_ref().and_then(|value| value.text("error/code"));
     let failed = answer.status == 429 || answer.status >= 500;
-    let busy = failed || code.is_some_and(|code| BUSY.contains(&code));
-    let wait = answer.retry_after().unwrap_or(PAUSE);
+    let busy = failed || code.is_some_and(|code| TEMPORARY_ERRORS.contains(&code));
+    let wait = answer.retry_after().unwrap_or(DEFAULT_RETRY_WAIT);
     (busy && wait <= MAX_RETRY_WAIT).then_some(wait)
 }
 
-/// The answer's value, or its error.
-pub(super) fn judge(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
+/// The value in a response, or its error.
+pub(super) fn check_response(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     match answer.value() {
-        Some(value) => match fault(answer, &value) {
+        Some(value) => match api_error(answer, &value) {
             Some(problem) => Err(problem),
             None if answer.is_ok() && value.is_object() => Ok(value),
             None if answer.is_ok() => Err(answer.unreadable()),
@@ -73,7 +73,7 @@ pub(super) fn judge(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Valu
     }
 }
 
-/// A refusal that is not JSON: most often of a User-Agent without a contact.
+/// A refusal that is not JSON: usually because of a User-Agent without a contact.
 fn refused(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     let text = answer.text();
     let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());
@@ -88,10 +88,10 @@ fn refused(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
 }
 
 /// The error object of the Action API.
-fn fault(answer: &ServiceResponse, value: &Value) -> Option<Problem> {
+fn api_error(answer: &ServiceResponse, value: &Value) -> Option<Problem> {
     let error = value.at("error")?;
     let Some(code) = error.text("code") else {
-        // Not the Action API's form: its status says more.
+        // Not the Action API's format: the status is more informative.
         let words = error.as_str().or(error.text("message"));
         return Some(match answer.is_ok() {
             true => answer

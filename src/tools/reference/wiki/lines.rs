@@ -1,19 +1,19 @@
-//! Lines of a saved article that hold something, with the lines around them.
+//! Finds matching lines in a saved article, with context.
 
 use regex::{Regex, RegexBuilder};
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural};
 
-/// Lines that are shown, at most.
-const HITS: usize = 15;
-/// Characters of a line that are shown: around the match, or from the start in a context line.
-const AROUND: usize = 300;
+/// Maximum matching lines that are shown.
+const MAX_HITS: usize = 15;
+/// Maximum characters of a line that are shown: around the match, or from the start in a context line.
+const MAX_LINE_CHARS: usize = 300;
 const BESIDE: usize = 160;
-/// Characters of a pattern, at most.
+/// Maximum characters of a pattern.
 const MAX_PATTERN_CHARS: usize = 1_000;
-/// Bytes that a pattern may take when it is built.
-const BUILT: usize = 1 << 20;
+/// Maximum size of the compiled pattern in bytes.
+const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// A pattern, and why it is used as plain text if it is not a regular expression.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct LinePattern {
 }
 
 impl LinePattern {
-    /// Reads a pattern; case does not count.
+    /// Compiles a pattern; it ignores case.
     ///
     /// # Errors
     /// `Input` for an empty one and for one that is too long.
@@ -41,28 +41,28 @@ impl LinePattern {
         let build = |pattern: &str| {
             RegexBuilder::new(pattern)
                 .case_insensitive(true)
-                .size_limit(BUILT)
+                .size_limit(MAX_REGEX_BYTES)
                 .build()
         };
         match build(text) {
             Ok(regex) => Ok(Self { regex, plain: None }),
-            Err(why) => {
-                let why = why.to_string();
-                let why = why.lines().last().unwrap_or_default();
-                let why = why.trim().trim_start_matches("error: ").to_owned();
+            Err(reason) => {
+                let reason = reason.to_string();
+                let reason = reason.lines().last().unwrap_or_default();
+                let reason = reason.trim().trim_start_matches("error: ").to_owned();
                 let regex = build(&regex::escape(text)).map_err(|_| {
                     Problem::input("The pattern cannot be searched for.").next("Look for less.")
                 })?;
                 Ok(Self {
                     regex,
-                    plain: Some(why),
+                    plain: Some(reason),
                 })
             }
         }
     }
 }
 
-/// Matches: the number of lines, and the first of them as text; `None` without matches.
+/// The number of matching lines, and the first of them as text; `None` without matches.
 pub(super) fn matching(text: &str, pattern: &LinePattern) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let hits: Vec<usize> = (0..lines.len())
@@ -75,8 +75,8 @@ pub(super) fn matching(text: &str, pattern: &LinePattern) -> Option<(usize, Stri
     let width = lines.len().to_string().len();
     let mut out = String::new();
     let mut next = 0;
-    for (at, hit) in hits.iter().take(HITS).enumerate() {
-        let after = hits.get(at + 1).filter(|_| at + 1 < HITS);
+    for (index, hit) in hits.iter().take(MAX_HITS).enumerate() {
+        let after = hits.get(index + 1).filter(|_| index + 1 < MAX_HITS);
         let from = hit.saturating_sub(1).max(next);
         if from > next && !out.is_empty() {
             out.push_str("…\n");
@@ -85,12 +85,12 @@ pub(super) fn matching(text: &str, pattern: &LinePattern) -> Option<(usize, Stri
             let Some(line) = lines.get(n) else {
                 continue;
             };
-            // The line behind is shown as a hit of its own.
+            // The next line is shown as a hit of its own.
             if n > *hit && after == Some(&n) {
                 break;
             }
             let (mark, shown) = match n == *hit {
-                true => (">", around(line, &pattern.regex)),
+                true => (">", clip_around(line, &pattern.regex)),
                 false => (" ", clip(line, BESIDE)),
             };
             let row = format!("{mark} {:>width$}  {shown}", n + 1);
@@ -103,27 +103,27 @@ pub(super) fn matching(text: &str, pattern: &LinePattern) -> Option<(usize, Stri
 }
 
 /// The number of matching lines, as text.
-pub(super) fn counted(count: usize) -> String {
+pub(super) fn count_line(count: usize) -> String {
     let lines = plural(count, "line");
-    match count > HITS {
-        true => format!("{lines}, the first {HITS} are shown"),
+    match count > MAX_HITS {
+        true => format!("{lines}, the first {MAX_HITS} are shown"),
         false => lines,
     }
 }
 
 /// A long line, cut around the match.
-fn around(line: &str, regex: &Regex) -> String {
-    if line.chars().nth(AROUND).is_none() {
+fn clip_around(line: &str, regex: &Regex) -> String {
+    if line.chars().nth(MAX_LINE_CHARS).is_none() {
         return line.to_owned();
     }
-    let at = regex.find(line).map_or(0, |found| found.start());
-    let before = line.get(..at).unwrap_or_default();
-    let lead = before.chars().rev().take(AROUND / 3);
-    let start = at - lead.map(char::len_utf8).sum::<usize>();
+    let pos = regex.find(line).map_or(0, |found| found.start());
+    let before = line.get(..pos).unwrap_or_default();
+    let lead = before.chars().rev().take(MAX_LINE_CHARS / 3);
+    let start = pos - lead.map(char::len_utf8).sum::<usize>();
     let cut = if start > 0 { "…" } else { "" };
     format!(
         "{cut}{}",
-        clip(line.get(start..).unwrap_or_default(), AROUND)
+        clip(line.get(start..).unwrap_or_default(), MAX_LINE_CHARS)
     )
 }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_come_with_a_line_on_either_side() {
+    fn hits_have_one_line_of_context() {
         let text = "one\ntwo\nthree\nfour\nfive\nsix\nTwo\nTWO two";
         assert_eq!(
             shown(text, "tw[o]").unwrap(),
@@ -154,18 +154,23 @@ mod tests {
     }
 
     #[test]
-    fn at_most_fifteen_are_shown_and_all_are_counted() {
+    fn fifteen_hits_are_shown_and_all_are_counted() {
         let text = "x\n".repeat(40);
         let (count, out) = shown(&text, "x").unwrap();
         assert_eq!((count, out.matches('>').count()), (40, 15));
-        assert_eq!(counted(40), "40 lines, the first 15 are shown");
-        assert_eq!(counted(1), "1 line");
+        assert_eq!(count_line(40), "40 lines, the first 15 are shown");
+        assert_eq!(count_line(1), "1 line");
     }
 
     #[test]
-    fn what_is_no_expression_is_plain_text() {
+    fn an_invalid_expression_is_plain_text() {
         let pattern = LinePattern::new("C++ (").unwrap();
-        assert!(pattern.plain.as_deref().is_some_and(|why| !why.is_empty()));
+        assert!(
+            pattern
+                .plain
+                .as_deref()
+                .is_some_and(|reason| !reason.is_empty())
+        );
         assert_eq!(matching("in c++ (and\nC", &pattern).unwrap().0, 1);
         assert!(
             LinePattern::new("a{1000}{1000}{1000}")
@@ -178,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_shown_around_the_place() {
+    fn long_lines_are_clipped_around_the_match() {
         let text = format!("{}needle{}", "é".repeat(2_000), "z".repeat(2_000));
         let (_, out) = shown(&text, "needle").unwrap();
         assert!(
@@ -189,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_searched(text in "([a-c\u{e9}]{0,4}\n?){0,40}", pattern in "[a-c.*+(\\[\\\\]{1,6}") {
+        fn any_pattern_is_accepted(text in "([a-c\u{e9}]{0,4}\n?){0,40}", pattern in "[a-c.*+(\\[\\\\]{1,6}") {
             if let Some((count, out)) = shown(&text, &pattern) {
                 prop_assert!(count > 0);
                 prop_assert_eq!(out.lines().filter(|line| line.starts_with('>')).count(), count.min(15));

@@ -1,4 +1,4 @@
-//! Module `wiki`: Wikipedia: searching articles, summaries, and whole articles on disk to search in.
+//! Module `wiki`: Wikipedia: article search, summaries, and whole articles saved to disk for searching.
 
 mod api;
 mod lines;

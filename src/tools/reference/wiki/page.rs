@@ -1,4 +1,4 @@
-//! One article out of an answer of the Action API, in both of its forms (pages as a list, or by their ids).
+//! One article from a response of the Action API, in both formats (pages as a list, or by id).
 
 use serde_json::Value;
 
@@ -11,26 +11,26 @@ use crate::tools::output::untrusted::line;
 /// An article.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WikiArticle {
-    /// Its own title, behind redirects.
+    /// Its own title, with redirects resolved.
     pub(super) title: Title,
-    /// Its text; empty for one that has none.
+    /// Its text; may be empty.
     pub(super) extract: String,
     /// A short description.
-    pub(super) about: Option<String>,
+    pub(super) description: Option<String>,
     /// Its address.
     pub(super) url: Option<String>,
-    /// A disambiguation page.
-    pub(super) choices: bool,
+    /// Whether it is a disambiguation page.
+    pub(super) is_disambiguation: bool,
 }
 
-/// The title, what it is about, where it is.
-pub(super) fn heading(asked: &Title, page: &WikiArticle) -> String {
+/// The title, description and address.
+pub(super) fn heading(requested: &Title, page: &WikiArticle) -> String {
     let mut out = page.title.to_string();
-    if let Some(about) = &page.about {
-        out.push_str(&format!(": {about}"));
+    if let Some(description) = &page.description {
+        out.push_str(&format!(": {description}"));
     }
-    if asked.folded() != page.title.folded() {
-        out.push_str(&format!(" (asked for as \"{asked}\")"));
+    if requested.comparison_key() != page.title.comparison_key() {
+        out.push_str(&format!(" (asked for as \"{requested}\")"));
     }
     if let Some(url) = &page.url {
         out.push_str(&format!("\n{url}"));
@@ -38,17 +38,17 @@ pub(super) fn heading(asked: &Title, page: &WikiArticle) -> String {
     out
 }
 
-/// The page for the requested title in an answer.
+/// The page for the requested title in a response.
 ///
 /// # Errors
-/// `Missing` with what to do, when there is no such article; `Input` for a title that the service refuses.
-pub(super) fn page(asked: &Title, value: &Value) -> Outcome<WikiArticle> {
-    let resolved = renamed(value, &asked.text);
+/// `Missing` with the next step, when there is no such article; `Input` for a title that the service refuses.
+pub(super) fn page(requested: &Title, value: &Value) -> Outcome<WikiArticle> {
+    let resolved = resolve_title(value, &requested.text);
     let Some(found) = find(value, &resolved) else {
         return Err(match is_garbled(value) {
             true => Problem::network("Wikipedia answered with pages that cannot be read.")
                 .next("Try again later."),
-            false => missing(asked, value),
+            false => missing(requested, value),
         });
     };
     let said = |flag: &str| {
@@ -57,36 +57,36 @@ pub(super) fn page(asked: &Title, value: &Value) -> Outcome<WikiArticle> {
             .is_some_and(|own| own != &Value::Bool(false))
     };
     if said("invalid") {
-        let why = found.text("invalidreason").map(line);
-        let why = why.unwrap_or_else(|| "it is not allowed".to_owned());
+        let reason = found.text("invalidreason").map(line);
+        let reason = reason.unwrap_or_else(|| "it is not allowed".to_owned());
         return Err(Problem::input(format!(
             "\"{}\" cannot be an article's title: {}.",
-            shown(asked),
-            escape_controls(why.trim_end_matches('.'))
+            shown(requested),
+            escape_controls(reason.trim_end_matches('.'))
         ))
         .next("Find the title with wiki_search."));
     }
     if said("missing") || said("special") {
-        return Err(missing(asked, value));
+        return Err(missing(requested, value));
     }
     let url = found.text("canonicalurl").or(found.text("fullurl"));
-    let choices = found
+    let is_disambiguation = found
         .at("pageprops")
         .is_some_and(|props| props.get("disambiguation").is_some());
     Ok(WikiArticle {
-        title: asked.resolved(found.text("title").unwrap_or(&asked.text)),
+        title: requested.resolved(found.text("title").unwrap_or(&requested.text)),
         extract: found.text("extract").unwrap_or_default().to_owned(),
-        about: found
+        description: found
             .text("description")
             .or(found.text("pageprops/wikibase-shortdesc"))
             .map(line),
         url: url.map(line),
-        choices,
+        is_disambiguation,
     })
 }
 
-/// The title that a name resolves to, by the maps of the answer.
-fn renamed(value: &Value, name: &str) -> String {
+/// The title that a name resolves to, by the redirects in the response.
+fn resolve_title(value: &Value, name: &str) -> String {
     let mut name = name.to_owned();
     for map in ["converted", "normalized", "redirects"] {
         // A redirect may lead to another one.
@@ -105,7 +105,7 @@ fn renamed(value: &Value, name: &str) -> String {
     name
 }
 
-/// The page of that title; when only one came, that one.
+/// The page with that title; if there is only one page, that one.
 fn find<'a>(value: &'a Value, title: &str) -> Option<&'a Value> {
     let pages: Vec<&Value> = match value.at("query/pages")? {
         Value::Array(pages) => pages.iter().collect(),
@@ -122,7 +122,7 @@ fn find<'a>(value: &'a Value, title: &str) -> Option<&'a Value> {
     }
 }
 
-/// True when the pages of an answer are all invalid.
+/// True when all pages of a response are invalid.
 fn is_garbled(value: &Value) -> bool {
     match value.at("query").and_then(|query| query.get("pages")) {
         None => false,
@@ -132,17 +132,20 @@ fn is_garbled(value: &Value) -> bool {
     }
 }
 
-/// The problem of an article that is not there.
-pub(super) fn missing(asked: &Title, value: &Value) -> Problem {
+/// The problem of a missing article.
+pub(super) fn missing(requested: &Title, value: &Value) -> Problem {
     let other = value.text("query/interwiki/0/iw").map(line);
     match other {
         Some(wiki) => Problem::missing(format!(
             "\"{}\" is an article of another wiki ({wiki}).",
-            shown(asked)
+            shown(requested)
         ))
         .next("Ask for it there with browse_web, or find one here with wiki_search."),
-        None => Problem::missing(format!("Wikipedia has no article \"{}\".", shown(asked)))
-            .next("Find its title with wiki_search; case and spelling count."),
+        None => Problem::missing(format!(
+            "Wikipedia has no article \"{}\".",
+            shown(requested)
+        ))
+        .next("Find its title with wiki_search; case and spelling count."),
     }
 }
 
@@ -156,17 +159,17 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn asked(text: &str) -> Title {
+    fn requested(text: &str) -> Title {
         Title::new(text).unwrap()
     }
 
     #[test]
-    fn both_forms_are_read_and_redirects_followed() {
+    fn both_formats_are_read_and_redirects_followed() {
         for value in [
             json!({"query": {"redirects": [{"from": "Foo", "to": "Bar baz"}], "pages": [{"pageid": 1, "title": "Bar baz", "extract": "text"}]}}),
             json!({"query": {"normalized": [{"from": "foo", "to": "Foo"}], "pages": {"1": {"pageid": 1, "title": "Bar baz", "extract": "text"}}}}),
         ] {
-            let page = page(&asked("foo"), &value).unwrap();
+            let page = page(&requested("foo"), &value).unwrap();
             assert_eq!(
                 (page.title.text.as_str(), page.extract.as_str()),
                 ("Bar baz", "text")
@@ -174,16 +177,16 @@ mod tests {
         }
         let several = json!({"query": {"normalized": [{"from": "b", "to": "B"}], "pages": {
             "-1": {"title": "A", "missing": ""}, "7": {"title": "B", "extract": "right"}, "-2": {"title": "C", "missing": ""}}}});
-        assert_eq!(page(&asked("b"), &several).unwrap().extract, "right");
-        assert!(page(&asked("C"), &several).is_err());
+        assert_eq!(page(&requested("b"), &several).unwrap().extract, "right");
+        assert!(page(&requested("C"), &several).is_err());
         let choice = json!({"query": {"pages": [{"title": "X", "pageprops": {"disambiguation": ""}, "canonicalurl": "https://w.test/X"}]}});
-        let page = page(&asked("X"), &choice).unwrap();
-        assert!(page.choices && page.extract.is_empty());
+        let page = page(&requested("X"), &choice).unwrap();
+        assert!(page.is_disambiguation && page.extract.is_empty());
         assert_eq!(page.url.as_deref(), Some("https://w.test/X"));
     }
 
     #[test]
-    fn what_is_not_there_is_said_to_be_missing() {
+    fn a_missing_article_is_reported() {
         for (value, wanted) in [
             (
                 json!({"query": {"pages": [{"title": "X", "missing": true}]}}),
@@ -207,20 +210,20 @@ mod tests {
                 "title: It holds \"%58\".",
             ),
         ] {
-            let problem = page(&asked("X"), &value).unwrap_err();
+            let problem = page(&requested("X"), &value).unwrap_err();
             assert!(problem.what.contains(wanted), "{}", problem.what);
             assert!(problem.one_line().contains("wiki_search"));
         }
         let kept =
             json!({"query": {"pages": [{"title": "X", "missing": false, "extract": "here"}]}});
-        assert_eq!(page(&asked("X"), &kept).unwrap().extract, "here");
+        assert_eq!(page(&requested("X"), &kept).unwrap().extract, "here");
     }
 
     proptest! {
         #[test]
-        fn loops_of_redirects_end(names in proptest::collection::vec(("[ab]", "[ab]"), 0..6)) {
+        fn redirect_loops_end(names in proptest::collection::vec(("[ab]", "[ab]"), 0..6)) {
             let pairs: Vec<Value> = names.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
-            let _ = page(&asked("a"), &json!({"query": {"redirects": pairs, "pages": []}}));
+            let _ = page(&requested("a"), &json!({"query": {"redirects": pairs, "pages": []}}));
         }
     }
 }

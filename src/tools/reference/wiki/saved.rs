@@ -1,4 +1,4 @@
-//! Articles on disk: one text file each, and an index of the names that lead to them (redirects change a title).
+//! Saved articles: one text file each, and an index of the names that lead to them (redirects change a title).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 
-/// Bytes of an article that is read, at most.
+/// Maximum size of an article.
 const MAX_ARTICLE_BYTES: u64 = 64 << 20;
-/// Waiting for another Marvin that saves an article.
+/// How long to wait for another Marvin process that is saving an article.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Names that are remembered for one article.
-const NAMES: usize = 50;
+/// Maximum names kept for one article.
+const MAX_NAMES: usize = 50;
 
 /// A saved article.
 #[derive(Debug)]
@@ -26,17 +26,17 @@ pub(super) struct SavedArticle {
     pub(super) text: String,
 }
 
-/// Saves the text of `title` below `dir`, to be found by `asked` too. Returns the file.
+/// Saves the text of `title` below `dir`; it can be found by `requested` too. Returns the file.
 pub(super) fn save(
     dir: &Path,
-    asked: &Title,
+    requested: &Title,
     title: &Title,
     url: Option<&str>,
     text: &str,
 ) -> Outcome<PathBuf> {
     let name = title.file();
     let path = dir.join(&name);
-    // After a power cut it can be fetched again.
+    // Not synced: after a power cut it can be fetched again.
     atomic::replace(&path, text.as_bytes(), Access::Private)?;
     lock::update(&index(dir), LOCK_TIMEOUT, |before| {
         let mut articles = before.as_deref().map(articles).unwrap_or_default();
@@ -47,36 +47,36 @@ pub(super) fn save(
         // A name that resolves here no longer resolves elsewhere.
         for other in articles.values_mut() {
             if let Some(Value::Array(list)) = other.get_mut("names") {
-                list.retain(|own| own.as_str() != Some(&asked.folded()));
+                list.retain(|own| own.as_str() != Some(&requested.comparison_key()));
             }
         }
-        for own in [title.folded(), asked.folded()] {
+        for own in [title.comparison_key(), requested.comparison_key()] {
             names.retain(|name| *name != own);
             names.insert(0, own);
         }
-        names.truncate(NAMES);
+        names.truncate(MAX_NAMES);
         let entry = json!({"title": title.to_string(), "url": url, "names": names});
         articles.insert(name.clone(), entry);
         let bytes = serde_json::to_vec_pretty(&Value::Object(articles))
-            .map_err(|why| Problem::internal(format!("The index cannot be written: {why}.")))?;
+            .map_err(|error| Problem::internal(format!("The index cannot be written: {error}.")))?;
         Ok(Some(bytes))
     })?;
     Ok(path)
 }
 
-/// The saved article of that name.
+/// The saved article with that name.
 ///
 /// # Errors
-/// `Missing` when it was not saved, with the names of those that were; it cannot be read.
-pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<SavedArticle> {
+/// `Missing` when it was not saved, with the names of the saved ones; it cannot be read.
+pub(super) fn find(dir: &Path, requested: &Title) -> Outcome<SavedArticle> {
     let known = atomic::read(&index(dir), MAX_ARTICLE_BYTES)?;
     let articles = known.as_deref().map(articles).unwrap_or_default();
-    let folded = asked.folded();
+    let folded = requested.comparison_key();
     let named = articles
         .iter()
         .find(|(_, entry)| entry.texts("names").contains(&folded.as_str()));
-    let file = named.map_or_else(|| asked.file(), |(file, _)| file.clone());
-    // The index is a file like any other: what it names must lie here.
+    let file = named.map_or_else(|| requested.file(), |(file, _)| file.clone());
+    // The index is an ordinary file: what it names must be in this folder.
     let here = !file.contains('/') && !file.starts_with('.');
     let text = match here {
         true => atomic::read_text(&dir.join(&file), MAX_ARTICLE_BYTES)?,
@@ -87,12 +87,12 @@ pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<SavedArticle> {
             .values()
             .filter_map(|entry| entry.text("title"))
             .collect();
-        return Err(unsaved(asked, &titles));
+        return Err(unsaved(requested, &titles));
     };
     Ok(SavedArticle {
         title: named
             .and_then(|(_, entry)| entry.text("title"))
-            .map_or_else(|| asked.to_string(), str::to_owned),
+            .map_or_else(|| requested.to_string(), str::to_owned),
         url: named
             .and_then(|(_, entry)| entry.text("url"))
             .map(str::to_owned),
@@ -100,10 +100,11 @@ pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<SavedArticle> {
     })
 }
 
-fn unsaved(asked: &Title, titles: &[&str]) -> Problem {
-    let problem = Problem::missing(format!("The article \"{asked}\" is not saved yet."))
-        .next(format!("Call wiki_full with the title \"{asked}\" first."));
-    match crate::base::text::did_you_mean(&asked.to_string(), titles.iter().copied()) {
+fn unsaved(requested: &Title, titles: &[&str]) -> Problem {
+    let problem = Problem::missing(format!("The article \"{requested}\" is not saved yet.")).next(
+        format!("Call wiki_full with the title \"{requested}\" first."),
+    );
+    match crate::base::text::did_you_mean(&requested.to_string(), titles.iter().copied()) {
         Some(near) => problem.next(crate::base::text::capitalize(&near)),
         None => problem,
     }
@@ -113,7 +114,7 @@ fn index(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The index's entries by file; a corrupt index is rebuilt, because it can be.
+/// The index's entries by file; a corrupt index is rebuilt.
 fn articles(bytes: &[u8]) -> Map<String, Value> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => map,
@@ -130,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn an_article_is_found_by_every_name_that_led_to_it() {
+    fn an_article_is_found_by_all_its_names() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("wiki");
-        let (asked, mill) = (title("tidemill"), title("Tide mill"));
+        let (requested, mill) = (title("tidemill"), title("Tide mill"));
         let path = save(
             &dir,
-            &asked,
+            &requested,
             &mill,
             Some("https://w.test/Tide_mill"),
             "Water.",
@@ -159,13 +160,13 @@ mod tests {
             problem.one_line()
         );
         // The redirect changes its target later.
-        save(&dir, &asked, &title("Mill"), None, "Flour.").unwrap();
-        assert_eq!(find(&dir, &asked).unwrap().text, "Flour.");
+        save(&dir, &requested, &title("Mill"), None, "Flour.").unwrap();
+        assert_eq!(find(&dir, &requested).unwrap().text, "Flour.");
         assert_eq!(find(&dir, &mill).unwrap().text, "More water.");
     }
 
     #[test]
-    fn a_broken_index_costs_nothing_but_itself() {
+    fn a_corrupt_index_is_rebuilt() {
         let dir = tempfile::tempdir().unwrap();
         let mill = title("Tide mill");
         save(dir.path(), &mill, &mill, None, "Water.").unwrap();

@@ -62,12 +62,12 @@ pub(super) fn find(
     ctx: &ToolContext,
     language: Option<&str>,
     query: &str,
-    most: u32,
+    max: u32,
 ) -> Outcome<WikiHits> {
     let value = action(ctx, language, |ask| {
         ask.query("list", "search")
             .query("srsearch", query)
-            .query("srlimit", most)
+            .query("srlimit", max)
             .query("srprop", "snippet")
             .query("srinfo", "totalhits|suggestion")
     })?;
@@ -77,7 +77,7 @@ pub(super) fn find(
     })
 }
 
-/// Hits of an answer; none when it answers something else.
+/// The hits in a response; `None` for an unexpected response.
 fn read(value: &Value) -> Option<WikiHits> {
     let search = value.at("query/search")?.as_array()?;
     let hits = search.iter().filter_map(|hit| {
@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn snippets_lose_their_markup_and_then_their_entities() {
+    fn snippets_are_plain_text() {
         let found = read(&json!({"query": {"searchinfo": {"totalhits": 2}, "search": [
             {"title": "A &amp; B", "snippet": "<span class='searchmatch'>A</span> &lt;b&gt; &amp;amp; c&#039;s"},
             {"title": "C"}, {"snippet": "no title"}, null,

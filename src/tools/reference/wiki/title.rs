@@ -9,10 +9,10 @@ use crate::formats::filename;
 use crate::net::services::{Service, WIKIPEDIA, wikipedia_in};
 use crate::tools::output::untrusted::line;
 
-/// The most bytes of a title (MediaWiki's limit).
+/// Maximum bytes of a title (MediaWiki's limit).
 const MAX_TITLE_BYTES: usize = 255;
-/// Bytes of a file's stem, before the suffix that makes it unique.
-const STEM: usize = 180;
+/// Maximum bytes of a file's stem, before the suffix that makes it unique.
+const MAX_STEM_BYTES: usize = 180;
 /// Language codes that may prefix a title to select a Wikipedia: "de:Berlin".
 #[rustfmt::skip]
 const LANGUAGES: [&str; 72] = [
@@ -30,10 +30,10 @@ pub(super) struct Title {
 }
 
 impl Title {
-    /// Reads a title, or the address of an article. A section behind `#` is left out.
+    /// Parses a title or the address of an article. A section after `#` is dropped.
     ///
     /// # Errors
-    /// `Input` for what no article can be called.
+    /// `Input` for an invalid title.
     pub(super) fn new(given: &str) -> Outcome<Self> {
         let (language, text) = match from_address(given.trim()) {
             Some((language, text)) => (Some(language), text),
@@ -43,22 +43,22 @@ impl Title {
             }
         };
         let text = text.split('#').next().unwrap_or_default();
-        let text = tidy(text);
+        let text = normalize(text);
         let title = Self {
             language: language.filter(|own| own != "en"),
             text,
         };
-        match title.fault() {
+        match title.invalid_reason() {
             None => Ok(title),
-            Some(why) => Err(Problem::input(format!(
-                "\"{}\" cannot be an article's title: {why}.",
+            Some(reason) => Err(Problem::input(format!(
+                "\"{}\" cannot be an article's title: {reason}.",
                 clip(&escape_controls(given.trim()), 80)
             ))
             .next("Find the title with wiki_search.")),
         }
     }
 
-    /// A title that the service gave for this one.
+    /// The title that the service returned for this one.
     pub(super) fn resolved(&self, text: &str) -> Self {
         Self {
             language: self.language.clone(),
@@ -66,8 +66,8 @@ impl Title {
         }
     }
 
-    /// Why MediaWiki would refuse it.
-    fn fault(&self) -> Option<String> {
+    /// Why MediaWiki would refuse the title.
+    fn invalid_reason(&self) -> Option<String> {
         let text = self.text.as_str();
         let bad = |c: &char| {
             matches!(c, '|' | '[' | ']' | '{' | '}' | '<' | '>')
@@ -89,12 +89,12 @@ impl Title {
         }
     }
 
-    /// As a part of an article's address.
+    /// The title as a segment of an article's address.
     pub(super) fn underscored(&self) -> String {
         self.text.replace(' ', "_")
     }
 
-    /// The name of its file: the title where that can be a file's name, else something near it that no other title gets.
+    /// The name of its file: the title if it is a valid file name, else a similar name that no other title gets.
     pub(super) fn file(&self) -> String {
         let title = self.to_string();
         let plain = title.replace(['/', '\\'], "_");
@@ -103,11 +103,15 @@ impl Title {
             return name;
         }
         let stem = name.strip_suffix(".txt").unwrap_or(&name);
-        format!("{} {:08x}.txt", head(stem, STEM).trim_end(), mark(&title))
+        format!(
+            "{} {:08x}.txt",
+            head(stem, MAX_STEM_BYTES).trim_end(),
+            title_hash(&title)
+        )
     }
 
-    /// The comparison key of titles for one article: without case and underscores.
-    pub(super) fn folded(&self) -> String {
+    /// A key that is equal for all spellings of a title: case and underscores are ignored.
+    pub(super) fn comparison_key(&self) -> String {
         self.to_string().to_lowercase()
     }
 }
@@ -126,7 +130,7 @@ pub(super) fn base(language: Option<&str>) -> String {
     language.map_or(WIKIPEDIA.base.to_owned(), wikipedia_in)
 }
 
-/// A language in front of a title or a query, and the rest.
+/// Splits a language prefix off a title or a query.
 pub(super) fn split(given: &str) -> (Option<String>, &str) {
     let given = given.trim().trim_start_matches(':');
     match given.split_once(':') {
@@ -141,7 +145,7 @@ pub(super) fn split(given: &str) -> (Option<String>, &str) {
     }
 }
 
-/// Language and title in the address of an article.
+/// Language and title in an article's address.
 fn from_address(given: &str) -> Option<(String, String)> {
     let rest = given
         .strip_prefix("https://")
@@ -160,16 +164,16 @@ fn domain(service: &Service) -> Option<&'static str> {
     service.base.strip_prefix("https://en")
 }
 
-/// Underscores are spaces, white space is one space; marks of writing direction are left out, as MediaWiki does.
-fn tidy(text: &str) -> String {
+/// Underscores become spaces, and white space one space; text-direction marks are removed, as in MediaWiki.
+fn normalize(text: &str) -> String {
     let text = text.replace('_', " ");
-    let mark = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
-    let text = text.replace(mark, "");
+    let title_hash = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
+    let text = text.replace(title_hash, "");
     single_spaced(&text)
 }
 
-/// Thirty-two bits of a title (FNV-1a), stable across versions.
-fn mark(text: &str) -> u32 {
+/// A 32-bit hash of a title (FNV-1a), stable across versions.
+fn title_hash(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)
 }
@@ -256,7 +260,7 @@ mod tests {
         fn anything_is_a_title_or_refused(text in ".{0,60}") {
             if let Ok(title) = Title::new(&text) {
                 prop_assert!(!title.text.contains(['|', '#', '<', '\n']));
-                // A title that was understood is understood again.
+                // A parsed title can be parsed again.
                 prop_assert_eq!(Title::new(&title.to_string()).map(|again| again.text.is_empty()).ok(), Some(false));
             }
         }

@@ -1,9 +1,9 @@
-//! `browse_web`: one page as text, in pieces that a model can read on from.
+//! `browse_web`: one page as text, in parts that a model can continue reading.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fetch::{ContentKind, FetchedPage, fetch, plain, status_words};
+use super::fetch::{ContentKind, FetchedPage, fetch, readable_text, status_words};
 use super::pages::{CachedPage, Pages};
 use super::{BrowseWeb, lynx, window};
 use crate::base::problem::{Outcome, Problem};
@@ -13,43 +13,47 @@ use crate::formats::html;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Between two pages.
-const GAP: Duration = Duration::from_secs(1);
+/// Minimum interval between two pages.
+const PAGE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reads the page that `args` name.
+/// Reads the page in `args`.
 ///
 /// # Errors
-/// As [`fetch`]; an error page without a word is `Network`.
+/// As [`fetch`]; an error page without text is `Network`.
 pub(super) fn page(ctx: &ToolContext, args: BrowseWeb) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let key = address.to_string();
     let pages = ctx.world.modules.get::<Pages>();
-    let leaf = match pages.get(&key) {
-        Some(leaf) => leaf,
+    let to_cached_page = match pages.get(&key) {
+        Some(to_cached_page) => to_cached_page,
         None => {
             let host = address.host.to_string();
             ctx.world
                 .services
-                .wait_turn("browse_web", &host, GAP, &ctx.stop)?;
+                .wait_turn("browse_web", &host, PAGE_INTERVAL, &ctx.stop)?;
             let fetched = fetch(ctx, &address)?;
             let good = fetched.status < 400;
-            let leaf = Arc::new(leaf(ctx, &address, fetched)?);
+            let to_cached_page = Arc::new(to_cached_page(ctx, &address, fetched)?);
             if good {
-                pages.put(key, &leaf);
+                pages.put(key, &to_cached_page);
             }
-            leaf
+            to_cached_page
         }
     };
     let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    Ok(piece(
-        &leaf,
+    Ok(part(
+        &to_cached_page,
         index(args.start_index),
         index(args.max_length),
     ))
 }
 
 /// A fetched page as text.
-fn leaf(ctx: &ToolContext, asked: &Address, fetched: FetchedPage) -> Outcome<CachedPage> {
+fn to_cached_page(
+    ctx: &ToolContext,
+    requested: &Address,
+    fetched: FetchedPage,
+) -> Outcome<CachedPage> {
     let FetchedPage {
         address,
         status,
@@ -57,8 +61,8 @@ fn leaf(ctx: &ToolContext, asked: &Address, fetched: FetchedPage) -> Outcome<Cac
         text: source,
     } = fetched;
     let (title, text) = match kind {
-        ContentKind::Text => (None, plain(&source)),
-        ContentKind::Html => match lynx::shown(ctx, &source, &address)? {
+        ContentKind::Text => (None, readable_text(&source)),
+        ContentKind::Html => match lynx::render(ctx, &source, &address)? {
             Some(text) => (html::title(&source), text),
             None => {
                 let page = html::page(&source);
@@ -79,7 +83,7 @@ fn leaf(ctx: &ToolContext, asked: &Address, fetched: FetchedPage) -> Outcome<Cac
             _ => "Check the address, or look for the page with web_search.",
         }));
     }
-    let mut head = head(asked, &address, title.as_deref());
+    let mut head = head(requested, &address, title.as_deref());
     if status >= 400 {
         head.push_str(&format!(
             "The server answered {status}{}: this is the text of its error page.\n",
@@ -95,48 +99,52 @@ fn leaf(ctx: &ToolContext, asked: &Address, fetched: FetchedPage) -> Outcome<Cac
     }
     Ok(CachedPage {
         head,
-        source: shown(&address),
+        source: clipped_address(&address),
         text,
     })
 }
 
 /// The heading before a page's text.
-pub(super) fn head(asked: &Address, address: &Address, title: Option<&str>) -> String {
+pub(super) fn head(requested: &Address, address: &Address, title: Option<&str>) -> String {
     let mut head = String::new();
     if let Some(title) = title {
         head.push_str(&format!("Title: {}\n", clip(&escape_controls(title), 200)));
     }
-    if asked != address {
-        head.push_str(&format!("It redirects to {}\n", shown(address)));
+    if requested != address {
+        head.push_str(&format!("It redirects to {}\n", clipped_address(address)));
     }
     head
 }
 
-/// An address for a sentence.
-pub(super) fn shown(address: &Address) -> String {
+/// An address, clipped for messages.
+pub(super) fn clipped_address(address: &Address) -> String {
     clip(&escape_controls(&address.to_string()), 500)
 }
 
-/// The characters from `start` on, at most `most`, and how to read on.
-fn piece(leaf: &CachedPage, start: usize, most: usize) -> String {
-    let (text, total) = window(&leaf.text, start, most);
+/// At most `max` characters from `start` on, and how to continue.
+fn part(to_cached_page: &CachedPage, start: usize, max: usize) -> String {
+    let (text, total) = window(&to_cached_page.text, start, max);
     let count = |n: usize| thousands(n as u64);
     if total == 0 {
-        return format!("{}: {}", leaf.source, leaf.head.trim_end());
+        return format!(
+            "{}: {}",
+            to_cached_page.source,
+            to_cached_page.head.trim_end()
+        );
     }
     if start >= total {
         return format!(
             "The page {} has {} characters; start_index={start} is behind its end.",
-            leaf.source,
+            to_cached_page.source,
             count(total)
         );
     }
     let mut out = if start == 0 {
-        leaf.head.clone()
+        to_cached_page.head.clone()
     } else {
         String::new()
     };
-    out.push_str(&fenced(&leaf.source, text));
+    out.push_str(&fenced(&to_cached_page.source, text));
     let end = start + text.chars().count();
     if end < total {
         out.push_str(&format!(
@@ -160,13 +168,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_read_in_pieces_to_its_end() {
-        let leaf = CachedPage {
+    fn a_page_can_be_read_in_parts_to_its_end() {
+        let to_cached_page = CachedPage {
             head: "Title: T\n".to_owned(),
             source: "http://a.test/".to_owned(),
             text: "é".repeat(2_500),
         };
-        let first = piece(&leaf, 0, 1_000);
+        let first = part(&to_cached_page, 0, 1_000);
         assert!(
             first.starts_with("Title: T\nText of http://a.test/"),
             "{first}"
@@ -175,16 +183,16 @@ mod tests {
             first.ends_with("Characters 1 to 1,000 of 2,500. Continue with start_index=1000."),
             "{first}"
         );
-        let last = piece(&leaf, 2_000, 1_000);
+        let last = part(&to_cached_page, 2_000, 1_000);
         assert_eq!(last.matches('é').count(), 500);
         assert!(
             !last.contains("Title")
                 && last.ends_with("Characters 2,001 to 2,500: the page ends here.")
         );
         assert!(
-            piece(&leaf, 2_500, 1)
+            part(&to_cached_page, 2_500, 1)
                 .contains("has 2,500 characters; start_index=2500 is behind its end.")
         );
-        assert!(!piece(&leaf, 0, 2_500).contains("Characters"));
+        assert!(!part(&to_cached_page, 0, 2_500).contains("Characters"));
     }
 }

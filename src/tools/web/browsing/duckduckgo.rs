@@ -1,9 +1,9 @@
-//! DuckDuckGo without JavaScript: the HTML edition, then the lite one when the first fails. A bot check blocks the address for both, and longer if
-//! requests go on: no further request follows one.
+//! DuckDuckGo without JavaScript: the HTML edition, then the lite one when the first fails. A bot check blocks the address for both, and for longer if requests
+//! continue: no further request follows one.
 
 use std::time::Duration;
 
-use super::limit::within;
+use super::limit::with_time_limit;
 use super::query;
 use super::results::{self, Hit};
 use crate::base::problem::{Outcome, Problem};
@@ -12,9 +12,9 @@ use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, Service
 use crate::tools::engine::context::ToolContext;
 
 /// Pause after a bot check.
-pub(super) const REST: Duration = Duration::from_secs(600);
-/// Bytes of a page; a usual one has forty thousand.
-pub(super) const MOST: usize = 2 << 20;
+pub(super) const BOT_CHECK_PAUSE: Duration = Duration::from_secs(600);
+/// Maximum size of a page; a usual one has forty thousand bytes.
+pub(super) const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// An edition: its address, the form fields only it has, and its time limit. Both fit into a call.
 struct Edition {
@@ -37,19 +37,19 @@ const LITE: Edition = Edition {
     limit: Duration::from_secs(4),
 };
 
-/// The results for `query`, empty when DuckDuckGo says that there are none; `recency` is empty or d, w, m, y.
+/// The results for `query`, empty when DuckDuckGo reports none; `recency` is empty or d, w, m, y.
 ///
 /// # Errors
 /// `Input` for a query that is empty or too long; `Limit` for a bot check and during the pause after it; `Network`; `Cancelled`.
 pub(crate) fn search(ctx: &ToolContext, query: &str, recency: &str) -> Outcome<Vec<Hit>> {
     let query = query::for_duckduckgo(query)?;
-    let first = match HTML.ask(ctx, &query, recency) {
-        Ok(said) => return said.judge(ctx),
+    let first = match HTML.send_request(ctx, &query, recency) {
+        Ok(classify_response) => return classify_response.judge(ctx),
         Err(problem) if problem.is_cancelled() => return Err(problem),
         Err(problem) => problem,
     };
-    match LITE.ask(ctx, &query, recency) {
-        Ok(said) => said.judge(ctx),
+    match LITE.send_request(ctx, &query, recency) {
+        Ok(classify_response) => classify_response.judge(ctx),
         Err(second) if second.is_cancelled() => Err(second),
         Err(second) => {
             let what = match second.what == first.what {
@@ -62,10 +62,10 @@ pub(crate) fn search(ctx: &ToolContext, query: &str, recency: &str) -> Outcome<V
     }
 }
 
-/// Leaves every edition alone for a while.
-pub(super) fn rest(ctx: &ToolContext) {
+/// Sends no requests to any edition for a while.
+pub(super) fn pause(ctx: &ToolContext) {
     for service in [&DUCKDUCKGO, &DUCKDUCKGO_LITE, &DUCKDUCKGO_NEWS] {
-        ctx.world.services.hold_back(service, REST);
+        ctx.world.services.hold_back(service, BOT_CHECK_PAUSE);
     }
 }
 
@@ -75,17 +75,21 @@ pub(super) fn bot_check() -> Problem {
         .next("Wait some minutes before the next search, or use another source.")
 }
 
-/// A request as a browser's form makes it.
-pub(super) fn headed<'a>(ask: RequestBuilder<'a>, service: &Service) -> RequestBuilder<'a> {
-    ask.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+/// A request as a browser's form sends it.
+pub(super) fn browser_headers<'a>(
+    send_request: RequestBuilder<'a>,
+    service: &Service,
+) -> RequestBuilder<'a> {
+    send_request
+        .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
         .header("accept-language", "en-US,en;q=0.7")
         .header("referer", format!("{}/", service.base))
         .header("sec-fetch-dest", "document")
         .header("sec-fetch-mode", "navigate")
         .header("sec-fetch-site", "same-origin")
         .header("sec-fetch-user", "?1")
-        .max_bytes(MOST)
-        // An overloaded DuckDuckGo gets no retry.
+        .max_bytes(MAX_PAGE_BYTES)
+        // An overloaded DuckDuckGo is not retried.
         .max_retry_wait(Duration::ZERO)
 }
 
@@ -100,7 +104,7 @@ impl SearchPage {
         match self {
             Self::Found(hits) => Ok(hits),
             Self::BotCheck => {
-                rest(ctx);
+                pause(ctx);
                 Err(bot_check())
             }
         }
@@ -108,22 +112,22 @@ impl SearchPage {
 }
 
 impl Edition {
-    fn ask(&self, ctx: &ToolContext, query: &str, recency: &str) -> Outcome<SearchPage> {
+    fn send_request(&self, ctx: &ToolContext, query: &str, recency: &str) -> Outcome<SearchPage> {
         let mut form = vec![("q", query)];
         form.extend(self.fields);
         form.push(("kl", "wt-wt"));
         if !recency.is_empty() {
             form.push(("df", recency));
         }
-        within(ctx, self.limit, self.service.name, |ctx| {
-            let ask = headed(ctx.ask(self.service), self.service);
-            said(&ask.path(self.path).form(&form)?)
+        with_time_limit(ctx, self.limit, self.service.name, |ctx| {
+            let send_request = browser_headers(ctx.ask(self.service), self.service);
+            classify_response(&send_request.path(self.path).form(&form)?)
         })
     }
 }
 
-/// Classifies an answer by its page first, then by its status.
-fn said(answer: &ServiceResponse) -> Outcome<SearchPage> {
+/// Classifies a response by its page first, then by its status.
+fn classify_response(answer: &ServiceResponse) -> Outcome<SearchPage> {
     let page = results::read(&answer.text());
     if !page.hits.is_empty() {
         return Ok(SearchPage::Found(page.hits));
@@ -150,8 +154,8 @@ fn said(answer: &ServiceResponse) -> Outcome<SearchPage> {
 mod tests {
     use super::*;
 
-    fn judged(status: u16, body: &str) -> Result<usize, String> {
-        match said(&ServiceResponse::new(
+    fn judge_both(status: u16, body: &str) -> Result<usize, String> {
+        match classify_response(&ServiceResponse::new(
             &DUCKDUCKGO,
             status,
             body.as_bytes().to_vec(),
@@ -163,23 +167,23 @@ mod tests {
     }
 
     #[test]
-    fn the_page_decides_before_the_status() {
+    fn the_page_takes_precedence_over_the_status() {
         let hit = "<a class=result__a href=https://a.test>A</a>";
         let robot = "<form id=challenge-form></form>";
         let none = "<p class=no-results>";
         for status in [200, 202, 403, 500] {
-            assert_eq!(judged(status, hit), Ok(1));
-            assert_eq!(judged(status, &format!("{robot}{hit}")), Ok(1));
+            assert_eq!(judge_both(status, hit), Ok(1));
+            assert_eq!(judge_both(status, &format!("{robot}{hit}")), Ok(1));
             assert_eq!(
-                judged(status, &format!("{robot}{none}")),
+                judge_both(status, &format!("{robot}{none}")),
                 Err("bot check".to_owned())
             );
         }
         for status in [202, 403, 429] {
-            assert_eq!(judged(status, none), Err("bot check".to_owned()));
-            assert_eq!(judged(status, ""), Err("bot check".to_owned()));
+            assert_eq!(judge_both(status, none), Err("bot check".to_owned()));
+            assert_eq!(judge_both(status, ""), Err("bot check".to_owned()));
         }
-        assert_eq!(judged(200, none), Ok(0));
+        assert_eq!(judge_both(200, none), Ok(0));
         for (status, body, wanted) in [
             (200, "<p>new layout", "cannot be understood"),
             (200, "{\"results\": []}", "cannot be understood"),
@@ -188,7 +192,7 @@ mod tests {
             (500, none, "DuckDuckGo failed (500)"),
             (404, "", "does not have this (404)"),
         ] {
-            let problem = judged(status, body).unwrap_err();
+            let problem = judge_both(status, body).unwrap_err();
             assert!(problem.contains(wanted), "{status} {body}: {problem}");
         }
     }

@@ -1,4 +1,4 @@
-//! Fetches a page by the guarded client and classifies it: HTML, plain text, or nothing readable.
+//! Fetches a page with the guarded client and classifies it: HTML, plain text, or nothing readable.
 
 use serde::de::IgnoredAny;
 
@@ -11,10 +11,10 @@ use crate::net::guarded_client::GuardedResponse;
 use crate::net::service::{Unread, body};
 use crate::tools::engine::context::ToolContext;
 
-/// Bytes of a page at most, decompressed.
+/// Maximum size of a page, decompressed.
 const MAX_PAGE_BYTES: usize = 10_000_000;
 /// Bytes examined to detect the type of a body.
-const HEAD: usize = 1024;
+const SNIFF_BYTES: usize = 1024;
 
 /// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(super) enum ContentKind {
 /// A page.
 #[derive(Debug)]
 pub(super) struct FetchedPage {
-    /// Where it came from at last.
+    /// The final address.
     pub(super) address: Address,
-    /// The answer's status.
+    /// The response status.
     pub(super) status: u16,
     /// Its format.
     pub(super) kind: ContentKind,
@@ -38,10 +38,10 @@ pub(super) struct FetchedPage {
     pub(super) text: String,
 }
 
-/// Fetches what is at `address`.
+/// Fetches the page at `address`.
 ///
 /// # Errors
-/// `Refused` for private addresses, on the way too; `Input` for what is not text; `Limit` for too much; `Network`; `Cancelled`.
+/// `Refused` for private addresses, including redirects; `Input` for content that is not text; `Limit` when it is too large; `Network`; `Cancelled`.
 pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage> {
     let headers = [
         (
@@ -61,18 +61,18 @@ fn read(visit: GuardedResponse) -> Outcome<FetchedPage> {
     } = visit;
     let named = response.header_text("content-type").unwrap_or_default();
     let status = response.status;
-    let told = judged(&named);
-    if told == Some(DeclaredType::Data) {
+    let on_progress = declared_type(&named);
+    if on_progress == Some(DeclaredType::Data) {
         let length = response
             .header("content-length")
             .and_then(|n| n.parse().ok());
         return Err(no_text(&address, essence(&named), length));
     }
-    let bytes = body(&mut response, MAX_PAGE_BYTES).map_err(|why| match why {
+    let bytes = body(&mut response, MAX_PAGE_BYTES).map_err(|error| match error {
         Unread::TooLarge(_) => too_large(&address),
-        why => why.problem(&address.host.to_string()),
+        error => error.problem(&address.host.to_string()),
     })?;
-    let kind = match told {
+    let kind = match on_progress {
         _ if is_data(&bytes, &named) => {
             return Err(no_text(
                 &address,
@@ -103,7 +103,7 @@ enum DeclaredType {
 }
 
 /// The type that a content type declares; `None` if it declares none.
-fn judged(named: &str) -> Option<DeclaredType> {
+fn declared_type(named: &str) -> Option<DeclaredType> {
     let essence = essence(named).to_ascii_lowercase();
     let (kind, sub) = essence.split_once('/').unwrap_or_default();
     match (kind, sub) {
@@ -145,9 +145,9 @@ fn essence(named: &str) -> &str {
     named.split([';', ',']).next().unwrap_or_default().trim()
 }
 
-/// Bytes that no text has, unless it is in UTF-16 or UTF-32 and says so.
+/// Whether these bytes cannot be text, unless declared as UTF-16 or UTF-32.
 fn is_data(bytes: &[u8], named: &str) -> bool {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let head = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let wide = named.to_ascii_lowercase().contains("utf-16")
         || head.starts_with(&[0xff, 0xfe])
         || head.starts_with(&[0xfe, 0xff]);
@@ -171,7 +171,7 @@ fn signature(bytes: &[u8]) -> &'static str {
 }
 
 fn looks_like_html(bytes: &[u8]) -> bool {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let head = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let start = head.trim_start_matches('\u{feff}').trim_start();
     [
@@ -229,20 +229,20 @@ pub(super) fn status_words(status: u16) -> &'static str {
 }
 
 /// Plain text for reading: JSON on one line is reformatted, and control characters are made visible.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn readable_text(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}');
     let long = text.lines().any(|line| line.len() > 160);
     if long
         && text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<IgnoredAny>(text).is_ok()
     {
-        return escape_controls(&in_lines(text));
+        return escape_controls(&format_json(text));
     }
     escape_controls(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Valid JSON, one value per line, numbers and strings unchanged.
-fn in_lines(json: &str) -> String {
+fn format_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;
     let (mut quoted, mut escaped) = (false, false);
@@ -299,7 +299,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_content_type_tells_what_is_read() {
+    fn the_content_type_decides_what_is_read() {
         for (named, want) in [
             ("text/html; charset=utf-8", Some(DeclaredType::Html)),
             ("Application/XHTML+XML", Some(DeclaredType::Html)),
@@ -313,7 +313,7 @@ mod tests {
             ("", None),
             ("nonsense", None),
         ] {
-            assert_eq!(judged(named), want, "{named}");
+            assert_eq!(declared_type(named), want, "{named}");
         }
         assert!(is_data(b"%PDF-1.7", "text/html") && is_data(b"a\0b", "text/plain"));
         assert!(!is_data(b"\xff\xfea\0", "") && !is_data(b"a\0", "text/html; charset=UTF-16LE"));
@@ -325,26 +325,26 @@ mod tests {
     }
 
     #[test]
-    fn json_on_one_line_gets_lines_and_keeps_its_words() {
+    fn json_on_one_line_is_reformatted_without_loss() {
         let long = format!(
             r#"{{"a":[1e400,12345678901234567890123,{{}},[ ]],"b, c":"x\"{{,}}\\","d":"{}"}}"#,
             "y".repeat(200)
         );
-        let shown = plain(&long);
+        let shown = readable_text(&long);
         assert!(
             shown.starts_with("{\n  \"a\": [\n    1e400,\n    12345678901234567890123,\n    {},\n    []\n  ],\n  \"b, c\": \"x\\\"{,}\\\\\",\n"),
             "{shown}"
         );
-        assert_eq!(plain("{\"a\":1}\r\nb\u{1b}"), "{\"a\":1}\nb\\x1b");
+        assert_eq!(readable_text("{\"a\":1}\r\nb\u{1b}"), "{\"a\":1}\nb\\x1b");
         let deep = "[".repeat(10_000);
-        assert_eq!(plain(&deep), deep);
+        assert_eq!(readable_text(&deep), deep);
     }
 
     proptest! {
         #[test]
-        fn json_in_lines_is_the_same_json(words in proptest::collection::vec(".{0,12}", 0..8), number: i64) {
+        fn reformatted_json_is_the_same_json(words in proptest::collection::vec(".{0,12}", 0..8), number: i64) {
             let value = serde_json::json!({"a": words, "b": {"n": number, "e": [], "o": {}}});
-            let shown = in_lines(&value.to_string());
+            let shown = format_json(&value.to_string());
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).ok(), Some(value));
         }
     }

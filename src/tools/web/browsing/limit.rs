@@ -10,7 +10,7 @@ use crate::tools::engine::context::ToolContext;
 ///
 /// # Errors
 /// Those of `work`; `Network` on timeout.
-pub(super) fn within<T>(
+pub(super) fn with_time_limit<T>(
     ctx: &ToolContext,
     limit: Duration,
     name: &str,
@@ -37,7 +37,7 @@ mod tests {
     use crate::tools::engine::policy::ToolPolicy;
 
     #[test]
-    fn a_part_that_takes_too_long_ends_alone() {
+    fn only_the_slow_part_times_out() {
         let env = Env::from([("HOME", "/nowhere")]);
         let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
         let stop = Cancel::new();
@@ -50,15 +50,16 @@ mod tests {
             true => Ok(()),
             false => Err(Problem::cancelled()),
         };
-        let late = within(&ctx, Duration::from_millis(20), "The sea", wait).unwrap_err();
+        let late = with_time_limit(&ctx, Duration::from_millis(20), "The sea", wait).unwrap_err();
         assert_eq!(late.what, "The sea did not answer within 1 s.");
         assert!(!stop.is_fired());
         assert_eq!(
-            within(&ctx, Duration::from_secs(60), "The sea", |_| Ok(1)).unwrap(),
+            with_time_limit(&ctx, Duration::from_secs(60), "The sea", |_| Ok(1)).unwrap(),
             1
         );
         stop.fire();
-        let cancelled = within(&ctx, Duration::from_secs(60), "The sea", wait).unwrap_err();
+        let cancelled =
+            with_time_limit(&ctx, Duration::from_secs(60), "The sea", wait).unwrap_err();
         assert!(cancelled.is_cancelled());
     }
 }

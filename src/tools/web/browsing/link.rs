@@ -1,24 +1,24 @@
-//! The target of a link on a result page: DuckDuckGo wraps links into its own redirects.
+//! The target of a link on a result page: DuckDuckGo wraps links in its own redirects.
 
 use std::fmt::Write as _;
 
 use crate::formats::address::decoded;
 
-/// The wrapper's host.
-const OWN: &str = "duckduckgo.com";
+/// The host of the redirects.
+const REDIRECT_HOST: &str = "duckduckgo.com";
 
-/// The address behind `href`, whose entities are decoded already; none for advertisements and for what is not a web address.
+/// The address behind `href`, whose entities are already decoded; `None` for advertisements and for anything that is not a web address.
 pub(super) fn target(href: &str) -> Option<String> {
     let href = href.trim();
     let (host, rest) = match href.strip_prefix("//") {
-        Some(rest) => parted(rest),
-        None if href.starts_with("/l/") => (OWN, href),
-        None => parted(after_scheme(href)?),
+        Some(rest) => split_host(rest),
+        None if href.starts_with("/l/") => (REDIRECT_HOST, href),
+        None => split_host(after_scheme(href)?),
     };
     if !is_own(host) {
         return match href.strip_prefix("//") {
-            Some(rest) => whole(&format!("https://{rest}")),
-            None => whole(href),
+            Some(rest) => web_address(&format!("https://{rest}")),
+            None => web_address(href),
         };
     }
     if rest.starts_with("/l/") {
@@ -28,17 +28,17 @@ pub(super) fn target(href: &str) -> Option<String> {
             .split('&')
             .find_map(|pair| pair.strip_prefix("uddg="))?;
         let inner = decoded(wrapped);
-        let (host, rest) = parted(after_scheme(inner.trim())?);
-        return whole(inner.trim()).filter(|_| !is_advertisement(host, rest));
+        let (host, rest) = split_host(after_scheme(inner.trim())?);
+        return web_address(inner.trim()).filter(|_| !is_advertisement(host, rest));
     }
     let address = format!("https://{host}{rest}");
-    whole(&address).filter(|_| !is_advertisement(host, rest))
+    web_address(&address).filter(|_| !is_advertisement(host, rest))
 }
 
-/// An address of a service's answer as it may be shown; none for what is not a web address.
-pub(super) fn whole(address: &str) -> Option<String> {
+/// An address from a service's response, ready to be shown; `None` for anything that is not a web address.
+pub(super) fn web_address(address: &str) -> Option<String> {
     let address = address.trim();
-    let (host, _) = parted(after_scheme(address)?);
+    let (host, _) = split_host(after_scheme(address)?);
     if host.is_empty() {
         return None;
     }
@@ -63,15 +63,18 @@ fn after_scheme(address: &str) -> Option<&str> {
     is_web.then_some(rest)
 }
 
-/// Host, and what follows it.
-fn parted(rest: &str) -> (&str, &str) {
+/// The host, and what follows it.
+fn split_host(rest: &str) -> (&str, &str) {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     rest.split_at_checked(end).unwrap_or((rest, ""))
 }
 
 fn is_own(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
-    host == OWN || host.strip_suffix(OWN).is_some_and(|sub| sub.ends_with('.'))
+    host == REDIRECT_HOST
+        || host
+            .strip_suffix(REDIRECT_HOST)
+            .is_some_and(|sub| sub.ends_with('.'))
 }
 
 fn is_advertisement(host: &str, rest: &str) -> bool {

@@ -10,16 +10,16 @@ use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
 
-/// Longest run; a page of a megabyte takes a fraction of a second.
+/// Time limit; a page of a megabyte takes a fraction of a second.
 const RUN_TIMEOUT: Duration = Duration::from_secs(6);
-/// Bytes of text that are kept.
+/// Maximum bytes of text that are kept.
 const MAX_TEXT_BYTES: usize = 20 << 20;
 
 /// `html`, fetched from `address`, as lynx renders it; `None` when lynx is missing or fails.
 ///
 /// # Errors
 /// `Cancelled`.
-pub(super) fn shown(ctx: &ToolContext, html: &str, address: &Address) -> Outcome<Option<String>> {
+pub(super) fn render(ctx: &ToolContext, html: &str, address: &Address) -> Outcome<Option<String>> {
     let env = &ctx.world.env;
     let Some(program) = find_program("lynx", env) else {
         return Ok(None);
@@ -36,30 +36,30 @@ pub(super) fn shown(ctx: &ToolContext, html: &str, address: &Address) -> Outcome
         "-display_charset=utf-8",
     ];
     let mut vars = command_env(env);
-    // Not the user's lynx settings, and nothing that gives it network access.
+    // Neither the user's lynx settings nor anything that gives it network access.
     vars.retain(|(name, _)| {
         !name.starts_with("LC_") && !matches!(name.as_str(), "LANG" | "LANGUAGE" | "HOME" | "TERM")
     });
     vars.push(("LC_ALL".to_owned(), "C.UTF-8".to_owned()));
     vars.push(("HOME".to_owned(), "/nonexistent".to_owned()));
     let mut run = ProgramSpec::new(program, words, vars);
-    // The page's own declarations come second: the bytes are UTF-8 by now.
+    // Before the page's own declarations, so that it wins: the bytes are UTF-8 by now.
     let before = format!("<meta charset=\"utf-8\"><base href=\"{address}\">\n");
     run.input = Some([before.as_bytes(), html.as_bytes()].concat());
     run.limit = RUN_TIMEOUT;
     run.stdout = KeepLimits::first(MAX_TEXT_BYTES);
-    let done = match run.run(&ctx.stop) {
-        Ok(done) => done.unless_cancelled()?,
+    let output = match run.run(&ctx.stop) {
+        Ok(output) => output.unless_cancelled()?,
         Err(problem) if problem.is_cancelled() => return Err(problem),
         Err(_) => return Ok(None),
     };
-    // Its status is not a judgement of the text: an error page is shown with status 1.
-    let text = led_on(tidy(&done.stdout.text()), address);
-    Ok((done.code.is_some() && !done.timed_out && !text.is_empty()).then_some(text))
+    // The status does not depend on the text: an error page is shown with status 1.
+    let text = resolve_refresh(tidy(&output.stdout.text()), address);
+    Ok((output.code.is_some() && !output.timed_out && !text.is_empty()).then_some(text))
 }
 
-/// The first line may say where the page leads on to, which lynx takes from a file of its own: it is from `address`.
-fn led_on(text: String, address: &Address) -> String {
+/// The first line may contain a meta refresh target, which lynx resolves against its temporary file: it is resolved against `address`.
+fn resolve_refresh(text: String, address: &Address) -> String {
     let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
     let Some((when, file)) = line.split_once("): file://localhost") else {
         return text;
@@ -78,7 +78,7 @@ fn led_on(text: String, address: &Address) -> String {
     }
 }
 
-/// Without the margin that all lines have, and without runs of empty lines.
+/// The text without the common left margin and without runs of empty lines.
 pub(super) fn tidy(text: &str) -> String {
     let lines = || text.lines().map(str::trim_end);
     let margin = lines()
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_page_that_leads_on_names_no_file_of_ours() {
         let address = Address::parse("https://a.test/b/c").unwrap();
-        let text = |line: &str| super::led_on(format!("{line}\n\nmoved"), &address);
+        let text = |line: &str| super::resolve_refresh(format!("{line}\n\nmoved"), &address);
         for (file, wanted) in [
             ("/next?x", "REFRESH(0 sec): https://a.test/next?x\n\nmoved"),
             (

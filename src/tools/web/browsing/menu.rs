@@ -1,15 +1,15 @@
-//! Lines of a text that name a price, each with what it is the price of.
+//! Finds the lines of a text that contain a price, with the name of the item.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Lines with prices that are shown.
+/// Maximum lines with prices that are shown.
 const MAX_LINES: usize = 200;
-/// Characters of a line with a price; longer ones are prose.
+/// Maximum characters of a line with a price; longer ones are prose.
 const MAX_LINE_CHARS: usize = 300;
 
-/// An amount with its currency, before or behind it, or two decimals at the end of a line.
+/// An amount with its currency, before or after it, or two decimals at the end of a line.
 static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let money =
         r"(?:€|\$|£|¥|₹|₩|₽|₺|zł|Kč|kr\.?|Fr\.?|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|CZK|HUF|Ft)";
@@ -20,13 +20,17 @@ static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The lines of `text` with prices, with the name before a price on its own line; `None` without prices.
+/// The lines of `text` with prices, each with the name before a price on its own line; `None` without prices.
 pub(super) fn prices(text: &str) -> Option<String> {
     let price = PRICE.as_ref()?;
     let mut out = String::new();
     let mut count = 0;
     let mut before: Option<&str> = None;
-    for line in text.lines().map(bare).filter(|line| !line.is_empty()) {
+    for line in text
+        .lines()
+        .map(without_markers)
+        .filter(|line| !line.is_empty())
+    {
         if line.chars().count() > MAX_LINE_CHARS || !price.is_match(line) {
             before = Some(line);
             continue;
@@ -49,8 +53,8 @@ pub(super) fn prices(text: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// A line without signs of lists and headings.
-fn bare(line: &str) -> &str {
+/// A line without list and heading markers.
+fn without_markers(line: &str) -> &str {
     let line = line.trim();
     line.trim_start_matches(['#', '-', '*', '|', '•']).trim()
 }
@@ -60,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_with_prices_are_found_with_their_names() {
+    fn price_lines_come_with_their_names() {
         let text = "# Lunch\nOpen since 1998, call 030 1234567\n\n- Soup of the day  6,50 €\nPizza Margherita\n$12.90\n\
                     Wine | 0.2l | 7.00\nTasting menu\nfive courses\nCHF 1'250.-\nSince 12.10.2024\n3 for EUR 5";
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Module `web`: what the web says: a search, the news, a page.
+//! Module `web`: searches the web and the news, and reads pages.
 
 mod browse;
 mod driver;
@@ -20,7 +20,7 @@ use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, 
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
 
-/// Services for pages, and for news: news falls back to the former.
+/// Services for pages, and for news, which falls back to the former.
 static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static NEWS: [&Service; 5] = [
     &GNEWS,
@@ -135,14 +135,14 @@ pub(crate) fn instead(ctx: &ToolContext, query: &str, max_results: usize) -> Out
     )
 }
 
-/// The first `most` characters of `text` from character `start` on, and how many there are.
-fn window(text: &str, start: usize, most: usize) -> (&str, usize) {
+/// The first `max` characters of `text` from character `start` on, and the total number.
+fn window(text: &str, start: usize, max: usize) -> (&str, usize) {
     let total = text.chars().count();
     let at = |n: usize| {
         let place = text.char_indices().nth(n).map(|(at, _)| at);
         place.unwrap_or(text.len())
     };
-    let shown = text.get(at(start)..at(start.saturating_add(most)));
+    let shown = text.get(at(start)..at(start.saturating_add(max)));
     (shown.unwrap_or_default(), total)
 }
 
@@ -151,14 +151,14 @@ mod tests {
     #[test]
     fn a_window_counts_characters() {
         let text = "aé€😀b";
-        for (start, most, want) in [
+        for (start, max, want) in [
             (0, 2, "aé"),
             (2, 2, "€😀"),
             (4, 9, "b"),
             (5, 1, ""),
             (9, 1, ""),
         ] {
-            assert_eq!(super::window(text, start, most), (want, 5));
+            assert_eq!(super::window(text, start, max), (want, 5));
         }
         assert_eq!(super::window(text, 1, usize::MAX).0, "é€😀b");
     }

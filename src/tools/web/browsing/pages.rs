@@ -1,21 +1,21 @@
-//! A cache of pages: reading on does not fetch again.
+//! A cache of pages, so that continued reading does not fetch again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a page is kept.
-const TIME: Duration = Duration::from_secs(300);
-/// Pages that are kept, and the total size of their texts.
-const PAGES: usize = 16;
+/// How long a page is cached.
+const CACHE_TIME: Duration = Duration::from_secs(300);
+/// Maximum number of cached pages, and the total size of their texts.
+const MAX_PAGES: usize = 16;
 const BYTES: usize = 16 << 20;
 
 /// One page as text.
 #[derive(Debug)]
 pub(super) struct CachedPage {
-    /// Lines to say before its text.
+    /// Notes to show before its text.
     pub(super) head: String,
-    /// Where it came from at last.
+    /// The final address.
     pub(super) source: String,
     /// Its text.
     pub(super) text: String,
@@ -26,26 +26,26 @@ pub(super) struct CachedPage {
 pub(super) struct Pages(Mutex<VecDeque<(String, Instant, Arc<CachedPage>)>>);
 
 impl Pages {
-    /// The page that `address` gave a while ago.
+    /// The page at `address`, if it is cached.
     pub(super) fn get(&self, address: &str) -> Option<Arc<CachedPage>> {
         let now = Instant::now();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(_, until, _)| *until > now);
         let found = kept.iter().find(|(own, ..)| own == address);
-        found.map(|(.., leaf)| Arc::clone(leaf))
+        found.map(|(.., page)| Arc::clone(page))
     }
 
-    /// Keeps a page.
-    pub(super) fn put(&self, address: String, leaf: &Arc<CachedPage>) {
-        self.keep(address, leaf, TIME);
+    /// Caches a page.
+    pub(super) fn put(&self, address: String, page: &Arc<CachedPage>) {
+        self.keep(address, page, CACHE_TIME);
     }
 
-    fn keep(&self, address: String, leaf: &Arc<CachedPage>, time: Duration) {
+    fn keep(&self, address: String, page: &Arc<CachedPage>, time: Duration) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(own, ..)| *own != address);
-        kept.push_back((address, Instant::now() + time, Arc::clone(leaf)));
-        let mut bytes: usize = kept.iter().map(|(.., leaf)| leaf.text.len()).sum();
-        while kept.len() > PAGES || bytes > BYTES {
+        kept.push_back((address, Instant::now() + time, Arc::clone(page)));
+        let mut bytes: usize = kept.iter().map(|(.., page)| page.text.len()).sum();
+        while kept.len() > MAX_PAGES || bytes > BYTES {
             let Some((.., oldest)) = kept.pop_front() else {
                 break;
             };
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_hold_for_a_while_and_not_without_end() {
-        let leaf = |size: usize| {
+    fn pages_expire_and_the_cache_is_bounded() {
+        let page = |size: usize| {
             Arc::new(CachedPage {
                 head: String::new(),
                 source: String::new(),
@@ -68,15 +68,15 @@ mod tests {
             })
         };
         let pages = Pages::default();
-        pages.put("a".to_owned(), &leaf(1));
-        pages.keep("b".to_owned(), &leaf(1), Duration::ZERO);
+        pages.put("a".to_owned(), &page(1));
+        pages.keep("b".to_owned(), &page(1), Duration::ZERO);
         assert!(pages.get("a").is_some() && pages.get("b").is_none());
-        pages.put("a".to_owned(), &leaf(2));
+        pages.put("a".to_owned(), &page(2));
         assert_eq!(pages.get("a").unwrap().text, "xx");
-        pages.put("big".to_owned(), &leaf(BYTES));
+        pages.put("big".to_owned(), &page(BYTES));
         assert!(pages.get("a").is_none() && pages.get("big").is_some());
-        for n in 0..=PAGES {
-            pages.put(n.to_string(), &leaf(1));
+        for n in 0..=MAX_PAGES {
+            pages.put(n.to_string(), &page(1));
         }
         assert!(pages.get("0").is_none() && pages.get("1").is_some());
     }

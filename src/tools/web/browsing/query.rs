@@ -3,30 +3,30 @@
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
 
-/// Characters that DuckDuckGo takes.
+/// Maximum characters that DuckDuckGo accepts.
 const MAX_QUERY_CHARS: usize = 499;
-/// Characters that GNews takes.
-const MOST_GNEWS: usize = 200;
+/// Maximum characters that GNews accepts.
+const MAX_GNEWS_CHARS: usize = 200;
 
 /// A query on one line.
 ///
 /// # Errors
 /// `Input` for one that is empty or too long for every search engine.
-pub(super) fn checked(query: &str) -> Outcome<String> {
+pub(super) fn one_line_query(query: &str) -> Outcome<String> {
     let words = query.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = words.filter(|gnews_word| !gnews_word.is_empty()).collect();
     if words.is_empty() {
         return Err(Problem::input("The query is empty.").next("Say what to search for."));
     }
     short(words.join(" "))
 }
 
-/// The same for DuckDuckGo, where a word that begins with `!` or `\` leads to another site: it is quoted.
+/// The query for DuckDuckGo, where a word that begins with `!` or `\` leads to another site: it is quoted.
 ///
 /// # Errors
 /// As [`checked`].
 pub(super) fn for_duckduckgo(query: &str) -> Outcome<String> {
-    let query = checked(query)?;
+    let query = one_line_query(query)?;
     let last = query.matches('"').count();
     let plain = |at: usize| at.is_multiple_of(2) || at == last;
     let parts: Vec<String> = query
@@ -44,7 +44,7 @@ pub(super) fn for_duckduckgo(query: &str) -> Outcome<String> {
     short(parts.join("\""))
 }
 
-/// The same for GNews, which refuses special characters outside quotes.
+/// The query for GNews, which refuses special characters outside quotes.
 ///
 /// # Errors
 /// `Input` for what GNews cannot search for.
@@ -55,16 +55,20 @@ pub(super) fn for_gnews(query: &str) -> Outcome<String> {
         let is_phrase = !at.is_multiple_of(2) && parts.peek().is_some();
         let words: Vec<String> = match is_phrase {
             true => vec![quoted(part)],
-            false => part.split([' ', '(', ')']).map(word).collect(),
+            false => part.split([' ', '(', ')']).map(gnews_word).collect(),
         };
-        made.extend(words.into_iter().filter(|word| !word.is_empty()));
+        made.extend(
+            words
+                .into_iter()
+                .filter(|gnews_word| !gnews_word.is_empty()),
+        );
     }
     let made = made.join(" ");
     if made.is_empty() {
         return Err(Problem::input("It searches for letters and digits only."));
     }
-    if made.chars().count() > MOST_GNEWS {
-        let what = format!("It takes queries of {MOST_GNEWS} characters at most.");
+    if made.chars().count() > MAX_GNEWS_CHARS {
+        let what = format!("It takes queries of {MAX_GNEWS_CHARS} characters at most.");
         return Err(Problem::input(what));
     }
     Ok(made)
@@ -82,21 +86,21 @@ fn short(query: String) -> Outcome<String> {
     Err(Problem::input(what).next("Search for the few words that matter."))
 }
 
-fn tamed(word: &str) -> String {
-    match word.starts_with(['!', '\\']) {
-        true => format!("\"{word}\""),
-        false => word.to_owned(),
+fn tamed(gnews_word: &str) -> String {
+    match gnews_word.starts_with(['!', '\\']) {
+        true => format!("\"{gnews_word}\""),
+        false => gnews_word.to_owned(),
     }
 }
 
-/// A word outside quotes as GNews takes it.
-fn word(word: &str) -> String {
-    if word.chars().all(char::is_alphanumeric) {
-        return word.to_owned();
+/// A word outside quotes in GNews syntax.
+fn gnews_word(gnews_word: &str) -> String {
+    if gnews_word.chars().all(char::is_alphanumeric) {
+        return gnews_word.to_owned();
     }
-    match word.strip_prefix('-').map(quoted) {
+    match gnews_word.strip_prefix('-').map(quoted) {
         Some(unwanted) if !unwanted.is_empty() => format!("NOT {unwanted}"),
-        _ => quoted(word),
+        _ => quoted(gnews_word),
     }
 }
 
@@ -114,21 +118,24 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn queries_are_one_line_of_some_words() {
-        assert_eq!(checked("  tidal\n\tpower ").unwrap(), "tidal power");
-        assert_eq!(checked("潮汐 приливы ☂").unwrap(), "潮汐 приливы ☂");
+    fn a_query_is_one_non_empty_line() {
+        assert_eq!(one_line_query("  tidal\n\tpower ").unwrap(), "tidal power");
+        assert_eq!(one_line_query("潮汐 приливы ☂").unwrap(), "潮汐 приливы ☂");
         for empty in ["", " \n", "\u{0}\u{7}"] {
-            assert_eq!(checked(empty).unwrap_err().what, "The query is empty.");
+            assert_eq!(
+                one_line_query(empty).unwrap_err().what,
+                "The query is empty."
+            );
         }
-        assert!(checked(&"ä".repeat(499)).is_ok());
+        assert!(one_line_query(&"ä".repeat(499)).is_ok());
         assert_eq!(
-            checked(&"a".repeat(1_000_000)).unwrap_err().what,
+            one_line_query(&"a".repeat(1_000_000)).unwrap_err().what,
             "The query has 1,000,000 characters; a search takes 499 at most."
         );
     }
 
     #[test]
-    fn words_that_lead_elsewhere_are_quoted() {
+    fn bang_words_are_quoted() {
         for (query, wanted) in [
             ("!w tides", "\"!w\" tides"),
             ("tides !g \\x wow! a!b", "tides \"!g\" \"\\x\" wow! a!b"),

@@ -1,5 +1,4 @@
-//! Parses a result page of DuckDuckGo, HTML or lite edition: the results, or the reason why there are none. Title and snippet are paired within one
-//! block.
+//! Parses a result page of DuckDuckGo, HTML or lite edition: the results, or the reason why there are none. Title and snippet are paired within one block.
 
 use std::mem;
 
@@ -7,15 +6,15 @@ use super::link;
 use crate::base::text::{clip, one_line};
 use crate::formats::html::{self, HtmlToken, OpenTag};
 
-/// Results that are read at most; a page has ten or thirty.
+/// Maximum results that are read; a page has ten or thirty.
 const MAX_RESULTS: usize = 60;
-/// Characters of a title and of a snippet.
-const TITLE: usize = 200;
-const SNIPPET: usize = 600;
+/// Maximum characters of a title and of a snippet.
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_SNIPPET_CHARS: usize = 600;
 /// Elements whose content is not text.
-const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
+const HIDDEN_ELEMENTS: [&str; 5] = ["script", "style", "template", "textarea", "title"];
 /// The text of a page without results.
-const NOTHING: [&str; 2] = ["No results.", "No more results."];
+const NO_RESULTS: [&str; 2] = ["No results.", "No more results."];
 
 /// A parsed page.
 #[derive(Debug, Default)]
@@ -39,7 +38,7 @@ pub struct Hit {
     pub snippet: String,
 }
 
-/// Parses a page, however broken it is.
+/// Parses a page, however malformed.
 pub fn read(page: &str) -> ResultPage {
     let mut reader = ResultsReader::default();
     html::read(page, |piece| reader.see(piece));
@@ -51,15 +50,15 @@ pub fn read(page: &str) -> ResultPage {
 struct ResultsReader {
     page: ResultPage,
     block: ResultBlock,
-    /// The part of the block that text belongs to, and the element that it is.
+    /// The part of the block that the current text belongs to, and its element.
     part: Option<(ResultPart, String)>,
     /// Inside a table row of an advertisement (lite).
     paid_row: bool,
-    /// The element that is open and has no text.
+    /// The open element whose content is not text.
     silent: Option<String>,
 }
 
-/// One result while it is read.
+/// A result while it is being read.
 #[derive(Default)]
 struct ResultBlock {
     paid: bool,
@@ -79,7 +78,7 @@ impl ResultsReader {
         match (&self.silent, piece) {
             (Some(name), HtmlToken::Close(closed)) if name == closed => self.silent = None,
             (Some(_), _) => {}
-            (None, HtmlToken::Open(tag)) => self.open(&tag),
+            (None, HtmlToken::Open(tag)) => self.open(tag),
             (None, HtmlToken::Close(name)) => {
                 if self.is_in(name) {
                     self.part = None;
@@ -89,7 +88,7 @@ impl ResultsReader {
         }
     }
 
-    fn open(&mut self, tag: &OpenTag<'_>) {
+    fn open(&mut self, tag: &OpenTag) {
         let name = tag.name();
         self.page.robot |= is_bot_check(tag);
         self.page.none |= tag.is("no-results") || tag.is("result--no-result");
@@ -97,7 +96,7 @@ impl ResultsReader {
         if self.is_in(name) || name == "tr" {
             self.part = None;
         }
-        if SILENT.contains(&name) {
+        if HIDDEN_ELEMENTS.contains(&name) {
             self.silent = Some(name.to_owned());
         } else if name == "tr" {
             self.paid_row = tag.is("result-sponsored");
@@ -132,7 +131,7 @@ impl ResultsReader {
                 let snippet = self.block.snippet.get_or_insert_default();
                 snippet.push_str(text);
             }
-            None => self.page.none |= NOTHING.contains(&one_line(text).as_str()),
+            None => self.page.none |= NO_RESULTS.contains(&one_line(text).as_str()),
         }
     }
 
@@ -159,16 +158,19 @@ impl ResultsReader {
         hits.push(Hit {
             title: match title.is_empty() {
                 true => url.clone(),
-                false => clip(&title, TITLE),
+                false => clip(&title, MAX_TITLE_CHARS),
             },
             url,
-            snippet: clip(&one_line(&block.snippet.unwrap_or_default()), SNIPPET),
+            snippet: clip(
+                &one_line(&block.snippet.unwrap_or_default()),
+                MAX_SNIPPET_CHARS,
+            ),
         });
     }
 }
 
 /// True for the elements of a page that asks for a human.
-fn is_bot_check(tag: &OpenTag<'_>) -> bool {
+fn is_bot_check(tag: &OpenTag) -> bool {
     let has = |name: &str, mark: &str| tag.attribute(name).is_some_and(|own| own.contains(mark));
     match tag.name() {
         "form" | "script" | "img" | "iframe" => {

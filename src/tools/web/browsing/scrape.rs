@@ -1,14 +1,14 @@
-//! `scrape_page`: a page as it is after its scripts have run in a browser, or, without one, as it came.
+//! `scrape_page`: a page after its scripts have run in a browser or, without one, as it was served.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::browse::{head, shown};
+use super::browse::{clipped_address, head};
 use super::driver::{
     DriverError, DriverPair, DriverTimeouts, Process, WebDriverSession, installed,
 };
-use super::fetch::{ContentKind, FetchedPage, fetch, plain, status_words};
+use super::fetch::{ContentKind, FetchedPage, fetch, readable_text, status_words};
 use super::lynx::tidy;
 use super::menu::prices;
 use super::{Extract, ScrapePage, window};
@@ -22,39 +22,39 @@ use crate::net::proxies::ProxyRoute;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
-/// Between two pages.
-const GAP: Duration = Duration::from_secs(3);
-/// Time limits of a page.
+/// Minimum interval between two pages.
+const PAGE_INTERVAL: Duration = Duration::from_secs(3);
+/// Time limits for a page.
 const PAGE_TIMEOUTS: DriverTimeouts = DriverTimeouts {
     load: Duration::from_secs(30),
     script: Duration::from_secs(5),
 };
-/// For scripts that continue after a page has loaded.
-const SETTLE: Duration = Duration::from_secs(2);
-/// Looking up the last address.
-const LOOK_UP: Duration = Duration::from_secs(10);
-/// Links that are listed.
-const LINKS: usize = 100;
-/// Ids that are listed when a selector matches nothing.
-const IDS: usize = 40;
-/// Characters taken from a browser, at most.
-const TEXT: usize = 400_000;
-/// Elements that frame a page's text.
-const FRAME: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"];
-/// Takes a page apart inside the browser.
+/// Time for scripts that continue after a page has loaded.
+const SCRIPT_SETTLE_TIME: Duration = Duration::from_secs(2);
+/// Time limit for resolving the final address.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum links that are listed.
+const MAX_LINKS: usize = 100;
+/// Maximum ids that are listed when a selector matches nothing.
+const MAX_IDS: usize = 40;
+/// Maximum characters taken from a browser.
+const MAX_TEXT_CHARS: usize = 400_000;
+/// Elements that surround a page's text.
+const FRAME_ELEMENTS: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"];
+/// Extracts the parts of a page inside the browser.
 const SCRIPT: &str = include_str!("scrape.js");
 
-/// The contents taken from a page.
+/// The extracted parts of a page.
 struct PageExtract {
     address: Address,
     title: Option<String>,
     text: String,
     links: Vec<(String, String)>,
-    /// Things to know about it, a sentence each.
+    /// Notes on the result, a sentence each.
     notes: Vec<String>,
 }
 
-/// Loads the page that `args` name and extracts the requested parts.
+/// Loads the page in `args` and extracts the requested parts.
 ///
 /// # Errors
 /// As [`fetch`]; `Refused` when the browser is led to a private address; `Input` for a selector that matches nothing; `Cancelled`.
@@ -63,13 +63,13 @@ pub(super) fn page(ctx: &ToolContext, args: ScrapePage) -> Outcome<String> {
     let host = address.host.to_string();
     ctx.world
         .services
-        .wait_turn("scrape_page", &host, GAP, &ctx.stop)?;
-    // Fetched here first: a browser reports neither the status nor a content that is not a page, and shows errors as pages.
+        .wait_turn("scrape_page", &host, PAGE_INTERVAL, &ctx.stop)?;
+    // Fetched by Marvin first: a browser reports neither the status nor content that is not a page, and shows errors as pages.
     let fetched = fetch(ctx, &address)?;
     let status = fetched.status;
-    let mut taken = match fetched.kind {
+    let mut extracted = match fetched.kind {
         ContentKind::Text => PageExtract {
-            text: plain(&fetched.text),
+            text: readable_text(&fetched.text),
             address: fetched.address,
             title: None,
             links: Vec::new(),
@@ -78,66 +78,67 @@ pub(super) fn page(ctx: &ToolContext, args: ScrapePage) -> Outcome<String> {
         ContentKind::Html => by_browser(ctx, &args, &address, fetched)?,
     };
     if status >= 400 {
-        taken.notes.push(format!(
+        extracted.notes.push(format!(
             "The server answered {status}{}: this is its error page.",
             status_words(status)
         ));
     }
-    Ok(told(&args, &address, taken))
+    Ok(render(&args, &address, extracted))
 }
 
-/// By the first browser that starts, else without one.
+/// Uses the first browser that starts; without one, the served page.
 fn by_browser(
     ctx: &ToolContext,
     args: &ScrapePage,
     address: &Address,
     fetched: FetchedPage,
 ) -> Outcome<PageExtract> {
-    let mut why = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
+    let mut reason = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
                    the packages firefox-esr and geckodriver, or chromium and chromium-driver, have them."
         .to_owned();
     for pair in installed(&ctx.world.env) {
         let begun = Browser::start(ctx, &pair, PAGE_TIMEOUTS);
         let started = begun.is_ok();
-        let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+        let mut extracted =
+            begun.and_then(|browser| load_in(ctx, args, address, &fetched, browser));
         // A session that died is restarted, once.
-        if taken
+        if extracted
             .as_ref()
             .is_err_and(|failed| failed.is("invalid session id"))
         {
-            taken = Browser::start(ctx, &pair, PAGE_TIMEOUTS)
-                .and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+            extracted = Browser::start(ctx, &pair, PAGE_TIMEOUTS)
+                .and_then(|browser| load_in(ctx, args, address, &fetched, browser));
         }
-        let problem = match taken {
-            Ok(taken) => return Ok(taken),
+        let problem = match extracted {
+            Ok(extracted) => return Ok(extracted),
             Err(failed) => failed.problem(),
         };
         if matches!(problem.kind, Why::Cancelled | Why::Input | Why::Refused) {
             return Err(problem);
         }
         ctx.stop.check()?;
-        why = format!("{} So its scripts were not run.", problem.what);
+        reason = format!("{} So its scripts were not run.", problem.what);
         if started {
             break;
         }
     }
-    without(args, fetched, why)
+    from_response(args, fetched, reason)
 }
 
-/// A browser that runs, and the only way it has to the network; ended in this order.
+/// A running browser and its only way to the network; dropped in this order.
 struct Browser {
     session: WebDriverSession,
     _process: Process,
     gateway: FilteringProxy,
     guard: Guard,
-    patience: DriverTimeouts,
+    timeouts: DriverTimeouts,
 }
 
 impl Browser {
     fn start(
         ctx: &ToolContext,
         pair: &DriverPair,
-        patience: DriverTimeouts,
+        timeouts: DriverTimeouts,
     ) -> Result<Self, DriverError> {
         let env = &ctx.world.env;
         let guard = Guard::new(env)?;
@@ -145,19 +146,19 @@ impl Browser {
         ctx.progress("starting the browser");
         let process = Process::start(pair, env, &ctx.stop)?;
         let session =
-            WebDriverSession::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
+            WebDriverSession::open(&process, pair, gateway.address(), timeouts, &ctx.stop)?;
         Ok(Self {
             session,
             _process: process,
             gateway,
             guard,
-            patience,
+            timeouts,
         })
     }
 }
 
 /// Loads the page in `browser`.
-fn browsed(
+fn load_in(
     ctx: &ToolContext,
     args: &ScrapePage,
     address: &Address,
@@ -168,45 +169,53 @@ fn browsed(
         session,
         gateway,
         guard,
-        patience,
+        timeouts,
         ..
     } = &browser;
-    ctx.progress(format!("loading {}", clip(&shown(address), 60)));
+    ctx.progress(format!("loading {}", clip(&clipped_address(address), 60)));
     let mut notes = Vec::new();
     match session.go(&address.to_string()) {
         Ok(()) => {}
         Err(failed) if failed.is("timeout") => notes.push(format!(
             "The page did not finish loading within {} s; this is what was there by then.",
-            patience.load.as_secs()
+            timeouts.load.as_secs()
         )),
         Err(failed) => return Err(blocked(gateway, address).map_or(failed, DriverError::Problem)),
     }
     let busy = session.script("return document.scripts.length > 0", &json!([]));
-    if busy.as_ref().is_ok_and(|value| value == &Value::Bool(true)) && !ctx.stop.sleep(SETTLE) {
+    if busy.as_ref().is_ok_and(|value| value == &Value::Bool(true))
+        && !ctx.stop.sleep(SCRIPT_SETTLE_TIME)
+    {
         return Err(Problem::cancelled().into());
     }
-    let words = json!([args.css_selector.trim(), TEXT, LINKS, IDS, FRAME]);
+    let words = json!([
+        args.css_selector.trim(),
+        MAX_TEXT_CHARS,
+        MAX_LINKS,
+        MAX_IDS,
+        FRAME_ELEMENTS
+    ]);
     let value = match session.script(SCRIPT, &words) {
         Ok(value) if value.get("href").is_some() => Some(value),
         // A page may have broken the built-ins that scripts need; its source is available all the same.
-        Ok(_) | Err(DriverError::Said(..)) => None,
+        Ok(_) | Err(DriverError::Reported(..)) => None,
         Err(failed) => return Err(failed),
     };
     let href = match &value {
         Some(value) => word(value, "href").to_owned(),
-        None => session.place()?,
+        None => session.current_url()?,
     };
     let late = !notes.is_empty();
     let last = Address::parse(&href).map_err(|_| {
-        // A page of the browser's own: it could not load what it was led to.
+        // A page of the browser itself: it could not load the address.
         let shows = match late {
-            true => format!(" within {} s", patience.load.as_secs()),
+            true => format!(" within {} s", timeouts.load.as_secs()),
             false => format!("; it shows {}", clip(&escape_controls(&href), 100)),
         };
         blocked(gateway, address).unwrap_or_else(|| {
             Problem::network(format!(
                 "The browser could not load {}{shows}.",
-                shown(address)
+                clipped_address(address)
             ))
         })
     })?;
@@ -214,13 +223,13 @@ fn browsed(
         let proxied = ProxyRoute::to(&ctx.world.env, &last.to_string())?
             .proxy
             .is_some();
-        let judged = guard.resolve_allowed(&last, proxied, LOOK_UP, &ctx.stop);
+        let judged = guard.resolve_allowed(&last, proxied, LOOKUP_TIMEOUT, &ctx.stop);
         judged.map_err(|mut problem| {
             problem.what = format!("The page leads elsewhere: {}", problem.what);
             problem
         })?;
     }
-    let mut taken = match value {
+    let mut extracted = match value {
         Some(value) => by_script(args, &value, last)?,
         None => from_source(args, &session.source()?, last, None)?,
     };
@@ -231,8 +240,8 @@ fn browsed(
             crate::base::text::plural(barred.len(), "request")
         ));
     }
-    taken.notes = notes;
-    Ok(taken)
+    extracted.notes = notes;
+    Ok(extracted)
 }
 
 /// The result of Marvin's script.
@@ -271,7 +280,7 @@ fn text_of(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// The page led the browser to an address that the guard refuses.
+/// The problem when the page led the browser to an address that the guard refuses.
 fn blocked(gateway: &FilteringProxy, address: &Address) -> Option<Problem> {
     let barred = gateway.barred().into_iter().next()?;
     Some(
@@ -280,19 +289,19 @@ fn blocked(gateway: &FilteringProxy, address: &Address) -> Option<Problem> {
     )
 }
 
-/// The page as it came.
-fn without(args: &ScrapePage, fetched: FetchedPage, why: String) -> Outcome<PageExtract> {
-    let mut taken = from_source(args, &fetched.text, fetched.address, Some(&why))?;
-    taken.notes.push(why);
-    Ok(taken)
+/// Extracts from the page as served.
+fn from_response(args: &ScrapePage, fetched: FetchedPage, reason: String) -> Outcome<PageExtract> {
+    let mut extracted = from_source(args, &fetched.text, fetched.address, Some(&reason))?;
+    extracted.notes.push(reason);
+    Ok(extracted)
 }
 
-/// Extracts the requested parts from HTML; `why` says why no browser was used.
+/// Extracts the requested parts from HTML; `reason` says why no browser was used.
 fn from_source(
     args: &ScrapePage,
     source: &str,
     address: Address,
-    why: Option<&str>,
+    reason: Option<&str>,
 ) -> Outcome<PageExtract> {
     let selector = match args.css_selector.trim() {
         "" => None,
@@ -301,12 +310,12 @@ fn from_source(
                 "Only a plain selector works without a browser's help (main, #id, .class, div.class), not \"{}\".",
                 clip(&escape_controls(text), 100)
             ))
-            .next(why.unwrap_or("The page has spoilt what scripts stand on."))
+            .next(reason.unwrap_or("The page broke the functions that scripts need."))
         })?),
     };
     let whole = |frame: &[&str]| html::page_part(source, selector.as_ref(), frame);
-    let mut part =
-        whole(&FRAME).ok_or_else(|| no_element(&args.css_selector, &html::ids(source, IDS)))?;
+    let mut part = whole(&FRAME_ELEMENTS)
+        .ok_or_else(|| no_element(&args.css_selector, &html::ids(source, MAX_IDS)))?;
     if part.text.is_empty() && part.links.is_empty() {
         part = whole(&[]).unwrap_or(part);
     }
@@ -314,9 +323,9 @@ fn from_source(
         !link.href.starts_with('#') && !link.href.to_ascii_lowercase().starts_with("javascript:")
     });
     let links = links.map(|link| {
-        let place = address.join(&link.href);
-        let place = place.map_or(link.href, |place| place.to_string());
-        (link.words, place)
+        let url = address.join(&link.href);
+        let url = url.map_or(link.href, |url| url.to_string());
+        (link.text, url)
     });
     Ok(PageExtract {
         links: links.collect(),
@@ -351,23 +360,23 @@ fn no_selector(selector: &str) -> Problem {
 }
 
 /// The result as text.
-fn told(args: &ScrapePage, asked: &Address, mut taken: PageExtract) -> String {
+fn render(args: &ScrapePage, requested: &Address, mut extracted: PageExtract) -> String {
     let text = match args.extract {
-        Extract::Text => taken.text,
-        Extract::Menu => prices(&taken.text).unwrap_or_else(|| {
-            taken
+        Extract::Text => extracted.text,
+        Extract::Menu => prices(&extracted.text).unwrap_or_else(|| {
+            extracted
                 .notes
                 .push("No line of it has a price; this is all of its text.".to_owned());
-            taken.text
+            extracted.text
         }),
-        Extract::Links => links(&mut taken),
+        Extract::Links => links(&mut extracted),
     };
-    let mut out = head(asked, &taken.address, taken.title.as_deref());
-    for note in &taken.notes {
+    let mut out = head(requested, &extracted.address, extracted.title.as_deref());
+    for note in &extracted.notes {
         out.push_str(note);
         out.push('\n');
     }
-    let source = shown(&taken.address);
+    let source = clipped_address(&extracted.address);
     if text.trim().is_empty() {
         let what = match args.extract {
             Extract::Links => "no links",
@@ -375,8 +384,8 @@ fn told(args: &ScrapePage, asked: &Address, mut taken: PageExtract) -> String {
         };
         return format!("{out}{source} has {what}.");
     }
-    let most = usize::try_from(args.max_length).unwrap_or(usize::MAX);
-    let (first, total) = window(&text, 0, most);
+    let max = usize::try_from(args.max_length).unwrap_or(usize::MAX);
+    let (first, total) = window(&text, 0, max);
     out.push_str(&fenced(&source, first));
     let count = first.chars().count();
     if count < total {
@@ -389,9 +398,9 @@ fn told(args: &ScrapePage, asked: &Address, mut taken: PageExtract) -> String {
     out
 }
 
-fn links(taken: &mut PageExtract) -> String {
+fn links(extracted: &mut PageExtract) -> String {
     let mut out = String::new();
-    for (words, place) in taken.links.iter().take(LINKS) {
+    for (words, place) in extracted.links.iter().take(MAX_LINKS) {
         let words: Vec<&str> = words.split_whitespace().collect();
         let words = clip(&escape_controls(&words.join(" ")), 120);
         let words = if words.is_empty() {
@@ -404,9 +413,9 @@ fn links(taken: &mut PageExtract) -> String {
             clip(&escape_controls(place), 500)
         ));
     }
-    if taken.links.len() > LINKS {
-        taken.notes.push(format!(
-            "It has more than {LINKS} links; these are the first."
+    if extracted.links.len() > MAX_LINKS {
+        extracted.notes.push(format!(
+            "It has more than {MAX_LINKS} links; these are the first."
         ));
     }
     out

@@ -1,4 +1,4 @@
-//! `web_search`: what DuckDuckGo finds, as a numbered list.
+//! `web_search`: the results of DuckDuckGo as a numbered list.
 
 use super::results::Hit;
 use super::{Recency, WebSearch, duckduckgo, query};
@@ -7,7 +7,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 impl Recency {
-    /// The value of DuckDuckGo's field.
+    /// The value of DuckDuckGo's form field.
     fn code(self) -> &'static str {
         match self {
             Self::Any => "",
@@ -35,7 +35,7 @@ pub(super) fn search(ctx: &ToolContext, args: WebSearch) -> Outcome<String> {
     if !hits.is_empty() {
         return Ok(listed(&hits, args.max_results));
     }
-    let (query, age) = (query::checked(&args.query)?, args.time_filter);
+    let (query, age) = (query::one_line_query(&args.query)?, args.time_filter);
     let hint = match age {
         Recency::Any => "Try fewer or other words.",
         Recency::Day | Recency::Week | Recency::Month | Recency::Year => {
@@ -45,9 +45,9 @@ pub(super) fn search(ctx: &ToolContext, args: WebSearch) -> Outcome<String> {
     Ok(format!("No results for \"{query}\"{}. {hint}", age.words()))
 }
 
-/// The first results, numbered, an empty line between two.
-pub(super) fn listed(hits: &[Hit], most: usize) -> String {
-    let shown = hits.iter().take(most).zip(1..);
+/// The first results, numbered and separated by empty lines.
+pub(super) fn listed(hits: &[Hit], max: usize) -> String {
+    let shown = hits.iter().take(max).zip(1..);
     let shown: Vec<String> = shown
         .map(|(hit, n)| {
             let mut lines = format!("{n}. {}\n   {}", hit.title, hit.url);

@@ -30,7 +30,7 @@ crate::tools! { "downloads";
     } => video::fetch, says ["download the video {url}"];
 }
 
-/// Most bytes of a file.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 8 << 30;
 
 fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {

@@ -19,15 +19,15 @@ use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
 
-/// Longest run.
+/// Time limit.
 const RUN_TIMEOUT: Duration = Duration::from_secs(600);
 /// Protocols that yt-dlp downloads itself; ffmpeg's own transfers would bypass the proxy.
-const OWN: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']";
+const NATIVE_PROTOCOLS: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']";
 
-/// Downloads what `args` ask for.
+/// Downloads the video in `args`.
 ///
 /// # Errors
-/// The address is refused, a program is missing, or yt-dlp fails; nothing partial is left.
+/// The address is refused, a program is missing, or yt-dlp fails; no partial file is left.
 pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     let env = &ctx.world.env;
     let address = Address::parse(&args.url)?;
@@ -52,7 +52,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     guard.resolve_allowed(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
     let gateway = FilteringProxy::open(env, guard, &ctx.stop)?;
 
-    let cannot = |why| Problem::system(format!("Cannot write into {}", folder.display()), why);
+    let cannot = |error| Problem::system(format!("Cannot write into {}", folder.display()), error);
     sweep(&folder);
     let partial = tempfile::Builder::new()
         .prefix(PARTIAL.0)
@@ -60,9 +60,11 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
         .tempdir_in(&folder)
         .map_err(cannot)?;
     let format = match (args.audio_only, ffmpeg) {
-        (true, _) => format!("ba{OWN}/b{OWN}"),
-        (false, true) => format!("bv*{OWN}+ba{OWN}/b{OWN}/bv*{OWN}"),
-        (false, false) => format!("b{OWN}/bv*{OWN}"),
+        (true, _) => format!("ba{NATIVE_PROTOCOLS}/b{NATIVE_PROTOCOLS}"),
+        (false, true) => format!(
+            "bv*{NATIVE_PROTOCOLS}+ba{NATIVE_PROTOCOLS}/b{NATIVE_PROTOCOLS}/bv*{NATIVE_PROTOCOLS}"
+        ),
+        (false, false) => format!("b{NATIVE_PROTOCOLS}/bv*{NATIVE_PROTOCOLS}"),
     };
     let mut words: Vec<String> = [
         "--ignore-config",
@@ -120,7 +122,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     drop(partial);
     let done = done.unless_cancelled()?;
     if !done.success() {
-        return Err(failed(&done, &gateway.refused(), &address));
+        return Err(download_failed(&done, &gateway.refused(), &address));
     }
     let path = folder.join(&last);
     let kind = if args.audio_only { "audio" } else { "video" };
@@ -142,7 +144,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     }
 }
 
-/// The folder below `base` that is meant; every part of the way is a real one.
+/// The requested folder below `base`; every component must be a real folder.
 fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     let sub = sub.trim();
     let refused = || {
@@ -159,15 +161,19 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     if !plain || sub.contains('\0') || sub.starts_with('-') || sub.len() > 1_000 {
         return Err(refused());
     }
-    let cannot = |why| Problem::system(format!("Cannot make the folder {}", base.display()), why);
+    let cannot =
+        |error| Problem::system(format!("Cannot make the folder {}", base.display()), error);
     fs::create_dir_all(base).map_err(cannot)?;
     let folder = base.join(sub);
-    // A link on the way could lead out.
+    // A link in the path could lead out.
     let root = Root::open(base)?;
     if !sub.is_empty() {
         let rel = root.check_write(sub)?;
-        fs::create_dir_all(&folder).map_err(|why| {
-            Problem::system(format!("Cannot make the folder {}", folder.display()), why)
+        fs::create_dir_all(&folder).map_err(|error| {
+            Problem::system(
+                format!("Cannot make the folder {}", folder.display()),
+                error,
+            )
         })?;
         root.list(&rel)?;
     }
@@ -177,15 +183,15 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
         .ok_or_else(refused)
 }
 
-fn failed(done: &ProgramOutput, refused: &[String], address: &Address) -> Problem {
-    if done.timed_out {
-        return Problem::timeout(format!("yt-dlp {}.", done.ending()));
+fn download_failed(output: &ProgramOutput, refused: &[String], address: &Address) -> Problem {
+    if output.timed_out {
+        return Problem::timeout(format!("yt-dlp {}.", output.ending()));
     }
-    if let Some(why) = refused.first() {
-        return Problem::refused(format!("{} leads elsewhere: {why}", address.host))
+    if let Some(reason) = refused.first() {
+        return Problem::refused(format!("{} leads elsewhere: {reason}", address.host))
             .next("Use an address on the public internet.");
     }
-    let said = done.stderr.text();
+    let said = output.stderr.text();
     let words: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("ERROR"))
@@ -202,7 +208,7 @@ fn failed(done: &ProgramOutput, refused: &[String], address: &Address) -> Proble
     };
     let problem = Problem::network(format!(
         "yt-dlp failed ({}): {}",
-        done.ending(),
+        output.ending(),
         escape_controls(tail(&words, 500))
     ));
     if words.contains("Unsupported URL") {

@@ -4,7 +4,7 @@ use super::*;
 use Action::*;
 
 #[test]
-fn motions_go_by_what_a_person_calls_a_character() {
+fn motions_go_by_grapheme_clusters() {
     for (before, action, expected) in [
         (
             "a👩\u{200d}👩\u{200d}👧|b",
@@ -29,7 +29,7 @@ fn motions_go_by_what_a_person_calls_a_character() {
 }
 
 #[test]
-fn deletions_take_what_they_say() {
+fn deletions_remove_the_expected_text() {
     for (before, action, expected) in [
         ("a👩\u{200d}👧|b", EraseBack, "a|b"),
         ("a|👩\u{200d}👧b", EraseForward, "a|b"),
@@ -48,7 +48,7 @@ fn deletions_take_what_they_say() {
 }
 
 #[test]
-fn a_mark_joins_the_letter_before_it_and_the_cursor_steps_behind_both() {
+fn a_combining_mark_joins_the_previous_letter() {
     let mut editor = at("|\u{301}x");
     type_in(&mut editor, "e");
     assert_eq!(shown(&editor), "e\u{301}|x");
@@ -56,7 +56,7 @@ fn a_mark_joins_the_letter_before_it_and_the_cursor_steps_behind_both() {
 }
 
 #[test]
-fn kills_in_a_row_come_back_as_one_and_older_ones_after_that() {
+fn consecutive_kills_are_yanked_as_one() {
     assert_eq!(
         after(
             "one two three|",
@@ -77,7 +77,7 @@ fn kills_in_a_row_come_back_as_one_and_older_ones_after_that() {
 }
 
 #[test]
-fn undo_takes_words_and_pastes_one_at_a_time() {
+fn undo_removes_words_and_pastes_one_at_a_time() {
     let mut editor = at("");
     type_in(&mut editor, "one two");
     editor.paste("three\nfour");
@@ -113,7 +113,7 @@ fn deleting_character_by_character_is_one_step_and_a_motion_ends_a_step() {
 }
 
 #[test]
-fn enter_sends_and_leaves_nothing_behind() {
+fn enter_submits_and_clears_the_input() {
     let mut editor = at("hello\nworld");
     assert_eq!(
         press(&mut editor, Send),
@@ -121,18 +121,18 @@ fn enter_sends_and_leaves_nothing_behind() {
     );
     assert!(editor.is_empty());
     assert_eq!(press(&mut editor, Undo), Outcome::Nothing);
-    assert_eq!(editor.situation(), KeyContext::Empty);
+    assert_eq!(editor.key_context(), KeyContext::Empty);
 }
 
 #[test]
-fn blank_input_is_not_sent() {
+fn blank_input_is_not_submitted() {
     let mut editor = at(" \n\t");
     assert_eq!(press(&mut editor, Send), Outcome::Nothing);
     assert_eq!(editor.text(), " \n\t");
 }
 
 #[test]
-fn a_backslash_before_enter_is_a_new_line_and_two_are_text() {
+fn a_backslash_before_enter_breaks_the_line_and_two_are_text() {
     assert_eq!(after("one\\|", &[Send]), "one\n|");
     assert_eq!(after("one\\|\ntwo", &[Send]), "one\n|\ntwo");
     let mut editor = at("one\\\\");
@@ -142,7 +142,7 @@ fn a_backslash_before_enter_is_a_new_line_and_two_are_text() {
 }
 
 #[test]
-fn a_paste_keeps_its_lines_and_loses_its_control_characters() {
+fn a_paste_keeps_lines_and_loses_control_characters() {
     let mut editor = at("<|>");
     editor.paste("a\r\nb\rc\x1b[31m\t\u{202e}d\x07");
     assert_eq!(shown(&editor), "<a\nb\nc\td|>");
@@ -151,7 +151,7 @@ fn a_paste_keeps_its_lines_and_loses_its_control_characters() {
 }
 
 #[test]
-fn what_comes_back_from_elsewhere_can_be_undone() {
+fn set_text_can_be_undone() {
     let mut editor = at("draft");
     editor.set_text("from the editor\r\n");
     assert_eq!(editor.text(), "from the editor\n");
@@ -164,7 +164,7 @@ fn what_comes_back_from_elsewhere_can_be_undone() {
 }
 
 #[test]
-fn what_is_not_the_editors_is_passed_on() {
+fn other_actions_are_passed_on() {
     let mut editor = at("text");
     for action in [Escape, Cancel, Quit, PageUp, Help, OpenEditor, Yes] {
         assert_eq!(press(&mut editor, action), Outcome::Pass(action));

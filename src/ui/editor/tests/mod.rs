@@ -1,4 +1,4 @@
-//! The editor from the user's point of view.
+//! The editor as the user sees it.
 
 mod editing;
 mod modes;

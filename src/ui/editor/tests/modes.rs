@@ -14,7 +14,7 @@ fn with_history() -> Editor {
 }
 
 #[test]
-fn up_walks_into_the_history_and_down_gives_the_draft_back() {
+fn up_walks_the_history_and_down_restores_the_draft() {
     let mut editor = with_history();
     type_in(&mut editor, "draft");
     for expected in ["make tea|", "two\nlines|", "cargo test|"] {
@@ -30,7 +30,7 @@ fn up_walks_into_the_history_and_down_gives_the_draft_back() {
 }
 
 #[test]
-fn inside_several_lines_up_moves_the_cursor_first() {
+fn in_multiline_text_up_moves_the_cursor_first() {
     let mut editor = with_history();
     editor.set_text("long line\nx\nlast line");
     press(&mut editor, Up);
@@ -50,7 +50,7 @@ fn inside_several_lines_up_moves_the_cursor_first() {
 }
 
 #[test]
-fn up_moves_by_rows_as_they_are_wrapped() {
+fn up_moves_by_wrapped_rows() {
     let mut editor = with_history();
     editor.set_text("aaa bbb ccc");
     editor.rows(5, 10);
@@ -60,7 +60,7 @@ fn up_moves_by_rows_as_they_are_wrapped() {
 }
 
 #[test]
-fn what_is_remembered_comes_first() {
+fn the_newest_entry_comes_first() {
     let mut editor = with_history();
     editor.remember("newest");
     press(&mut editor, Up);
@@ -68,7 +68,7 @@ fn what_is_remembered_comes_first() {
 }
 
 #[test]
-fn searching_shows_the_match_and_takes_it_only_when_told() {
+fn a_search_match_is_inserted_only_on_accept() {
     let mut editor = with_history();
     type_in(&mut editor, "draft");
     press(&mut editor, Search);
@@ -110,10 +110,10 @@ fn searching_shows_the_match_and_takes_it_only_when_told() {
 }
 
 #[test]
-fn an_edit_takes_the_match_and_edits_it() {
+fn an_edit_accepts_the_match_and_edits_it() {
     let mut editor = with_history();
     press(&mut editor, Search);
-    assert_eq!(editor.situation(), KeyContext::Typing);
+    assert_eq!(editor.key_context(), KeyContext::Typing);
     type_in(&mut editor, "tea");
     press(&mut editor, LineEnd);
     assert_eq!(shown(&editor), "make tea|");
@@ -160,7 +160,7 @@ fn tab(text: &str, actions: &[Action]) -> (String, Editor) {
 }
 
 #[test]
-fn one_candidate_is_written_with_its_blank() {
+fn a_single_candidate_is_completed_with_a_blank() {
     for (before, expected) in [
         ("!und|", "!undo |"),
         ("pre|", "preferences |"),
@@ -180,7 +180,7 @@ fn one_candidate_is_written_with_its_blank() {
 }
 
 #[test]
-fn several_candidates_are_written_as_far_as_they_agree_and_listed() {
+fn several_candidates_complete_to_their_common_prefix() {
     let (text, editor) = tab("!t|", &[Complete]);
     assert_eq!(text, "!tool|");
     let menu = editor.menu().unwrap();
@@ -193,7 +193,7 @@ fn several_candidates_are_written_as_far_as_they_agree_and_listed() {
 }
 
 #[test]
-fn tab_goes_round_the_menu_and_esc_gives_the_word_back() {
+fn tab_cycles_the_menu_and_esc_restores_the_word() {
     assert_eq!(tab("!profile |", &[Complete]).0, "!profile |");
     assert_eq!(tab("!profile |", &[Complete, Complete]).0, "!profile work|");
     let round = [Complete, Complete, Complete, Complete];
@@ -213,7 +213,7 @@ fn tab_goes_round_the_menu_and_esc_gives_the_word_back() {
 }
 
 #[test]
-fn enter_without_a_choice_sends_and_typing_narrows() {
+fn enter_without_a_selection_submits_and_typing_narrows() {
     let (_, mut editor) = tab("!profile |", &[Complete]);
     assert!(editor.menu().is_some());
     editor.act(Insert('p'), &House);
@@ -226,7 +226,7 @@ fn enter_without_a_choice_sends_and_typing_narrows() {
 }
 
 #[test]
-fn the_way_through_the_menu_leaves_one_step_to_undo() {
+fn the_menu_leaves_one_undo_step() {
     let (text, _) = tab("!profile |", &[Complete, Complete, Complete, Send, Undo]);
     assert_eq!(text, "!profile |");
 }

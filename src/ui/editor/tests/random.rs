@@ -121,7 +121,7 @@ fn is_sound(editor: &mut Editor, width: usize, rows: usize) -> Result<(), TestCa
 
 proptest! {
     #[test]
-    fn whatever_is_pressed_the_cursor_stands_between_characters_in_sight(
+    fn the_cursor_is_always_visible_and_between_clusters(
         start in texts(),
         pasted in texts(),
         actions in prop::collection::vec(all_actions(), 0..60),
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn undoing_everything_gives_the_text_back_and_redoing_it_the_result(
+    fn undo_all_restores_the_text_and_redo_all_the_result(
         start in texts(),
         actions in prop::collection::vec(actions(), 0..60),
     ) {
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn going_through_the_text_meets_every_character_once_from_both_ends(text in texts(), repeat in 1usize..400) {
+    fn motions_visit_every_cluster_once_in_both_directions(text in texts(), repeat in 1usize..400) {
         let text = paste::clean(&text).repeat(repeat);
         // Unrealistically long clusters are cut at block boundaries.
         prop_assume!(text.graphemes(true).all(|grapheme| grapheme.len() < 200));

@@ -20,7 +20,7 @@ fn looks(text: &str, width: usize, expected: &[&str], cursor: (usize, usize)) {
 }
 
 #[test]
-fn rows_break_between_words_and_the_cursor_has_a_column_of_its_own() {
+fn rows_break_between_words_and_reserve_a_cursor_column() {
     looks("", 10, &[""], (0, 0));
     looks("hello world", 12, &["hello world"], (11, 0));
     looks("hello world|x", 12, &["hello ", "worldx"], (5, 1));
@@ -35,7 +35,7 @@ fn rows_break_between_words_and_the_cursor_has_a_column_of_its_own() {
 }
 
 #[test]
-fn wide_characters_emoji_marks_and_right_to_left_text_take_their_columns() {
+fn wide_and_combining_characters_have_the_right_width() {
     looks("日本語|", 6, &["日本", "語"], (2, 1));
     looks("日|本語", 7, &["日本語"], (2, 0));
     looks(
@@ -52,7 +52,7 @@ fn wide_characters_emoji_marks_and_right_to_left_text_take_their_columns() {
 }
 
 #[test]
-fn tabs_go_to_their_stops_and_what_has_no_shape_gets_one() {
+fn tabs_and_control_characters_are_drawn() {
     looks("a\tb|", 20, &["a   b"], (5, 0));
     looks(
         "\x1b|[\u{7f}\u{200b}\u{202e}",
@@ -64,7 +64,7 @@ fn tabs_go_to_their_stops_and_what_has_no_shape_gets_one() {
 }
 
 #[test]
-fn the_view_scrolls_no_further_than_the_cursor_demands() {
+fn the_view_scrolls_only_as_far_as_needed() {
     let mut editor = at("1\n2\n3\n4\n5\n6");
     let view = editor.rows(10, 3);
     assert_eq!((view.rows.join(""), view.cursor), ("456".into(), (1, 2)));
@@ -99,7 +99,7 @@ fn hidden_rows_are_counted_up_to_a_limit() {
 
 /// The screen agrees: the character under the cursor is the one after it in the text.
 #[test]
-fn the_screen_buffer_has_the_character_of_the_cursor_under_it() {
+fn the_screen_buffer_agrees_with_the_cursor() {
     let text = "a日👩\u{200d}👧e\u{301}ｶﾞ🇩🇪של\u{200b}ום ❤\u{fe0f}x นำ้ क्षि لا z";
     let places: Vec<(usize, &str)> =
         unicode_segmentation::UnicodeSegmentation::grapheme_indices(text, true).collect();
@@ -125,7 +125,7 @@ fn the_screen_buffer_has_the_character_of_the_cursor_under_it() {
 }
 
 #[test]
-fn megabytes_are_pasted_at_once_and_edited_as_a_line_is() {
+fn megabytes_are_pasted_and_edited_quickly() {
     let long_line = "word 日本 ".repeat(500_000);
     let no_blanks = "x".repeat(5_000_000);
     let many_lines = "some line of text\n".repeat(300_000);
@@ -136,7 +136,7 @@ fn megabytes_are_pasted_at_once_and_edited_as_a_line_is() {
         assert_eq!(editor.text().len(), text.len());
         for _ in 0..3 {
             editor.rows(80, 10);
-            // Were the whole text laid out for each key, these would take minutes.
+            // If every key laid out the whole text, these would take minutes.
             for _ in 0..20 {
                 press(&mut editor, Insert('x'));
                 let drawn = editor.rows(80, 10);

@@ -1,4 +1,4 @@
-//! The bytes are read by a terminal emulator, whose screen must then be the frame, cell by cell.
+//! A terminal emulator reads the bytes; its screen must equal the frame, cell by cell.
 
 use std::num::NonZero;
 
@@ -15,7 +15,7 @@ fn some(n: u16) -> NonZero<u16> {
     NonZero::new(n).unwrap()
 }
 
-/// A screen with the terminal it is shown on.
+/// A screen, and the emulated terminal it is drawn on.
 struct Pair {
     screen: Screen<Vec<u8>>,
     terminal: vt100::Parser,
@@ -64,24 +64,24 @@ impl Pair {
                 let text = contents == symbol
                     || (doubtful && symbol.starts_with(contents.chars().next().unwrap_or(' ')));
                 let look = look(cell);
-                let mut known = SEEN;
+                let mut known = EMULATED_MODIFIERS;
                 if look.modifier.contains(WEIGHT) {
-                    // The emulator has one weight at a time.
+                    // The emulator supports only one of bold and dim at a time.
                     known = known.difference(WEIGHT);
                 }
                 let only = |look: CellStyle| CellStyle {
                     modifier: look.modifier & known,
                     ..look
                 };
-                let (expected, seen) = (only(look), only(seen(real)));
+                let (expected, emulated) = (only(look), only(emulated(real)));
                 let styled = if symbol == " " {
-                    seen.of_blank() == expected.of_blank()
+                    emulated.of_blank() == expected.of_blank()
                 } else {
-                    seen == expected
+                    emulated == expected
                 };
                 if !text || !styled {
                     return Some(format!(
-                        "({x}, {y}) shows {contents:?} {seen:?}, not {symbol:?} {expected:?}"
+                        "({x}, {y}) shows {contents:?} {emulated:?}, not {symbol:?} {expected:?}"
                     ));
                 }
             }
@@ -92,13 +92,13 @@ impl Pair {
 
 const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
 /// The modifiers that the emulator knows.
-const SEEN: Modifier = Modifier::BOLD
+const EMULATED_MODIFIERS: Modifier = Modifier::BOLD
     .union(Modifier::DIM)
     .union(Modifier::ITALIC)
     .union(Modifier::UNDERLINED)
     .union(Modifier::REVERSED);
 
-fn seen(cell: &vt100::Cell) -> CellStyle {
+fn emulated(cell: &vt100::Cell) -> CellStyle {
     let mut modifier = Modifier::empty();
     modifier.set(Modifier::BOLD, cell.bold());
     modifier.set(Modifier::DIM, cell.dim());
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_new_is_nothing_written() {
+fn an_unchanged_frame_writes_nothing() {
     let mut pair = Pair::new(20, 4);
     let cursor = Some(Position::new(3, 1));
     for _ in 0..2 {
@@ -277,7 +277,7 @@ fn nothing_new_is_nothing_written() {
 }
 
 #[test]
-fn a_row_that_gets_shorter_is_erased_and_not_overwritten() {
+fn a_shorter_row_is_erased_not_overwritten() {
     let mut pair = Pair::new(80, 4);
     pair.screen
         .frame()
@@ -290,7 +290,7 @@ fn a_row_that_gets_shorter_is_erased_and_not_overwritten() {
 }
 
 #[test]
-fn a_hint_is_taken_when_it_pays_and_only_then() {
+fn a_scroll_hint_is_used_only_when_it_is_shorter() {
     let page = |pair: &mut Pair, first: usize| {
         for y in 0..22u16 {
             let line = format!(
@@ -320,7 +320,7 @@ fn a_hint_is_taken_when_it_pays_and_only_then() {
 }
 
 #[test]
-fn without_colours_the_rest_of_a_style_remains() {
+fn without_colours_modifiers_remain() {
     let mut screen = Screen::new(Vec::new(), Size::new(10, 2), Colours::Off);
     let style = Style::new()
         .fg(Color::Red)
@@ -337,7 +337,7 @@ fn without_colours_the_rest_of_a_style_remains() {
 }
 
 #[test]
-fn a_terminal_that_fails_once_is_painted_anew() {
+fn after_a_write_error_everything_is_repainted() {
     struct Broken(bool, Vec<u8>);
     impl Write for Broken {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -386,7 +386,7 @@ fn chat(pair: &mut Pair, lines: &[String], frame: usize) {
 }
 
 #[test]
-fn a_streamed_reply_costs_few_bytes() {
+fn a_streamed_reply_writes_few_bytes() {
     let words = [
         "the ", "stream", "ing ", "reply ", "of ", "a ", "model, ", "token ", "by ",
     ];
@@ -418,6 +418,6 @@ fn a_streamed_reply_costs_few_bytes() {
     }
     let times = written as f64 / text as f64;
     assert!(times <= 12.0, "{times:.1} bytes for each of text");
-    // Far below the limit today: growth is to be noticed.
+    // Far below the limit today, so that growth is noticed.
     assert!(times <= 3.5, "{times:.1} bytes for each of text");
 }

@@ -27,14 +27,14 @@ fn talk() -> Stage {
 
 #[test]
 fn a_talk_with_markdown() {
-    talk().same("talk");
+    talk().assert_snapshot("talk");
 }
 
 #[test]
 fn colours_carry_meaning_and_never_alone() {
-    talk().same_looks("talk", ColorMode::Ansi256);
+    talk().assert_style_snapshot("talk", ColorMode::Ansi256);
     // NO_COLOR: bold, underline and the rest remain, no cell has a colour.
-    talk().same_looks("talk-no-color", ColorMode::None);
+    talk().assert_style_snapshot("talk-no-color", ColorMode::None);
     let (buffer, _) = talk().draw((80, 24), ColorMode::None);
     let plain = |cell: &ratatui::buffer::Cell| {
         cell.fg == ratatui::style::Color::Reset && cell.bg == ratatui::style::Color::Reset
@@ -54,11 +54,11 @@ fn an_answer_that_arrives() {
     stage.you("Go on.");
     stage.delta("A paragraph that is whole.\n\nAnd one with **bold words that are not");
     stage.runs("", false);
-    stage.same("arriving");
+    stage.assert_snapshot("arriving");
     let mut stage = Stage::new();
     stage.you("Think first.");
     stage.runs("", false);
-    stage.same("thinking");
+    stage.assert_snapshot("thinking");
     let mut stage = Stage::new();
     stage.you("Say much.");
     stage.delta("What was said so");
@@ -68,7 +68,7 @@ fn an_answer_that_arrives() {
     stage.show(&UiUpdate::Failed(
         Problem::network("groq cannot be reached.").next("Check the network."),
     ));
-    stage.same("stopped-and-failed");
+    stage.assert_snapshot("stopped-and-failed");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_round_of_tools() {
         "Error: There is no tool \"nosuch\".\nThe tools are: many.",
     );
     stage.runs("", false);
-    stage.same("round-running");
+    stage.assert_snapshot("round-running");
     stage.done("2", CallEnd::Success, "1: use std;\n2: \n3: fn retry() {}");
     stage.calls(&[("4", "apply_patch", PATCH)]);
     let patched = Display::Diff {
@@ -119,10 +119,10 @@ fn a_round_of_tools() {
     stage.done_showing("5", CallEnd::Success, "Written.", Some(written));
     stage.status.running.clear();
     stage.marvin("Mended.");
-    stage.same("round-with-changes");
-    stage.same_looks("round-with-changes", ColorMode::Ansi256);
+    stage.assert_snapshot("round-with-changes");
+    stage.assert_style_snapshot("round-with-changes", ColorMode::Ansi256);
     stage.chat.unfold_all();
-    stage.same("round-unfolded");
+    stage.assert_snapshot("round-unfolded");
 }
 
 #[test]
@@ -136,20 +136,20 @@ fn a_question() {
         "One thread would show whether the tests share a port.",
     );
     stage.runs("", false);
-    stage.same("question");
-    stage.same_looks("question", ColorMode::Ansi256);
+    stage.assert_snapshot("question");
+    stage.assert_style_snapshot("question", ColorMode::Ansi256);
     stage.editor.set_text("use just test");
-    if let Some(asked) = &mut stage.asked {
-        asked.why = true;
+    if let Some(open_question) = &mut stage.open_question {
+        open_question.declining = true;
     }
-    stage.same("question-why");
+    stage.assert_snapshot("question-why");
     let long: String = (0..40).map(|n| format!("echo {n} && \\\n")).collect();
     stage.ask(&long, "");
-    stage.same("question-long");
+    stage.assert_snapshot("question-long");
 }
 
 #[test]
-fn a_question_begins_with_the_command_and_is_seen_whole_before_keys_approve() {
+fn a_question_must_be_seen_in_full_before_a_key_approves() {
     let mut stage = Stage::new();
     stage.you("Run the tests.");
     for command in [
@@ -168,16 +168,23 @@ fn a_question_begins_with_the_command_and_is_seen_whole_before_keys_approve() {
                 let rows: Vec<String> = (0..height)
                     .map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect())
                     .collect();
-                let seen = rows.join("\n");
-                assert!(pages > 0 || seen.contains("rm -r x"), "{seen}");
-                all.push_str(&seen);
-                let asked = stage.asked.as_mut().expect("a question");
-                let keys = seen.contains(" y ");
-                assert_eq!(keys, asked.is_read(), "{width}x{height}:\n{seen}");
+                let visible_rows = rows.join("\n");
+                assert!(
+                    pages > 0 || visible_rows.contains("rm -r x"),
+                    "{visible_rows}"
+                );
+                all.push_str(&visible_rows);
+                let open_question = stage.open_question.as_mut().expect("a question");
+                let keys = visible_rows.contains(" y ");
+                assert_eq!(
+                    keys,
+                    open_question.is_read(),
+                    "{width}x{height}:\n{visible_rows}"
+                );
                 if keys {
                     break;
                 }
-                asked.scroll(asked.page());
+                open_question.scroll(open_question.page());
                 pages += 1;
                 assert!(pages < 50, "no end at {width}x{height}:\n{all}");
             }
@@ -189,11 +196,11 @@ fn a_question_begins_with_the_command_and_is_seen_whole_before_keys_approve() {
             }
         }
     }
-    stage.same("question-two-rows");
+    stage.assert_snapshot("question-two-rows");
 }
 
 /// The visible rows of the conversation.
-fn seen(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
+fn visible_rows(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
     let (buffer, _) = stage.draw(size, ColorMode::None);
     (0..size.1)
         .map(|y| {
@@ -206,7 +213,7 @@ fn seen(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
 }
 
 #[test]
-fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
+fn updates_during_an_answer_appear_below_it() {
     let mut stage = Stage::new();
     stage.you("Show me the code.");
     stage.delta("Here:\n\n```rust\nfn first() {}\n");
@@ -216,23 +223,23 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
         output: "built".to_owned(),
     });
     let row = |rows: &[String], text: &str| {
-        let at = rows.iter().position(|row| row.contains(text));
-        at.unwrap_or_else(|| panic!("no {text} in {rows:#?}"))
+        let pos = rows.iter().position(|row| row.contains(text));
+        pos.unwrap_or_else(|| panic!("no {text} in {rows:#?}"))
     };
     // It is visible at once, below the text so far.
-    let rows = seen(&mut stage, (60, 20));
+    let rows = visible_rows(&mut stage, (60, 20));
     assert!(row(&rows, "fn first") < row(&rows, "deploy: done"));
     assert!(row(&rows, "deploy: done") < row(&rows, "built"));
     stage.delta("fn second() {}\n```\n\nThat is all.");
-    let rows = seen(&mut stage, (60, 20));
+    let rows = visible_rows(&mut stage, (60, 20));
     assert_eq!(row(&rows, "fn second"), row(&rows, "fn first") + 1);
     assert!(row(&rows, "That is all.") < row(&rows, "deploy: done"));
     stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
-    let after = seen(&mut stage, (60, 20));
+    let after = visible_rows(&mut stage, (60, 20));
     assert_eq!(after, rows);
-    // The next thing follows it.
+    // What follows is added after it.
     stage.you("Thanks.");
-    let rows = seen(&mut stage, (60, 24));
+    let rows = visible_rows(&mut stage, (60, 24));
     assert!(row(&rows, "built") < row(&rows, "Thanks."));
     assert_eq!(
         stage.chat.code().as_deref(),
@@ -241,29 +248,29 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
 }
 
 #[test]
-fn an_answer_of_blanks_makes_no_entry() {
+fn a_blank_answer_adds_no_entry() {
     let mut stage = Stage::new();
     stage.you("Say nothing.");
     stage.delta(" \n\n");
     assert!(
-        !seen(&mut stage, (60, 12))
+        !visible_rows(&mut stage, (60, 12))
             .iter()
             .any(|row| row.contains("marvin"))
     );
     stage.calls(&[("1", "tree", "{}")]);
     stage.done("1", CallEnd::Success, "src");
     stage.marvin("\n");
-    let rows = seen(&mut stage, (60, 12));
+    let rows = visible_rows(&mut stage, (60, 12));
     assert!(!rows.iter().any(|row| row.contains("marvin")), "{rows:#?}");
     stage.you("Say something.");
     stage.marvin("\n\n  Something.");
-    let rows = seen(&mut stage, (60, 12));
-    let at = rows.iter().position(|row| row.contains("marvin")).unwrap();
-    assert!(rows[at + 1].contains("Something."), "{rows:#?}");
+    let rows = visible_rows(&mut stage, (60, 12));
+    let pos = rows.iter().position(|row| row.contains("marvin")).unwrap();
+    assert!(rows[pos + 1].contains("Something."), "{rows:#?}");
 }
 
 #[test]
-fn the_exchange_of_the_profile_is_taken_back() {
+fn undo_hides_the_last_exchange_of_the_profile() {
     let mut stage = Stage::new();
     let profile = |stage: &mut Stage, name: &str| {
         stage.show(&UiUpdate::Profile(name.to_owned()));
@@ -277,7 +284,7 @@ fn the_exchange_of_the_profile_is_taken_back() {
     stage.marvin("Answer of work.");
     profile(&mut stage, "main");
     stage.show(&UiUpdate::Undone("Of main.".to_owned()));
-    let rows = seen(&mut stage, (60, 24)).join("\n");
+    let rows = visible_rows(&mut stage, (60, 24)).join("\n");
     assert!(
         !rows.contains("of main") && !rows.contains("Of main"),
         "{rows}"
@@ -287,12 +294,12 @@ fn the_exchange_of_the_profile_is_taken_back() {
     }
     // A message from before the visible conversation.
     stage.show(&UiUpdate::Undone("An earlier one.".to_owned()));
-    let rows = seen(&mut stage, (60, 24)).join("\n");
+    let rows = visible_rows(&mut stage, (60, 24)).join("\n");
     assert!(rows.contains("taken back: An earlier one."), "{rows}");
     assert!(rows.contains("Of work."), "{rows}");
     profile(&mut stage, "work");
     stage.show(&UiUpdate::Undone("Of work.".to_owned()));
-    let rows = seen(&mut stage, (60, 24)).join("\n");
+    let rows = visible_rows(&mut stage, (60, 24)).join("\n");
     assert!(
         !rows.contains("Of work.") && !rows.contains("Answer of"),
         "{rows}"
@@ -300,14 +307,14 @@ fn the_exchange_of_the_profile_is_taken_back() {
 }
 
 #[test]
-fn the_help() {
+fn the_help_overlay() {
     let mut stage = talk();
     stage.help = Some(0);
-    stage.same("help");
+    stage.assert_snapshot("help");
     // To its end.
     stage.help = Some(usize::MAX / 2);
     stage.draw((80, 24), ColorMode::None);
-    stage.same("help-end");
+    stage.assert_snapshot("help-end");
 }
 
 struct Files;
@@ -332,14 +339,14 @@ fn the_completion_menu() {
         stage.editor.act(Action::Complete, &Files);
     }
     assert!(stage.editor.menu().is_some());
-    stage.same("menu-paths");
+    stage.assert_snapshot("menu-paths");
     stage.editor.set_text("!to");
     stage.editor.act(Action::Complete, &Files);
-    stage.same("menu-commands");
+    stage.assert_snapshot("menu-commands");
 }
 
 #[test]
-fn messages_that_wait() {
+fn queued_messages_are_shown() {
     let mut stage = Stage::new();
     stage.you("First.");
     stage.delta("Slowly, as always");
@@ -350,11 +357,11 @@ fn messages_that_wait() {
     ];
     stage.editor.set_text("A draft\nof three\nlines");
     stage.runs("", false);
-    stage.same("queue");
+    stage.assert_snapshot("queue");
 }
 
 #[test]
-fn wide_text() {
+fn wide_text_fits() {
     let mut stage = Stage::new();
     stage.you("日本語のテキストと 한국어 글자 그리고 emoji 👩‍👩‍👧‍👦 👍🏽 🇩🇪 e\u{301}a\u{308}");
     stage.marvin(
@@ -364,11 +371,11 @@ fn wide_text() {
     );
     stage.editor.set_text("日本👨‍👩‍👧é");
     stage.status.model = "模型-七十億".to_owned();
-    stage.same("wide");
+    stage.assert_snapshot("wide");
 }
 
 #[test]
-fn everything_that_the_status_line_can_say() {
+fn the_status_line_in_every_state() {
     let mut stage = Stage::new();
     stage.status.coding = true;
     stage.status.shell = Some("/home/arthur/src".into());
@@ -384,5 +391,5 @@ fn everything_that_the_status_line_can_say() {
         command: "ls".to_owned(),
         output: "a  b\nc".to_owned(),
     });
-    stage.same("status");
+    stage.assert_snapshot("status");
 }

@@ -22,14 +22,14 @@ use crate::tools::engine::registry::Registry;
 use crate::ui::editor::Editor;
 use crate::ui::text::theme::{ColorMode, Theme};
 
-/// The sizes that are looked at.
+/// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
 /// Everything that a frame shows.
 pub(super) struct Stage {
     pub(super) chat: Chat,
     pub(super) editor: Editor,
-    pub(super) asked: Option<QuestionPrompt>,
+    pub(super) open_question: Option<QuestionPrompt>,
     pub(super) help: Option<usize>,
     pub(super) status: SessionStatus,
     pub(super) flash: Option<&'static str>,
@@ -44,7 +44,7 @@ impl Stage {
         Self {
             chat: Chat::new(),
             editor: Editor::new(),
-            asked: None,
+            open_question: None,
             help: None,
             status: SessionStatus {
                 provider: Some("groq"),
@@ -77,7 +77,7 @@ impl Stage {
         });
     }
 
-    /// A whole answer, in small pieces as it streams.
+    /// A whole answer, in small chunks as it streams.
     pub(super) fn marvin(&mut self, text: &str) {
         self.delta(text);
         self.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
@@ -85,9 +85,9 @@ impl Stage {
 
     pub(super) fn delta(&mut self, text: &str) {
         let chars: Vec<char> = text.chars().collect();
-        for piece in chars.chunks(7) {
-            let piece = piece.iter().collect();
-            self.show(&UiUpdate::Event(Event::Delta(piece)));
+        for part in chars.chunks(7) {
+            let part = part.iter().collect();
+            self.show(&UiUpdate::Event(Event::Delta(part)));
         }
     }
 
@@ -146,12 +146,12 @@ impl Stage {
             request: request.in_dir(std::path::Path::new("/home/arthur/src/fetcher")),
             reply: bounded(1).0,
         };
-        let mut asked = QuestionPrompt::new(question, reason.to_owned());
-        asked.live = true;
-        self.asked = Some(asked);
+        let mut open_question = QuestionPrompt::new(question, reason.to_owned());
+        open_question.accepts_keys = true;
+        self.open_question = Some(open_question);
     }
 
-    /// The frame in a size, thirteen seconds after the beginning.
+    /// The frame at a size, thirteen seconds after the start.
     pub(super) fn draw(
         &mut self,
         (width, height): (u16, u16),
@@ -162,7 +162,7 @@ impl Stage {
         let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
-            asked: self.asked.as_mut(),
+            open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
             status: &self.status,
             flash: self.flash,
@@ -175,8 +175,8 @@ impl Stage {
         (buffer, drawn.cursor.expect("a cursor"))
     }
 
-    /// Compares the frames of all sizes with their snapshots; what is open may be another in each.
-    pub(super) fn same(&mut self, name: &str) {
+    /// Compares the frames of all sizes with their snapshots; what is open may differ in each.
+    pub(super) fn assert_snapshot(&mut self, name: &str) {
         for size in SIZES {
             let (buffer, cursor) = self.draw(size, ColorMode::Ansi256);
             let name = format!("tui/{name}-{}x{}", size.0, size.1);
@@ -185,10 +185,10 @@ impl Stage {
         }
     }
 
-    /// Compares how the frame looks, not only what it says.
-    pub(super) fn same_looks(&mut self, name: &str, mode: ColorMode) {
+    /// Compares the styles of the frame, not only its text.
+    pub(super) fn assert_style_snapshot(&mut self, name: &str, mode: ColorMode) {
         let (buffer, _) = self.draw((80, 24), mode);
-        snapshot::same(&format!("tui/{name}-looks"), &looks(&buffer));
+        snapshot::same(&format!("tui/{name}-looks"), &style_runs(&buffer));
     }
 }
 
@@ -215,7 +215,7 @@ fn text(buffer: &Buffer) -> String {
 }
 
 /// Runs of equal style: colours and modifiers, then the text.
-fn looks(buffer: &Buffer) -> String {
+fn style_runs(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut runs: Vec<(String, String)> = Vec::new();

@@ -1,5 +1,6 @@
 //! Answers of OSRM, right, refused and spoiled.
 
+use crate::formats::distance::DistanceUnit;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -149,7 +150,7 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     let trip = trip(Mode::Driving);
     trip.near(&route).unwrap();
     assert_eq!(
-        trip.notes(&route, Units::Miles),
+        trip.notes(&route, DistanceUnit::Mi),
         ["Waypoint 1 is 0.9 mi from the nearest road; the way to it is not counted."]
     );
     assert_eq!(trip.place(&route, 0), "1, 2 (Elm Row)");
@@ -158,7 +159,7 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     let route = judged(200, &far.to_string()).unwrap();
     let said = trip.near(&route).unwrap_err().one_line();
     assert!(
-        said.contains("The destination (1.2, 2.2) is 50.0 km from the nearest road"),
+        said.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
         "{said}"
     );
     assert!(said.contains("swapped"), "{said}");
@@ -175,7 +176,7 @@ proptest! {
         let answer = ServiceResponse::new(&OSRM_CAR, status, value.to_string().into_bytes());
         if let Ok(route) = trip.judged(&answer, false) {
             let _ = trip.near(&route);
-            let mut text = trip.notes(&route, Units::Metric).join("\n");
+            let mut text = trip.notes(&route, DistanceUnit::Km).join("\n");
             for step in route.legs.iter().flatten() {
                 text.push_str(&crate::tools::geo::travel::step::instruction(step, crate::tools::geo::travel::step::LegEnd::Destination));
                 text.push('\n');

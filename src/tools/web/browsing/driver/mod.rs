@@ -41,7 +41,7 @@ pub(super) struct DriverPair {
     pub(super) browser: PathBuf,
 }
 
-/// The pairs that are installed, the preferred first.
+/// The installed pairs, the preferred one first.
 pub(super) fn installed(env: &Env) -> Vec<DriverPair> {
     let known: [(Family, &str, &[&str]); 2] = [
         (Family::Firefox, "geckodriver", &["firefox", "firefox-esr"]),
@@ -61,14 +61,14 @@ pub(super) fn installed(env: &Env) -> Vec<DriverPair> {
         Some(DriverPair {
             family: *family,
             driver: find_program(driver, env)?,
-            browser: inner(browser),
+            browser: unwrap_snap(browser),
         })
     };
     known.iter().filter_map(pair).collect()
 }
 
-/// A browser in a snap is started by its inner program: the outer one knows only folders of its own.
-fn inner(browser: PathBuf) -> PathBuf {
+/// The real browser of a snap: its launcher may access only its own folders.
+fn unwrap_snap(browser: PathBuf) -> PathBuf {
     let snap = Path::new("/snap/firefox/current/usr/lib/firefox/firefox");
     let outer = browser.starts_with("/snap/bin")
         || browser

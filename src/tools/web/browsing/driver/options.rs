@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use super::{DriverPair, DriverTimeouts, Family};
 
-/// The body that opens a session.
+/// The request body that opens a session.
 pub(super) fn capabilities(
     pair: &DriverPair,
     gateway: SocketAddr,
-    patience: DriverTimeouts,
+    timeouts: DriverTimeouts,
 ) -> Value {
     let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let mut wanted = json!({
         "acceptInsecureCerts": false,
         "pageLoadStrategy": "normal",
         "unhandledPromptBehavior": "dismiss",
-        "timeouts": {"pageLoad": millis(patience.load), "script": millis(patience.script), "implicit": 0},
+        "timeouts": {"pageLoad": millis(timeouts.load), "script": millis(timeouts.script), "implicit": 0},
     });
     let binary = pair.browser.to_string_lossy();
     let own = match pair.family {
@@ -76,7 +76,7 @@ fn arguments(gateway: SocketAddr) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     words.push(format!("--proxy-server=http://{gateway}"));
-    // Chromium's own fence does not work for root, which is what containers run as.
+    // Chromium's sandbox does not work for root, which is what containers run as.
     if rustix::process::geteuid().is_root() {
         words.push("--no-sandbox".to_owned());
     }

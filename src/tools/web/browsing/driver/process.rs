@@ -20,20 +20,20 @@ use crate::proc::capture::KeepLimits;
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 
-/// Until a driver says where it listens.
-const START: Duration = Duration::from_secs(10);
-/// Longest life; the call's own limit is shorter.
-const LIFE: Duration = Duration::from_secs(120);
-/// Between TERM and KILL: the session was ended properly before.
+/// How long to wait until a driver prints its port.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum lifetime; the call's own limit is shorter.
+const MAX_LIFETIME: Duration = Duration::from_secs(120);
+/// Time between TERM and KILL: the session was ended properly before.
 const GRACE: Duration = Duration::ZERO;
-/// Bytes of the path of the folder for temporary files, at most. The path of a Unix socket has at most 107 bytes on Linux and 103 on
-/// macOS, and Chromium's adds `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
+/// Maximum length of the path of the temporary folder. The path of a Unix socket has at most 107 bytes on Linux and 103 on macOS, and Chromium's adds
+/// `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
 const MAX_TEMP_DIR_BYTES: usize = 34;
 /// Prefix of its folder's name.
 const PREFIX: &str = "marvin-browser-";
 /// How long the end of a call waits for its folder to be removed, the same after cancellation, and the pause between two attempts.
-const REMOVE: Duration = Duration::from_secs(3);
-const HURRY: Duration = Duration::from_millis(80);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(3);
+const HURRIED_REMOVE_TIMEOUT: Duration = Duration::from_millis(80);
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// A running driver; dropping it ends it and its browser.
@@ -46,7 +46,7 @@ pub(in super::super) struct Process {
     _linked: OnFire,
 }
 
-/// Output of a driver that starts.
+/// A line of output of a starting driver.
 enum DriverStartup {
     Port(u16),
     Ended(String),
@@ -57,17 +57,17 @@ impl Process {
     /// Starts the driver of `pair` on a free port.
     ///
     /// # Errors
-    /// `System` or `Network` when it does not start or says no port; `Cancelled`.
+    /// `System` or `Network` when it does not start or prints no port; `Cancelled`.
     pub(in super::super) fn start(pair: &DriverPair, env: &Env, stop: &Cancel) -> Outcome<Self> {
-        let folder = own_folder(env)
-            .map_err(|why| Problem::system("Cannot make a folder for the browser", why))?;
+        let folder = make_folder(env)
+            .map_err(|error| Problem::system("Cannot make a folder for the browser", error))?;
         let mut run = ProgramSpec::new(
             pair.driver.as_os_str(),
             ["--port=0"],
             variables(env, &folder.path().to_string_lossy()),
         );
         run.dir = Some(folder.path().to_owned());
-        run.limit = LIFE;
+        run.limit = MAX_LIFETIME;
         run.grace = GRACE;
         run.cancel_grace = GRACE;
         run.stderr = KeepLimits::ends(2048, 2048);
@@ -78,7 +78,7 @@ impl Process {
             thread::Builder::new()
                 .name("driver".into())
                 .spawn(move || serve(&run, &stop, &tell))
-                .map_err(|why| Problem::system("Cannot start a driver", why))?
+                .map_err(|error| Problem::system("Cannot start a driver", error))?
         };
         let mut process = Self {
             port: 0,
@@ -101,25 +101,27 @@ impl Process {
             .stop
             .on_fire(move || drop(tell.try_send(DriverStartup::Stopped)));
         let name = pair.driver.display();
-        match told.recv_timeout(START) {
+        match told.recv_timeout(START_TIMEOUT) {
             Ok(DriverStartup::Port(port)) => Ok(port),
             Ok(DriverStartup::Stopped) => Err(Problem::cancelled()),
-            Ok(DriverStartup::Ended(words)) => {
+            Ok(DriverStartup::Ended(arguments)) => {
                 self.stop.check()?;
-                Err(Problem::network(format!("{name} does not start: {words}")))
+                Err(Problem::network(format!(
+                    "{name} does not start: {arguments}"
+                )))
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 Err(Problem::network(format!(
                     "{name} did not say within {} s that it listens.",
-                    START.as_secs()
+                    START_TIMEOUT.as_secs()
                 )))
             }
         }
     }
 }
 
-/// A new folder for one browser, where its path leaves room for the sockets that Chromium makes in it.
-fn own_folder(env: &Env) -> io::Result<TempDir> {
+/// A new folder for one browser, in a place where its path leaves room for Chromium's sockets.
+fn make_folder(env: &Env) -> io::Result<TempDir> {
     let absolute = |name: &str| env.get(name).filter(|dir| dir.starts_with('/'));
     let wanted = absolute("TMPDIR").unwrap_or("/tmp");
     let others = [absolute("XDG_RUNTIME_DIR"), Some("/tmp"), Some("/var/tmp")];
@@ -127,10 +129,10 @@ fn own_folder(env: &Env) -> io::Result<TempDir> {
         .chain(others)
         .flatten()
         .filter(|dir| dir.len() <= MAX_TEMP_DIR_BYTES);
-    // The long one is better than none: Firefox does not mind.
+    // A long path is better than none: Firefox does not mind.
     let mut made = Err(io::ErrorKind::NotFound.into());
     for above in short.chain([wanted]) {
-        sweep(Path::new(above));
+        remove_leftovers(Path::new(above));
         made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(above);
         if made.is_ok() {
             break;
@@ -147,32 +149,39 @@ impl Drop for Process {
             let _ = thread.join();
         }
         if let Some(folder) = self.folder.take() {
-            remove(folder.keep(), if hurry { HURRY } else { REMOVE });
+            remove(
+                folder.keep(),
+                if hurry {
+                    HURRIED_REMOVE_TIMEOUT
+                } else {
+                    REMOVE_TIMEOUT
+                },
+            );
         }
     }
 }
 
 /// Removes a browser's folder, with retries: it has many files, and a dying process may still write one. Leftovers are removed by the next call.
-fn remove(folder: PathBuf, patience: Duration) {
+fn remove(folder: PathBuf, timeouts: Duration) {
     let (tell, told) = bounded(1);
     let removing = thread::Builder::new()
         .name("removing".into())
         .spawn(move || {
             for _ in 0..20 {
                 match fs::remove_dir_all(&folder) {
-                    Err(why) if why.kind() != io::ErrorKind::NotFound => thread::sleep(AGAIN),
+                    Err(reason) if reason.kind() != io::ErrorKind::NotFound => thread::sleep(AGAIN),
                     _ => break,
                 }
             }
             let _ = tell.send(());
         });
     if removing.is_ok() {
-        let _ = told.recv_timeout(patience);
+        let _ = told.recv_timeout(timeouts);
     }
 }
 
-/// Removes folders that a call left which was killed or had to hurry.
-fn sweep(above: &Path) {
+/// Removes folders left by calls that were killed or ran out of time.
+fn remove_leftovers(above: &Path) {
     let old = |entry: &fs::DirEntry| {
         let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let about = entry
@@ -181,7 +190,7 @@ fn sweep(above: &Path) {
             .filter(|about| named && about.is_dir())?;
         let own = about.uid() == rustix::process::geteuid().as_raw();
         let age = about.modified().ok()?.elapsed().ok()?;
-        Some(own && age > LIFE * 10)
+        Some(own && age > MAX_LIFETIME * 10)
     };
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         if old(&entry) == Some(true) {
@@ -197,7 +206,7 @@ fn serve(run: &ProgramSpec, stop: &Cancel, tell: &Sender<DriverStartup>) {
         }
         ControlFlow::Continue(())
     });
-    let words = match done {
+    let arguments = match done {
         Ok(done) => {
             let said = done.stderr.text();
             let said = said.lines().rfind(|line| !line.trim().is_empty());
@@ -206,13 +215,13 @@ fn serve(run: &ProgramSpec, stop: &Cancel, tell: &Sender<DriverStartup>) {
         }
         Err(problem) => problem.what,
     };
-    let _ = tell.try_send(DriverStartup::Ended(words.trim().to_owned()));
+    let _ = tell.try_send(DriverStartup::Ended(arguments.trim().to_owned()));
 }
 
-/// The port that a line names: `Listening on 127.0.0.1:PORT`, `… was started successfully on port PORT.`
+/// The port in a line: `Listening on 127.0.0.1:PORT`, `… was started successfully on port PORT.`
 fn port(line: &str) -> Option<u16> {
     let after = match line.split_once("Listening on ") {
-        Some((_, place)) => place.rsplit_once(':')?.1,
+        Some((_, current_url)) => current_url.rsplit_once(':')?.1,
         None => line.split_once("started successfully on port ")?.1,
     };
     let digits = after.trim().trim_end_matches('.');
@@ -242,7 +251,7 @@ fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
         .filter(|(name, _)| kept(name))
         .collect();
     vars.extend(ITS_OWN.map(|name| (name.to_owned(), folder.to_owned())));
-    // A reporter of crashes would outlive its browser.
+    // A crash reporter would outlive its browser.
     vars.push(("MOZ_CRASHREPORTER_DISABLE".to_owned(), "1".to_owned()));
     vars
 }
@@ -252,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_driver_says_its_port() {
+    fn the_port_is_parsed_from_a_line() {
         for (line, want) in [
             (
                 "1700000000000\tgeckodriver\tINFO\tListening on 127.0.0.1:4444",
@@ -272,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_gets_a_folder_whose_path_has_room_for_sockets() {
+    fn the_folder_path_leaves_room_for_sockets() {
         let long = tempfile::Builder::new()
             .prefix(&"x".repeat(60))
             .tempdir()
             .unwrap();
         let env = Env::from([("TMPDIR", long.path().to_str().unwrap())]);
-        let folder = own_folder(&env).unwrap();
+        let folder = make_folder(&env).unwrap();
         let above = folder.path().parent().unwrap();
         assert!(
             above.as_os_str().len() <= MAX_TEMP_DIR_BYTES,

@@ -1,4 +1,4 @@
-//! One WebDriver session: its requests as JSON over loopback HTTP, and the meaning of their answers.
+//! One WebDriver session: its requests as JSON over loopback HTTP, and the responses.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,27 +10,28 @@ use super::{DriverPair, DriverTimeouts, Process};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls};
-use crate::net::http::{Client, ClientOptions, NetError, Response, Timeouts};
+use crate::net::error::NetError;
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::service::body;
 
-/// Bytes of an answer at most.
+/// Maximum size of a response.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
-/// Until a driver is ready, and a browser has started.
-const READY: Duration = Duration::from_secs(5);
-const START: Duration = Duration::from_secs(25);
-/// Between two looks at a driver that is not ready.
+/// How long to wait until a driver is ready and a browser has started.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(25);
+/// Interval between two status requests to a driver that is not ready.
 const READY_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Overhead of a driver beyond its own timeout.
-const SLACK: Duration = Duration::from_secs(5);
-/// For the end of a session.
-const END: Duration = Duration::from_secs(3);
+const TIMEOUT_SLACK: Duration = Duration::from_secs(5);
+/// Time limit for ending a session.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How a request failed.
 #[derive(Debug)]
 pub(in super::super) enum DriverError {
     /// The driver reported an error: its code, and the first line of its message.
-    Said(String, String),
+    Reported(String, String),
     /// Something else.
     Problem(Problem),
 }
@@ -39,14 +40,13 @@ impl DriverError {
     /// As a problem.
     pub(in super::super) fn problem(self) -> Problem {
         match self {
-            Self::Said(error, message) if message.is_empty() || message == error => {
+            Self::Reported(error, message) if message.is_empty() || message == error => {
                 Problem::network(format!("The browser says: {error}."))
             }
-            Self::Said(error, message) if message.starts_with(&error) => Problem::network(format!(
-                "The browser says: {}.",
-                message.trim_end_matches('.')
-            )),
-            Self::Said(error, message) => Problem::network(format!(
+            Self::Reported(error, message) if message.starts_with(&error) => Problem::network(
+                format!("The browser says: {}.", message.trim_end_matches('.')),
+            ),
+            Self::Reported(error, message) => Problem::network(format!(
                 "The browser says: {error}: {}.",
                 message.trim_end_matches('.')
             )),
@@ -56,7 +56,7 @@ impl DriverError {
 
     /// True when the driver named this error.
     pub(in super::super) fn is(&self, error: &str) -> bool {
-        matches!(self, Self::Said(own, _) if own == error)
+        matches!(self, Self::Reported(own, _) if own == error)
     }
 }
 
@@ -66,16 +66,16 @@ impl From<Problem> for DriverError {
     }
 }
 
-/// A session; dropping it ends it, unless the call was stopped: then its process is killed.
+/// A session; dropping it ends it, unless the call was cancelled: then its process is killed.
 pub(in super::super) struct WebDriverSession {
     base: String,
     id: String,
-    patience: DriverTimeouts,
+    timeouts: DriverTimeouts,
     stop: Cancel,
 }
 
 impl WebDriverSession {
-    /// Opens a session whose browser is led through `gateway`.
+    /// Opens a session whose browser goes through `gateway`.
     ///
     /// # Errors
     /// The driver is not ready, or its browser does not start; `Cancelled`.
@@ -83,18 +83,18 @@ impl WebDriverSession {
         process: &Process,
         pair: &DriverPair,
         gateway: SocketAddr,
-        patience: DriverTimeouts,
+        timeouts: DriverTimeouts,
         stop: &Cancel,
     ) -> Result<Self, DriverError> {
         let mut session = Self {
             base: format!("http://127.0.0.1:{}", process.port),
             id: String::new(),
-            patience,
+            timeouts,
             stop: stop.clone(),
         };
         session.wait()?;
-        let wanted = capabilities(pair, gateway, patience);
-        let value = session.post("/session", &wanted, START)?;
+        let wanted = capabilities(pair, gateway, timeouts);
+        let value = session.post("/session", &wanted, START_TIMEOUT)?;
         let id = value
             .get("sessionId")
             .and_then(Value::as_str)
@@ -109,9 +109,9 @@ impl WebDriverSession {
     /// Goes to `url` and waits until it has loaded.
     ///
     /// # Errors
-    /// `timeout` when that takes too long; what came so far can be read all the same.
+    /// `timeout` when that takes too long; what has loaded so far can still be read.
     pub(in super::super) fn go(&self, url: &str) -> Result<(), DriverError> {
-        let limit = self.patience.load + SLACK;
+        let limit = self.timeouts.load + TIMEOUT_SLACK;
         self.post(&self.own("/url"), &json!({"url": url}), limit)
             .map(drop)
     }
@@ -125,20 +125,20 @@ impl WebDriverSession {
         script: &str,
         args: &Value,
     ) -> Result<Value, DriverError> {
-        let limit = self.patience.script + SLACK;
+        let limit = self.timeouts.script + TIMEOUT_SLACK;
         let body = json!({"script": script, "args": args});
         self.post(&self.own("/execute/sync"), &body, limit)
     }
 
-    /// Where the page came from at last.
+    /// The final address of the page.
     ///
     /// # Errors
     /// The session is gone.
-    pub(in super::super) fn place(&self) -> Result<String, DriverError> {
+    pub(in super::super) fn current_url(&self) -> Result<String, DriverError> {
         self.get(&self.own("/url"))
     }
 
-    /// The page as HTML, as it is by now.
+    /// The page as HTML, in its current state.
     ///
     /// # Errors
     /// The session is gone.
@@ -148,7 +148,7 @@ impl WebDriverSession {
 
     fn get(&self, path: &str) -> Result<String, DriverError> {
         let url = format!("{}{path}", self.base);
-        let answer = client(self.patience.script + SLACK).get(&url, &[], &self.stop);
+        let answer = client(self.timeouts.script + TIMEOUT_SLACK).get(&url, &[], &self.stop);
         let value = value(answer.map_err(DriverError::net)?)?;
         Ok(value.as_str().unwrap_or_default().to_owned())
     }
@@ -159,9 +159,9 @@ impl WebDriverSession {
 
     /// Waits until the driver is ready.
     fn wait(&self) -> Result<(), DriverError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
-            let client = client(READY);
+            let client = client(READY_TIMEOUT);
             let answer = client.get(&format!("{}/status", self.base), &[], &self.stop);
             let ready = answer.map_err(DriverError::net).and_then(value);
             let failed = match ready {
@@ -169,7 +169,7 @@ impl WebDriverSession {
                 Ok(_) => Problem::network("The driver is not ready for a session.").into(),
                 Err(failed) => failed,
             };
-            if begun.elapsed() > READY || !self.stop.sleep(READY_POLL_INTERVAL) {
+            if start.elapsed() > READY_TIMEOUT || !self.stop.sleep(READY_POLL_INTERVAL) {
                 self.stop.check()?;
                 return Err(failed);
             }
@@ -190,7 +190,7 @@ impl Drop for WebDriverSession {
             return;
         }
         let url = format!("{}{}", self.base, self.own(""));
-        if let Ok(mut response) = client(END).delete(&url, &self.stop) {
+        if let Ok(mut response) = client(END_TIMEOUT).delete(&url, &self.stop) {
             let _ = response.read_some(1024);
         }
     }
@@ -215,11 +215,11 @@ fn client(limit: Duration) -> Client {
     })
 }
 
-/// The value of an answer.
+/// The value in a response.
 fn value(mut response: Response) -> Result<Value, DriverError> {
     let status = response.status;
-    let bytes =
-        body(&mut response, MAX_ANSWER_BYTES).map_err(|why| why.problem("The browser's driver"))?;
+    let bytes = body(&mut response, MAX_ANSWER_BYTES)
+        .map_err(|cause| cause.problem("The browser's driver"))?;
     let mut answer: Value = serde_json::from_slice(&bytes).map_err(|_| {
         // Unknown paths are reported as plain text.
         let said = String::from_utf8_lossy(&bytes).into_owned();
@@ -236,7 +236,7 @@ fn value(mut response: Response) -> Result<Value, DriverError> {
             300,
         )
     };
-    // Every failure has an error status; an object of the page with such a key is not one.
+    // Every failure has an error status; an object from the page with such a key is not a failure.
     if status >= 400 {
         let error = word("error");
         let error = if error.is_empty() {
@@ -244,7 +244,7 @@ fn value(mut response: Response) -> Result<Value, DriverError> {
         } else {
             error
         };
-        return Err(DriverError::Said(error, word("message")));
+        return Err(DriverError::Reported(error, word("message")));
     }
     Ok(value)
 }

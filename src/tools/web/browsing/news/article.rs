@@ -1,4 +1,4 @@
-//! An article of any source, and many of them as one list without repetitions.
+//! An article of any source, and merging the articles of several sources.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,12 +10,12 @@ use super::super::link;
 use crate::base::text::{clip, escape_controls};
 use crate::formats::html;
 
-/// Characters of a title, of an outlet's name and of a description.
-const TITLE: usize = 300;
-const OUTLET: usize = 80;
-const ABOUT: usize = 600;
+/// Maximum characters of a title, of an outlet's name and of a description.
+const MAX_TITLE_CHARS: usize = 300;
+const MAX_OUTLET_CHARS: usize = 80;
+const MAX_DESCRIPTION_CHARS: usize = 600;
 /// Query parameters for tracking; also all that begin with `utm_`.
-const TRACKING: [&str; 14] = [
+const TRACKING_PARAMETERS: [&str; 14] = [
     "fbclid", "gclid", "dclid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "cmpid", "ocid",
     "ref", "ref_src", "smid", "taid",
 ];
@@ -26,10 +26,10 @@ pub(super) struct Article {
     pub(super) title: String,
     pub(super) outlet: Option<String>,
     pub(super) time: Option<Timestamp>,
-    /// The source that has it.
+    /// The source of the article.
     pub(super) source: &'static str,
     pub(super) url: Option<String>,
-    pub(super) about: String,
+    pub(super) description: String,
 }
 
 /// An article's fields as a source has them: HTML, or empty.
@@ -38,37 +38,41 @@ pub(super) struct RawArticle<'a> {
     pub(super) outlet: Option<&'a str>,
     pub(super) time: Option<Timestamp>,
     pub(super) url: Option<&'a str>,
-    pub(super) about: Option<&'a str>,
+    pub(super) description: Option<&'a str>,
 }
 
 impl RawArticle<'_> {
-    /// The article, under its description when it has an address and no title; none without both, and for one that its outlet took back.
+    /// The article; its description is the title when it has an address but no title. `None` without a title, and for one that its outlet withdrew.
     pub(super) fn article(self, source: &'static str) -> Option<Article> {
-        let line = |text: Option<&str>, most| {
+        let line = |text: Option<&str>, max| {
             let line = html::line(text.unwrap_or_default());
-            clip(&escape_controls(&line), most)
+            clip(&escape_controls(&line), max)
         };
-        let about = line(self.about, ABOUT);
-        let title = match line(self.title, TITLE) {
-            title if title.is_empty() && self.url.is_some() => clip(&about, TITLE),
+        let description = line(self.description, MAX_DESCRIPTION_CHARS);
+        let title = match line(self.title, MAX_TITLE_CHARS) {
+            title if title.is_empty() && self.url.is_some() => clip(&description, MAX_TITLE_CHARS),
             title => title,
         };
         if title.is_empty() || title == "[Removed]" {
             return None;
         }
         Some(Article {
-            about: if about == title { String::new() } else { about },
+            description: if description == title {
+                String::new()
+            } else {
+                description
+            },
             title,
-            outlet: Some(line(self.outlet, OUTLET)).filter(|name| !name.is_empty()),
+            outlet: Some(line(self.outlet, MAX_OUTLET_CHARS)).filter(|name| !name.is_empty()),
             time: self.time,
             source,
-            url: self.url.and_then(link::whole),
+            url: self.url.and_then(link::web_address),
         })
     }
 }
 
 impl fmt::Display for Article {
-    /// Title, outlet, date and source, address, description, each on a line; what is unknown is left out.
+    /// Title, outlet, date and source, address, description, each on a line; unknown ones are omitted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\n   ", self.title)?;
         if let Some(outlet) = &self.outlet {
@@ -79,7 +83,7 @@ impl fmt::Display for Article {
         }
         f.write_str(self.source)?;
         let url = self.url.as_deref().unwrap_or_default();
-        for line in [url, &self.about] {
+        for line in [url, &self.description] {
             if !line.is_empty() {
                 write!(f, "\n   {line}")?;
             }
@@ -88,18 +92,18 @@ impl fmt::Display for Article {
     }
 }
 
-/// The articles without those that another has already, newest first, those without a date last.
-pub(super) fn merged(articles: Vec<Article>) -> Vec<Article> {
+/// The articles without duplicates, newest first, those without a date last.
+pub(super) fn merge(articles: Vec<Article>) -> Vec<Article> {
     let mut addresses = BTreeSet::new();
     let mut titles: Vec<BTreeSet<String>> = Vec::new();
     let mut kept = Vec::new();
     for article in articles {
         let words = words(&article.title);
-        if titles.iter().any(|other| are_alike(other, &words)) {
+        if titles.iter().any(|other| are_similar(other, &words)) {
             continue;
         }
         if let Some(url) = &article.url
-            && !addresses.insert(plain(url))
+            && !addresses.insert(normalized(url))
         {
             continue;
         }
@@ -119,14 +123,14 @@ fn words(title: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// True when over 60 % of the words of the longer title are in the other too.
-fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+/// True when over 60 % of the words of the longer title are in the other one too.
+fn are_similar(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     let shared = one.intersection(other).count();
     shared * 10 > one.len().max(other.len()) * 6
 }
 
-/// An address as two sources would both have it.
-fn plain(url: &str) -> String {
+/// An address in the form that two sources have in common.
+fn normalized(url: &str) -> String {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let rest = rest.split('#').next().unwrap_or_default();
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -135,7 +139,9 @@ fn plain(url: &str) -> String {
     let host = host.strip_prefix("www.").unwrap_or(&host);
     let own = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default().to_lowercase();
-        !name.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())
+        !name.is_empty()
+            && !name.starts_with("utm_")
+            && !TRACKING_PARAMETERS.contains(&name.as_str())
     };
     let query: Vec<&str> = query.split('&').filter(own).collect();
     format!("{host}/{}?{}", path.trim_end_matches('/'), query.join("&"))
@@ -151,7 +157,7 @@ mod tests {
             outlet: None,
             time: time.parse().ok(),
             url: Some(url),
-            about: None,
+            description: None,
         };
         raw.article("Test").unwrap()
     }
@@ -163,7 +169,7 @@ mod tests {
             outlet: Some(" The\nCoast "),
             time: "2026-11-20T23:59:30+01:00".parse().ok(),
             url: Some("https://a.test/1\n2"),
-            about: Some("<p>Two</p><p>parts</p>"),
+            description: Some("<p>Two</p><p>parts</p>"),
         };
         assert_eq!(
             raw.article("GNews").unwrap().to_string(),
@@ -174,7 +180,7 @@ mod tests {
             outlet: Some(" "),
             time: None,
             url: Some("javascript:alert(1)"),
-            about: Some("Tides"),
+            description: Some("Tides"),
         };
         assert_eq!(
             bare.article("GNews").unwrap().to_string(),
@@ -186,7 +192,7 @@ mod tests {
                 outlet: None,
                 time: None,
                 url: None,
-                about: Some("x"),
+                description: Some("x"),
             };
             assert!(raw.article("GNews").is_none(), "{title:?}");
         }
@@ -231,7 +237,7 @@ mod tests {
             article("!?", "https://f.test/", "2026-11-08T00:00:00Z"),
             article("?!", "https://g.test/", "2026-11-09T00:00:00Z"),
         ];
-        let titles: Vec<String> = merged(all).into_iter().map(|a| a.title).collect();
+        let titles: Vec<String> = merge(all).into_iter().map(|a| a.title).collect();
         assert_eq!(
             titles,
             [

@@ -1,4 +1,4 @@
-//! `search_news`: several sources at once, their articles as one list; an ordinary web search when none of them can be used.
+//! `search_news`: queries several sources at once and merges their articles; falls back to an ordinary web search when none can be used.
 
 mod article;
 mod sources;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::limit::within;
+use super::limit::with_time_limit;
 use super::{NewsAge, SearchNews, duckduckgo, query, search};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::plural;
@@ -26,14 +26,14 @@ const SOURCE_TIMEOUT: Duration = Duration::from_secs(8);
 struct NewsQuery {
     /// On one line.
     query: String,
-    /// Articles of each source at most.
-    most: usize,
+    /// Maximum articles of each source.
+    max: usize,
     age: NewsAge,
-    /// When the oldest article may have appeared.
+    /// The earliest publication time.
     from: Timestamp,
 }
 
-/// A source and what came of asking it.
+/// A source and its result.
 type SourceNews = (&'static Source, Outcome<Vec<Article>>);
 
 impl NewsAge {
@@ -56,7 +56,7 @@ impl NewsAge {
     }
 
     /// The recency for the web search that replaces news: one that includes the requested time.
-    fn of_the_web(self) -> &'static str {
+    fn web_recency(self) -> &'static str {
         match self {
             Self::Day => "d",
             Self::Usual | Self::Week => "w",
@@ -68,13 +68,13 @@ impl NewsAge {
 pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
     let now = ctx.world.clock.now().timestamp();
     let span = SignedDuration::from_hours(args.time_filter.hours());
-    let asked = NewsQuery {
-        query: query::checked(&args.query)?,
-        most: args.max_results,
+    let news_query = NewsQuery {
+        query: query::one_line_query(&args.query)?,
+        max: args.max_results,
         age: args.time_filter,
         from: now.checked_sub(span).unwrap_or(now),
     };
-    let answers = ask(ctx, &asked);
+    let answers = query_sources(ctx, &news_query);
     ctx.stop.check()?;
     let refused = answers
         .iter()
@@ -84,19 +84,19 @@ pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
         .filter_map(|(source, answer)| Some(failure(source.service.name, answer.as_ref().err()?)))
         .collect();
     let done = match failures.len() == answers.len() {
-        true => instead(ctx, &asked, &failures),
-        false => Ok(told(&asked, answers, &failures)),
+        true => web_search_fallback(ctx, &news_query, &failures),
+        false => Ok(render(&news_query, answers, &failures)),
     };
-    // Only now: the web search may live on the same host.
+    // Only after the news sources: the web search may use the same host.
     if refused {
         ctx.world
             .services
-            .hold_back(&DUCKDUCKGO_NEWS, duckduckgo::REST);
+            .hold_back(&DUCKDUCKGO_NEWS, duckduckgo::BOT_CHECK_PAUSE);
     }
     done
 }
 
-/// A problem on one line that begins with whose it is.
+/// A problem on one line that begins with the name of the source.
 fn failure(name: &str, problem: &Problem) -> String {
     let line = problem.one_line();
     match line.starts_with(name) {
@@ -109,8 +109,8 @@ fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
     matches!(answer, Err(problem) if problem.kind == ProblemKind::Refused)
 }
 
-/// Queries every available source, all at once.
-fn ask(ctx: &ToolContext, asked: &NewsQuery) -> Vec<SourceNews> {
+/// Queries all available sources at once.
+fn query_sources(ctx: &ToolContext, news_query: &NewsQuery) -> Vec<SourceNews> {
     let usable = SOURCES
         .iter()
         .filter(|source| source.is_usable(&ctx.world.env));
@@ -118,8 +118,8 @@ fn ask(ctx: &ToolContext, asked: &NewsQuery) -> Vec<SourceNews> {
         let running: Vec<_> = usable
             .map(|source| {
                 let work = move || {
-                    within(ctx, SOURCE_TIMEOUT, source.service.name, |ctx| {
-                        (source.ask)(ctx, asked)
+                    with_time_limit(ctx, SOURCE_TIMEOUT, source.service.name, |ctx| {
+                        (source.query_sources)(ctx, news_query)
                     })
                 };
                 (source, scope.spawn(work))
@@ -133,8 +133,8 @@ fn ask(ctx: &ToolContext, asked: &NewsQuery) -> Vec<SourceNews> {
     })
 }
 
-/// The articles of the sources that answered, and a line for each that did not.
-fn told(asked: &NewsQuery, answers: Vec<SourceNews>, failures: &[String]) -> String {
+/// The articles of the sources that responded, and a line for each that failed.
+fn render(news_query: &NewsQuery, answers: Vec<SourceNews>, failures: &[String]) -> String {
     let mut used = Vec::new();
     let mut articles = Vec::new();
     for (source, answer) in answers {
@@ -143,16 +143,19 @@ fn told(asked: &NewsQuery, answers: Vec<SourceNews>, failures: &[String]) -> Str
             articles.extend(found);
         }
     }
-    let (used, age) = (used.join(", "), asked.age.words());
-    let articles = article::merged(articles);
+    let (used, age) = (used.join(", "), news_query.age.words());
+    let articles = article::merge(articles);
     let mut text = if articles.is_empty() {
         format!(
             "No articles about \"{}\" of {age} (sources: {used}).\nTry other words, a longer time_filter, or web_search.",
-            asked.query
+            news_query.query
         )
     } else {
         let count = plural(articles.len(), "article");
-        format!("{count} about \"{}\" of {age} (from {used}):", asked.query)
+        format!(
+            "{count} about \"{}\" of {age} (from {used}):",
+            news_query.query
+        )
     };
     let shown = articles.iter().zip(1..);
     let shown: Vec<String> = shown
@@ -168,14 +171,18 @@ fn told(asked: &NewsQuery, answers: Vec<SourceNews>, failures: &[String]) -> Str
 }
 
 /// A web search, because every source failed.
-fn instead(ctx: &ToolContext, asked: &NewsQuery, failures: &[String]) -> Outcome<String> {
-    let query = format!("{} news latest", asked.query);
+fn web_search_fallback(
+    ctx: &ToolContext,
+    news_query: &NewsQuery,
+    failures: &[String],
+) -> Outcome<String> {
+    let query = format!("{} news latest", news_query.query);
     let hint = "Set GNEWS_API_KEY or NEWSAPI_KEY to have a source of news that answers.";
     let keyed = SOURCES
         .iter()
         .any(|source| source.service.key.is_some() && source.is_usable(&ctx.world.env));
     let hint = (!keyed).then(|| hint.to_owned());
-    match duckduckgo::search(ctx, &query, asked.age.of_the_web()) {
+    match duckduckgo::search(ctx, &query, news_query.age.web_recency()) {
         Ok(hits) => {
             let found = match hits.is_empty() {
                 true => format!(
@@ -183,7 +190,7 @@ fn instead(ctx: &ToolContext, asked: &NewsQuery, failures: &[String]) -> Outcome
                 ),
                 false => format!(
                     "No source of news could be used; this is what a web search for \"{query}\" finds:\n{}",
-                    search::listed(&hits, asked.most)
+                    search::listed(&hits, news_query.max)
                 ),
             };
             let lines: Vec<String> = failures.iter().cloned().chain(hint).collect();

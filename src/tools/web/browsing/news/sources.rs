@@ -1,4 +1,4 @@
-//! The news sources: their requests and the meaning of their answers (<https://docs.gnews.io>, <https://newsapi.org/docs>).
+//! The news sources: their requests and responses (<https://docs.gnews.io>, <https://newsapi.org/docs>).
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,22 +16,22 @@ use crate::tools::engine::context::ToolContext;
 /// A source.
 pub(super) struct Source {
     pub(super) service: &'static Service,
-    pub(super) ask: fn(&ToolContext, &NewsQuery) -> Outcome<Vec<Article>>,
+    pub(super) query_sources: fn(&ToolContext, &NewsQuery) -> Outcome<Vec<Article>>,
 }
 
-/// All of them; of two that have the same article the first one shows it.
+/// All of them; of duplicate articles the one of the first source is shown.
 pub(super) static SOURCES: [Source; 3] = [
     Source {
         service: &GNEWS,
-        ask: gnews,
+        query_sources: gnews,
     },
     Source {
         service: &NEWSAPI,
-        ask: newsapi,
+        query_sources: newsapi,
     },
     Source {
         service: &DUCKDUCKGO_NEWS,
-        ask: duckduckgo_news,
+        query_sources: duckduckgo_news,
     },
 ];
 
@@ -42,43 +42,43 @@ impl Source {
     }
 }
 
-/// The language to ask for: both keyed sources mix all of them otherwise, and a query in another script is in another language.
+/// The language to request: both keyed sources mix all of them otherwise, and a query in another script is in another language.
 fn language(query: &str) -> Option<&'static str> {
     query.is_ascii().then_some("en")
 }
 
-fn gnews(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
+fn gnews(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
-    let query = query::for_gnews(&asked.query)?;
+    let query = query::for_gnews(&news_query.query)?;
     let answer = ctx
         .ask(&GNEWS)
         .path("/api/v4/search")
         .secret_header("x-api-key", &key, key.clone())
         .query("q", &query)
         .query_if("lang", language(&query))
-        .query("max", asked.most)
-        .query("from", asked.from.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        .query("max", news_query.max)
+        .query("from", news_query.from.strftime("%Y-%m-%dT%H:%M:%SZ"))
         .query("sortby", "publishedAt")
         .get()?;
-    read_gnews(&answer, asked.most)
+    read_gnews(&answer, news_query.max)
 }
 
-fn read_gnews(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> {
-    let said = answer.value().as_ref().and_then(gnews_said);
+fn read_gnews(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
+    let said = answer.value().as_ref().and_then(gnews_errors);
     let said = said.filter(|said| !said.is_empty());
-    // A page with this status comes from a proxy on the way.
+    // A page with this status comes from a proxy in between.
     let is_quota = said.as_deref().map_or(!answer.is_page(), is_about_quota);
     if answer.status == 403 && is_quota {
-        return Err(used_up(answer, said));
+        return Err(quota_error(answer, said));
     }
-    let value = answer.json(gnews_said)?;
+    let value = answer.json(gnews_errors)?;
     if let Some(said) = said {
         let said = answer.said(&said);
         return Err(Problem::network(format!("It refused the request: {said}")));
     }
     match value.at("articles") {
         Some(Value::Array(_)) => {}
-        // An absent list is an empty one.
+        // A missing list is an empty one.
         None if value.at("totalArticles").is_some() => {}
         _ => return Err(answer.unreadable()),
     }
@@ -86,22 +86,22 @@ fn read_gnews(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> {
         let raw = RawArticle {
             title: item.text("title"),
             outlet: item.text("source/name"),
-            time: item.text("publishedAt").and_then(moment),
+            time: item.text("publishedAt").and_then(parse_time),
             url: item.text("url"),
-            about: item.text("description"),
+            description: item.text("description"),
         };
         raw.article(GNEWS.name)
     };
     let articles = value.list("articles").iter().filter_map(article);
-    Ok(articles.take(most).collect())
+    Ok(articles.take(max).collect())
 }
 
-/// The errors of an answer, a list or an object by parameter.
-fn gnews_said(value: &Value) -> Option<String> {
+/// The errors in a response, a list or an object by parameter.
+fn gnews_errors(value: &Value) -> Option<String> {
     value.at("errors").map(words)
 }
 
-/// All strings of a value, in whatever lists and objects.
+/// All strings in a value, however nested.
 fn words(value: &Value) -> String {
     let all: Vec<String> = match value {
         Value::String(text) => vec![text.clone()],
@@ -127,7 +127,7 @@ fn is_about_quota(said: &str) -> bool {
     marks.iter().any(|mark| said.contains(mark))
 }
 
-fn used_up(answer: &ServiceResponse, said: Option<String>) -> Problem {
+fn quota_error(answer: &ServiceResponse, said: Option<String>) -> Problem {
     let said = said.map(|said| format!(": {}", answer.said(&said)));
     let said = said.unwrap_or_default();
     Problem::limit(format!(
@@ -137,22 +137,22 @@ fn used_up(answer: &ServiceResponse, said: Option<String>) -> Problem {
     .next("They reset at 00:00 UTC.")
 }
 
-fn newsapi(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
+fn newsapi(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = NEWSAPI.key_in(&ctx.world.env).unwrap_or_default();
     let answer = ctx
         .ask(&NEWSAPI)
         .path("/v2/everything")
         .secret_header("x-api-key", &key, key.clone())
-        .query("q", &asked.query)
-        .query("pageSize", asked.most)
-        .query_if("language", language(&asked.query))
+        .query("q", &news_query.query)
+        .query("pageSize", news_query.max)
+        .query_if("language", language(&news_query.query))
         .query("sortBy", "publishedAt")
-        .query("from", asked.from.strftime("%Y-%m-%dT%H:%M:%S"))
+        .query("from", news_query.from.strftime("%Y-%m-%dT%H:%M:%S"))
         .get()?;
-    read_newsapi(&answer, asked.most)
+    read_newsapi(&answer, news_query.max)
 }
 
-fn read_newsapi(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> {
+fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
     let said = |value: &Value| {
         value
             .text("message")
@@ -197,31 +197,31 @@ fn read_newsapi(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> 
         let raw = RawArticle {
             title: item.text("title"),
             outlet: item.text("source/name"),
-            time: item.text("publishedAt").and_then(moment),
+            time: item.text("publishedAt").and_then(parse_time),
             url: item.text("url"),
-            about: item.text("description"),
+            description: item.text("description"),
         };
         raw.article(NEWSAPI.name)
     };
     let articles = value.list("articles").iter().filter_map(article);
-    Ok(articles.take(most).collect())
+    Ok(articles.take(max).collect())
 }
 
-/// Best effort: plain programs are refused most of the time.
-fn duckduckgo_news(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
-    let query = query::for_duckduckgo(&asked.query)?;
-    let ask = || duckduckgo::headed(ctx.ask(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
-    let page = ask().path("/").query("q", &query).get()?;
+/// Best effort: programs are refused most of the time.
+fn duckduckgo_news(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
+    let query = query::for_duckduckgo(&news_query.query)?;
+    let query_sources = || duckduckgo::browser_headers(ctx.ask(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
+    let page = query_sources().path("/").query("q", &query).get()?;
     let Some(token) = token(&page.text()) else {
         return Err(unusable(ctx, &page));
     };
-    let recency = match asked.age {
-        // DuckDuckGo has no filter for two days; the keyed sources, which are a day behind, cover the other one.
+    let recency = match news_query.age {
+        // DuckDuckGo has no filter for two days; the keyed sources, which are a day behind, cover the other day.
         NewsAge::Usual | NewsAge::Day => "d",
         NewsAge::Week => "w",
         NewsAge::Month => "m",
     };
-    let answer = ask()
+    let answer = query_sources()
         .path("/news.js")
         .query("l", "wt-wt")
         .query("o", "json")
@@ -231,10 +231,10 @@ fn duckduckgo_news(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>
         .query("p", -1)
         .query("df", recency)
         .get()?;
-    read_duckduckgo(&answer, asked.most).unwrap_or_else(|| Err(unusable(ctx, &answer)))
+    read_duckduckgo(&answer, news_query.max).unwrap_or_else(|| Err(unusable(ctx, &answer)))
 }
 
-/// The token that a page gives for its query: `vqd="4-123…"`, in any quotes or none.
+/// The token in a page for its query: `vqd="4-123…"`, in any quotes or none.
 fn token(page: &str) -> Option<String> {
     page.match_indices("vqd=").find_map(|(at, mark)| {
         let rest = page.get(at + mark.len()..)?;
@@ -245,8 +245,8 @@ fn token(page: &str) -> Option<String> {
     })
 }
 
-/// The articles; `None` for an unexpected answer.
-fn read_duckduckgo(answer: &ServiceResponse, most: usize) -> Option<Outcome<Vec<Article>>> {
+/// The articles; `None` for an unexpected response.
+fn read_duckduckgo(answer: &ServiceResponse, max: usize) -> Option<Outcome<Vec<Article>>> {
     let value = answer.value().filter(|_| answer.is_ok())?;
     value.at("results").and_then(Value::as_array)?;
     let article = |item: &Value| {
@@ -256,22 +256,22 @@ fn read_duckduckgo(answer: &ServiceResponse, most: usize) -> Option<Outcome<Vec<
             outlet: item.text("source"),
             time: seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()),
             url: item.text("url"),
-            about: item.text("excerpt"),
+            description: item.text("excerpt"),
         };
         raw.article(DUCKDUCKGO_NEWS.name)
     };
     let articles = value.list("results").iter().filter_map(article);
-    Some(Ok(articles.take(most).collect()))
+    Some(Ok(articles.take(max).collect()))
 }
 
-/// The problem with an answer that has no news. The refusal of every plain program is not a ban; a bot check is one.
+/// The problem with a response that has no news. Refusing programs is not a ban; a bot check is one.
 fn unusable(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     if answer.status == 403 {
         return Problem::refused("It refuses programs other than browsers (403).");
     }
     let page = results::read(&answer.text());
     if page.robot || matches!(answer.status, 202 | 429) {
-        duckduckgo::rest(ctx);
+        duckduckgo::pause(ctx);
         return duckduckgo::bot_check();
     }
     match answer.is_ok() {
@@ -280,8 +280,8 @@ fn unusable(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     }
 }
 
-/// A time as RFC 3339 has it; without a zone it is UTC.
-fn moment(text: &str) -> Option<Timestamp> {
+/// A time in RFC 3339; without a zone it is UTC.
+fn parse_time(text: &str) -> Option<Timestamp> {
     let time = text.parse().or_else(|_| format!("{text}Z").parse());
     time.ok()
 }

@@ -13,7 +13,7 @@ fn hit(title: &str, url: &str, snippet: &str) -> (String, String, String) {
 }
 
 #[test]
-fn the_html_edition_is_read_block_by_block() {
+fn the_html_edition_is_parsed_by_blocks() {
     let page = r##"<!DOCTYPE html><title>tides</title><div id="links" class="results">
       <div class="result results_links result--ad"><h2 class="result__title">
         <a class="result__a" href="https://duckduckgo.com/y.js?ad_domain=x.test">Buy tides</a></h2>
@@ -42,7 +42,7 @@ fn the_html_edition_is_read_block_by_block() {
 }
 
 #[test]
-fn the_lite_edition_is_read_row_by_row() {
+fn the_lite_edition_is_parsed_by_rows() {
     let page = "<table><tr class='result-sponsored'><td>1.</td><td><a href='https://ads.test/' class='result-link'>Ad</a></td></tr>
       <tr class='result-sponsored'><td class='result-snippet'>Buy.</td></tr>
       <tr><td>2.</td><td><a rel=nofollow href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F&amp;rut=1\" class='result-link'>First</a>
@@ -63,7 +63,7 @@ fn the_lite_edition_is_read_row_by_row() {
 }
 
 #[test]
-fn a_page_without_results_says_why() {
+fn a_page_without_results_has_a_reason() {
     let said = |page: &str| {
         let page = read(page);
         (page.hits.len(), page.robot, page.none)
@@ -94,7 +94,7 @@ fn a_page_without_results_says_why() {
 }
 
 #[test]
-fn no_page_is_too_much() {
+fn large_pages_parse_in_linear_time() {
     let row =
         "<div class=result><a class=result__a href=https://a.test/N>T</a><a class=result__snippet>";
     let page: String = (0..500)
@@ -105,7 +105,7 @@ fn no_page_is_too_much() {
     assert!(
         found
             .iter()
-            .all(|hit| hit.snippet.chars().count() == SNIPPET + 1)
+            .all(|hit| hit.snippet.chars().count() == MAX_SNIPPET_CHARS + 1)
     );
     assert!(
         read(&("<div class=result><a class=result__a>".repeat(100_000)))
@@ -114,7 +114,7 @@ fn no_page_is_too_much() {
     );
 }
 
-/// A result as it should be read, and whether it is an advertisement.
+/// An expected result, and whether it is an advertisement.
 type Made = (String, Option<String>, bool);
 
 /// The same results as a page of the html edition and of the lite edition.
@@ -156,7 +156,7 @@ fn pages(made: &[Made], single: bool) -> [String; 2] {
 }
 
 #[test]
-fn nothing_of_a_page_moves_a_terminals_cursor() {
+fn results_contain_no_terminal_controls() {
     let page = "<div class=result><a class=result__a href=https://a.test/>T\u{1b}[31m\u{202d}</a><a class=result__snippet>S\u{202e}</a></div>";
     let wanted = hit("T[31m\\u{202d}", "https://a.test/", "S\\u{202e}");
     assert_eq!(hits(page), [wanted]);
@@ -164,7 +164,7 @@ fn nothing_of_a_page_moves_a_terminals_cursor() {
 
 proptest! {
     #[test]
-    fn every_result_keeps_its_own_words(
+    fn title_and_snippet_stay_with_their_result(
         made in prop::collection::vec(("[a-zäé]{1,8}( [a-z]{1,5})?", prop::option::of("[a-zß.,]{1,20}( [a-z]{1,9})?"), any::<bool>()), 0..12),
         single: bool,
     ) {

@@ -1,4 +1,4 @@
-//! A real browser with little patience, where one is installed.
+//! A real browser, where one is installed, with short time limits.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ impl EventSink for NullSink {
     fn emit(&self, _event: Event) {}
 }
 
-/// A server whose page waits for a script that never comes, and a message for each request of it.
+/// A server whose page waits for a script that never comes; sends a message for each request.
 fn slow() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -51,9 +51,9 @@ fn slow() -> (u16, Receiver<()>) {
     (port, told)
 }
 
-/// Past the test harness, which would keep it to itself.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED scrape: {why}");
+/// Bypasses the test harness, which would capture it.
+fn skip(reason: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED scrape: {reason}");
 }
 
 /// The installed browsers; the tests' own environment is used for nothing else.
@@ -70,12 +70,12 @@ fn context(port: u16, path: &str) -> ToolContext {
     ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
 }
 
-/// Loads the page of `port` with less patience.
+/// Loads the page at `port` with short time limits.
 fn load(
     ctx: &ToolContext,
     port: u16,
     pair: &DriverPair,
-    patience: DriverTimeouts,
+    timeouts: DriverTimeouts,
 ) -> Outcome<String> {
     let url = format!("http://127.0.0.1:{port}/");
     let args = ScrapePage {
@@ -91,14 +91,14 @@ fn load(
         kind: ContentKind::Html,
         text: String::new(),
     };
-    Browser::start(ctx, pair, patience)
-        .and_then(|browser| browsed(ctx, &args, &address, &fetched, browser))
-        .map(|taken| told(&args, &address, taken))
+    Browser::start(ctx, pair, timeouts)
+        .and_then(|browser| load_in(ctx, &args, &address, &fetched, browser))
+        .map(|taken| render(&args, &address, taken))
         .map_err(DriverError::problem)
 }
 
-/// Processes that have `folder` in their environment or arguments and are not dead.
-fn left(marks: &[String]) -> Vec<PathBuf> {
+/// Living processes with `folder` in their environment or arguments.
+fn living_processes(marks: &[String]) -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .map(|entry| entry.path())
@@ -120,11 +120,11 @@ fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
     };
     let (port, _waiting) = slow();
     let ctx = context(port, &path);
-    let patience = DriverTimeouts {
+    let timeouts = DriverTimeouts {
         load: Duration::from_millis(3_500),
         script: Duration::from_secs(5),
     };
-    let text = load(&ctx, port, pair, patience).unwrap();
+    let text = load(&ctx, port, pair, timeouts).unwrap();
     assert!(text.contains("did not finish loading within 3 s"), "{text}");
     assert!(
         text.contains("There already.") && !text.contains("behind"),
@@ -133,9 +133,9 @@ fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
 }
 
 fn until_something_runs(mark: &str) {
-    let begun = Instant::now();
-    while left(&[mark.to_owned()]).is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "nothing started");
+    let start = Instant::now();
+    while living_processes(&[mark.to_owned()]).is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20), "nothing started");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -149,7 +149,7 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
     }
     let (port, waiting) = slow();
     for pair in &pairs {
-        // Stopped while the browser starts, and while the page loads.
+        // Cancelled while the browser starts, and while the page loads.
         for loading in [false, true] {
             let ctx = context(port, &path);
             // Not below the test's own TMPDIR: a long one is not used, as the browser's sockets do not fit below it.
@@ -175,7 +175,7 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                     true => waiting.recv_timeout(Duration::from_secs(20)).unwrap(),
                     false => until_something_runs(&mark),
                 }
-                assert!(!left(std::slice::from_ref(&mark)).is_empty());
+                assert!(!living_processes(std::slice::from_ref(&mark)).is_empty());
                 let fired = Instant::now();
                 stop.fire();
                 let (problem, ended) = running.join().unwrap();
@@ -183,18 +183,18 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
             });
             assert!(problem.is_cancelled(), "{problem:?}");
             assert!(ended < Duration::from_millis(600), "{ended:?}");
-            let begun = Instant::now();
-            while !left(std::slice::from_ref(&mark)).is_empty() {
+            let start = Instant::now();
+            while !living_processes(std::slice::from_ref(&mark)).is_empty() {
                 assert!(
-                    begun.elapsed() < Duration::from_secs(2),
+                    start.elapsed() < Duration::from_secs(2),
                     "{:?}",
-                    left(&[mark])
+                    living_processes(&[mark])
                 );
                 thread::sleep(Duration::from_millis(10));
             }
             // The last files may take a moment longer.
             while std::fs::read_dir(&mark).unwrap().count() > 0 {
-                assert!(begun.elapsed() < Duration::from_secs(3));
+                assert!(start.elapsed() < Duration::from_secs(3));
                 thread::sleep(Duration::from_millis(10));
             }
             eprintln!(

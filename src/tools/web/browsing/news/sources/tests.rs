@@ -1,4 +1,4 @@
-//! Answers in the format of the sources, with made-up content.
+//! Responses in the format of the sources, with made-up content.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn newsapi(status: u16, value: &Value) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn gnews_is_read() {
+fn gnews_articles_are_parsed() {
     let article = json!({"id": "1", "title": "Tides &amp; co", "description": null, "url": "https://a.test/1",
         "publishedAt": "2026-11-20T10:00:00Z", "source": {"name": "The Coast", "url": "https://a.test"}, "lang": "en"});
     let many = vec![article.clone(); 9];
@@ -93,7 +93,7 @@ fn gnews_is_read() {
 }
 
 #[test]
-fn newsapi_is_read() {
+fn newsapi_articles_are_parsed() {
     let articles = json!([
         {"source": {"id": null, "name": "Tide Times"}, "author": null, "title": "High water", "description": "It rises.",
             "url": "https://b.test/1", "urlToImage": null, "publishedAt": "2026-11-20T10:00:00", "content": "It… [+9 chars]"},
@@ -206,13 +206,13 @@ fn the_token_is_found_in_any_quotes() {
 }
 
 #[test]
-fn queries_in_other_scripts_are_not_asked_for_in_english() {
+fn queries_in_other_scripts_request_no_language() {
     assert_eq!(language("tidal power"), Some("en"));
     assert_eq!(language("приливы"), None);
 }
 
 #[test]
-fn what_a_source_says_is_kept_whole_and_nothing_is_made_up() {
+fn error_messages_are_quoted_verbatim() {
     let page = |service, status| {
         let page = b"<!doctype html><title>Attention</title>".to_vec();
         ServiceResponse::new(service, status, page)

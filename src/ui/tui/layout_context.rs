@@ -1,4 +1,4 @@
-//! What every row of the screen is laid out with: the width, the colours, the time, and how times and waits are written.
+//! The layout parameters of every row: width, colours and time; and how durations are written.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use ratatui::text::{Line, Span};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Frames of the sign that something runs.
+/// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each frame stands.
-pub(super) const SPIN: Duration = Duration::from_millis(125);
-/// From here on a wait says which key ends it.
+/// How long each frame is shown.
+pub(super) const SPINNER_FRAME: Duration = Duration::from_millis(125);
+/// After this long a wait names the key that ends it.
 pub(super) const CANCEL_HINT_AFTER: Duration = Duration::from_secs(10);
 
-/// What laying out depends on.
+/// What layout depends on.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutContext<'a> {
     pub(super) width: usize,
@@ -23,15 +23,15 @@ pub(super) struct LayoutContext<'a> {
     pub(super) now: Instant,
 }
 
-/// The sign that something has run since `since`.
+/// The spinner of something that has been running since `since`.
 pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
-    let frame = now.saturating_duration_since(since).as_millis() / SPIN.as_millis();
+    let frame = now.saturating_duration_since(since).as_millis() / SPINNER_FRAME.as_millis();
     let at = usize::try_from(frame).unwrap_or_default() % SPINNER.len();
     SPINNER.get(at).copied().unwrap_or("·")
 }
 
-/// A time as a person reads it: `0.4s`, `12s`, `3m 05s`.
-pub(super) fn took(time: Duration) -> String {
+/// A duration as people read it: `0.4s`, `12s`, `3m 05s`.
+pub(super) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..10 => format!("{:.1}s", time.as_secs_f64()),
@@ -41,22 +41,22 @@ pub(super) fn took(time: Duration) -> String {
     }
 }
 
-/// The same for something that runs: whole seconds, so that it changes once in each.
-pub(super) fn running(time: Duration) -> String {
+/// The same for something that is running: whole seconds, so that it changes once a second.
+pub(super) fn format_running(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
-        _ => took(time),
+        _ => format_duration(time),
     }
 }
 
-/// `left` and, at the end of the row, `right`; the left is cut when both do not fit.
+/// `left` and, at the end of the row, `right`; the left one is cut when both do not fit.
 pub(super) fn two_ends(left: (&str, Style), right: (&str, Style), width: usize) -> Line<'static> {
     let room = width.saturating_sub(width::of(right.0) + 1);
     let shown = width::clip(left.0, room);
-    let gap = room.saturating_sub(width::of(&shown)) + 1;
+    let empty_row = room.saturating_sub(width::of(&shown)) + 1;
     Line::from(vec![
         Span::styled(shown, left.1),
-        Span::raw(" ".repeat(gap)),
+        Span::raw(" ".repeat(empty_row)),
         Span::styled(right.0.to_owned(), right.1),
     ])
 }
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_well() {
-        assert_eq!(took(Duration::from_millis(412)), "0.4s");
-        assert_eq!(took(Duration::from_secs(185)), "3m 05s");
-        assert_eq!(running(Duration::from_millis(6900)), "6s");
+    fn durations_read_well() {
+        assert_eq!(format_duration(Duration::from_millis(412)), "0.4s");
+        assert_eq!(format_duration(Duration::from_secs(185)), "3m 05s");
+        assert_eq!(format_running(Duration::from_millis(6900)), "6s");
     }
 }

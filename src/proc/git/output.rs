@@ -1,4 +1,4 @@
-//! git's output, or its error message as a problem with the next step.
+//! Turns the end of a git call into its output or a problem with the next step.
 
 use std::path::Path;
 
@@ -10,29 +10,29 @@ use crate::proc::child::ProgramOutput;
 ///
 /// # Errors
 /// It failed or timed out.
-pub(super) fn said(dir: &Path, done: ProgramOutput) -> Outcome<String> {
-    if done.success() {
-        return Ok(done.stdout.text().trim_end().to_owned());
+pub(super) fn git_output(dir: &Path, output: ProgramOutput) -> Outcome<String> {
+    if output.success() {
+        return Ok(output.stdout.text().trim_end().to_owned());
     }
-    if done.timed_out {
-        return Err(Problem::timeout(format!("git {}.", done.ending())));
+    if output.timed_out {
+        return Err(Problem::timeout(format!("git {}.", output.ending())));
     }
     let words = format!(
         "{}\n{}",
-        done.stderr.text().trim(),
-        done.stdout.text().trim()
+        output.stderr.text().trim(),
+        output.stdout.text().trim()
     );
-    let words = unrepeated(&words);
+    let words = without_quoted_lines(&words);
     let words = words.trim();
     let problem = Problem::input(format!(
         "git: {}",
         if words.is_empty() {
-            done.ending()
+            output.ending()
         } else {
             text::clip(words, 4000)
         }
     ));
-    // diff reports it as a warning, or only by a usage page.
+    // diff reports it as a warning, or only prints its usage.
     let none = ["not a git repository", "usage: git diff --no-index"];
     let lower = words.to_lowercase();
     Err(if none.iter().any(|words| lower.contains(words)) {
@@ -46,9 +46,9 @@ pub(super) fn said(dir: &Path, done: ProgramOutput) -> Outcome<String> {
     })
 }
 
-/// git's message without lines that it quotes from a file. git reads the commit of nested repositories (submodules and others) whose folders were
-/// not checked: the file whose lines it quotes may be a symlink.
-fn unrepeated(words: &str) -> String {
+/// git's message without lines that it quotes from a file. git reads the commit of nested repositories (submodules and others) whose folders were not checked:
+/// the file whose lines it quotes may be a symlink.
+fn without_quoted_lines(words: &str) -> String {
     const FILE: &str = "packed-refs";
     let lines = words.lines().map(|line| match line.find(FILE) {
         Some(at) => text::head(line, at + FILE.len()),
@@ -58,7 +58,7 @@ fn unrepeated(words: &str) -> String {
 }
 
 /// True when git failed because of an unreadable object, in any of its messages for that.
-pub(super) fn lacks_objects(done: &ProgramOutput) -> bool {
+pub(super) fn lacks_objects(output: &ProgramOutput) -> bool {
     const WORDS: [&str; 6] = [
         "lazy fetching",
         "promisor",
@@ -67,15 +67,15 @@ pub(super) fn lacks_objects(done: &ProgramOutput) -> bool {
         "unable to read",
         "bad object",
     ];
-    let words = done.stderr.text().to_lowercase();
-    !done.success() && WORDS.iter().any(|word| words.contains(word))
+    let words = output.stderr.text().to_lowercase();
+    !output.success() && WORDS.iter().any(|word| words.contains(word))
 }
 
 /// Objects missing in a partial clone are not fetched: that would run programs which the repository names.
-pub(super) fn not_here(done: &ProgramOutput) -> Problem {
+pub(super) fn not_here(output: &ProgramOutput) -> Problem {
     Problem::missing(format!(
         "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
-        text::clip(unrepeated(&done.stderr.text()).trim(), 1000)
+        text::clip(without_quoted_lines(&output.stderr.text()).trim(), 1000)
     ))
     .next("run_command with the same git command fetches what it needs.")
 }

@@ -5,35 +5,36 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::clock::Clock;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
-use crate::tools::engine::context::ToolContext;
+use crate::disk::paths::Paths;
 
-/// Bytes of a file at most.
+/// Maximum bytes of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Seconds until a pending sign-in expires.
-const AGE: i64 = 3_600;
-/// A pending sign-in younger than this is reused, so that an address given earlier stays valid.
-const YOUNG: i64 = 2_700;
-/// Seconds by which a token is renewed before its end.
+const MAX_PENDING_SECONDS: i64 = 3_600;
+/// A younger pending sign-in is reused, so that an address given earlier stays valid.
+const REUSABLE_SECONDS: i64 = 2_700;
+/// How many seconds before its expiry a token is refreshed.
 const RENEW_SECONDS_BEFORE_END: i64 = 60;
 
 /// Stored facts about the account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct AccountToken {
-    pub(super) access: String,
-    pub(super) refresh: String,
-    /// In Unix seconds.
-    pub(super) expires: i64,
-    pub(super) scope: String,
-    /// It came from Marvin's own sign-in, which uses no client secret.
-    pub(super) ours: bool,
+pub(crate) struct AccountToken {
+    pub(crate) access: String,
+    pub(crate) refresh: String,
+    /// Expiry in Unix seconds.
+    pub(crate) expires: i64,
+    pub(crate) scope: String,
+    /// It was issued to Marvin's own sign-in, which uses no client secret.
+    pub(crate) ours: bool,
     /// Spotify reported that it lacks a scope.
-    pub(super) lacking: bool,
+    pub(crate) lacks_scope: bool,
 }
 
 impl AccountToken {
@@ -54,72 +55,73 @@ impl AccountToken {
             expires: value.whole("expires_at").unwrap_or(0),
             scope: text("scope"),
             ours: value.flag("pkce"),
-            lacking: value.flag("scope_missing"),
+            lacks_scope: value.flag("scope_missing"),
         }
     }
 
-    /// True when there is something to use or renew.
-    pub(super) fn is_there(&self) -> bool {
+    /// True when there is a token to use or refresh.
+    pub(crate) fn is_there(&self) -> bool {
         !self.access.is_empty() || !self.refresh.is_empty()
     }
 
     /// True when it can be used now.
-    pub(super) fn is_fresh(&self, now: i64) -> bool {
+    pub(crate) fn is_fresh(&self, now: i64) -> bool {
         !self.access.is_empty() && self.expires.saturating_sub(RENEW_SECONDS_BEFORE_END) > now
     }
 }
 
 /// A pending sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PendingAuth {
-    pub(super) state: String,
-    pub(super) verifier: String,
-    pub(super) redirect: String,
-    pub(super) client: String,
+pub(crate) struct PendingAuth {
+    pub(crate) state: String,
+    pub(crate) verifier: String,
+    pub(crate) redirect: String,
+    pub(crate) client: String,
 }
 
 /// The files.
 #[derive(Debug)]
-pub(super) struct TokenStore {
+pub(crate) struct TokenStore {
     tokens: PathBuf,
-    begun: PathBuf,
+    sign_in: PathBuf,
+    /// The token file of the original.
     old: Option<PathBuf>,
+    /// In Unix seconds.
     now: i64,
-    aside: Option<crate::base::clock::Clock>,
+    clock: Clock,
 }
 
 impl TokenStore {
-    /// The token store of the active profile.
+    /// That of the profile; nothing is read or made yet.
     ///
     /// # Errors
-    /// There is no place for Marvin's files.
-    pub(super) fn of(ctx: &ToolContext) -> Outcome<Self> {
-        let world = &ctx.world;
-        let profile = world.paths.profile(&world.profile())?;
+    /// The name cannot be a profile's, or there is not set.
+    pub(crate) fn of(paths: &Paths, profile: &str, clock: &Clock) -> Outcome<Self> {
+        let profile = paths.profile(profile)?;
         Ok(Self {
             tokens: profile.tokens(),
-            begun: profile.spotify_sign_in(),
-            old: world.paths.old_spotify_token().ok(),
-            now: world.clock.now().timestamp().as_second(),
-            aside: Some(world.clock.clone()),
+            sign_in: profile.spotify_sign_in(),
+            old: paths.old_spotify_token().ok(),
+            now: clock.now().timestamp().as_second(),
+            clock: clock.clone(),
         })
     }
 
-    /// Seconds since 1970.
-    pub(super) fn now(&self) -> i64 {
+    /// Unix time in seconds.
+    pub(crate) fn now(&self) -> i64 {
         self.now
     }
 
     /// The lock for token refreshes of several processes.
-    pub(super) fn renewal(&self) -> PathBuf {
+    pub(crate) fn renewal(&self) -> PathBuf {
         self.tokens.with_file_name("spotify-renewal")
     }
 
-    /// The account's token; the file of the original is imported once.
+    /// The account's token; the original program's file is imported once.
     ///
     /// # Errors
-    /// The file cannot be read or understood.
-    pub(super) fn read(&self) -> Outcome<AccountToken> {
+    /// The file cannot be read or parsed.
+    pub(crate) fn read(&self) -> Outcome<AccountToken> {
         let whole = match atomic::read(&self.tokens, MAX_FILE_BYTES)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {
                 Problem::input(format!("{} is not a JSON object.", self.tokens.display()))
@@ -147,16 +149,16 @@ impl TokenStore {
     /// Writes the token; other keys are kept.
     ///
     /// # Errors
-    /// The disk.
-    pub(super) fn write(&self, token: &AccountToken) -> Outcome<()> {
+    /// The file cannot be written.
+    pub(crate) fn write(&self, token: &AccountToken) -> Outcome<()> {
         self.change(|own| set(own, token))
     }
 
-    /// Forgets the token, if it is still the one that was refused.
+    /// Deletes the token if it is still the refused one.
     ///
     /// # Errors
-    /// The disk.
-    pub(super) fn forget(&self, refused: &AccountToken) -> Outcome<()> {
+    /// The file cannot be written.
+    pub(crate) fn forget(&self, refused: &AccountToken) -> Outcome<()> {
         self.change(|own| {
             if AccountToken::of(&Value::Object(own.clone())).refresh == refused.refresh {
                 set(own, &AccountToken::default());
@@ -171,9 +173,7 @@ impl TokenStore {
             let mut whole = match old.as_deref().map(object) {
                 Some(Some(whole)) => whole,
                 Some(None) => {
-                    if let Some(clock) = &self.aside {
-                        atomic::set_aside(&self.tokens, clock)?;
-                    }
+                    atomic::set_aside(&self.tokens, &self.clock)?;
                     Map::new()
                 }
                 None => Map::new(),
@@ -194,29 +194,29 @@ impl TokenStore {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn begun(&self) -> Outcome<Option<PendingAuth>> {
+    pub(crate) fn pending(&self) -> Outcome<Option<PendingAuth>> {
         Ok(self
-            .begun_within(AGE)?
-            .filter(|begun| !begun.verifier.is_empty()))
+            .pending_within(MAX_PENDING_SECONDS)?
+            .filter(|pending| !pending.verifier.is_empty()))
     }
 
     /// The pending sign-in if it is recent and for this application and address.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn young(&self, client: &str, redirect: &str) -> Outcome<Option<PendingAuth>> {
-        let same = |begun: &PendingAuth| begun.client == client && begun.redirect == redirect;
-        Ok(self.begun_within(YOUNG)?.filter(same))
+    pub(crate) fn reusable(&self, client: &str, redirect: &str) -> Outcome<Option<PendingAuth>> {
+        let same = |pending: &PendingAuth| pending.client == client && pending.redirect == redirect;
+        Ok(self.pending_within(REUSABLE_SECONDS)?.filter(same))
     }
 
-    fn begun_within(&self, age: i64) -> Outcome<Option<PendingAuth>> {
-        let Some(bytes) = atomic::read(&self.begun, MAX_FILE_BYTES)? else {
+    fn pending_within(&self, age: i64) -> Outcome<Option<PendingAuth>> {
+        let Some(bytes) = atomic::read(&self.sign_in, MAX_FILE_BYTES)? else {
             return Ok(None);
         };
         let value = Value::Object(object(&bytes).unwrap_or_default());
         let old = self.now.saturating_sub(value.whole("started").unwrap_or(0));
         let text = |key: &str| value.text(key).map(str::to_owned);
-        let begun = || {
+        let pending = || {
             Some(PendingAuth {
                 state: text("state")?,
                 verifier: text("verifier")?,
@@ -224,23 +224,23 @@ impl TokenStore {
                 client: text("client")?,
             })
         };
-        Ok((-60..=age).contains(&old).then(begun).flatten())
+        Ok((-60..=age).contains(&old).then(pending).flatten())
     }
 
     /// Saves a pending sign-in.
     ///
     /// # Errors
-    /// The disk.
-    pub(super) fn begin(&self, begun: &PendingAuth) -> Outcome<()> {
-        let value = json!({"state": begun.state, "verifier": begun.verifier, "redirect": begun.redirect,
-            "client": begun.client, "started": self.now});
-        atomic::write(&self.begun, value.to_string().as_bytes(), Access::Private)
+    /// The file cannot be written.
+    pub(crate) fn begin(&self, pending: &PendingAuth) -> Outcome<()> {
+        let value = json!({"state": pending.state, "verifier": pending.verifier, "redirect": pending.redirect,
+            "client": pending.client, "started": self.now});
+        atomic::write(&self.sign_in, value.to_string().as_bytes(), Access::Private)
     }
 
     /// Removes the pending sign-in.
-    pub(super) fn end(&self) {
-        // One that stays is refused by its age.
-        let _ = std::fs::remove_file(&self.begun);
+    pub(crate) fn end(&self) {
+        // If it cannot be removed, it expires.
+        let _ = std::fs::remove_file(&self.sign_in);
     }
 }
 
@@ -258,14 +258,14 @@ fn set(own: &mut Map<String, Value>, token: &AccountToken) {
     put("expires_at", token.expires.into());
     put("scope", token.scope.as_str().into());
     put("pkce", token.ours.into());
-    if token.lacking {
+    if token.lacks_scope {
         put("scope_missing", true.into());
     } else {
         own.remove("scope_missing");
     }
 }
 
-/// The token file of the original: seconds to live, and when they began.
+/// The token file of the original program: lifetime in seconds, and the time of issue.
 fn import(path: &Path) -> Option<AccountToken> {
     let value = Value::Object(object(&atomic::read(path, MAX_FILE_BYTES).ok()??)?);
     let saved = value.number("_saved_at").unwrap_or(0.0);
@@ -286,12 +286,10 @@ mod tests {
     fn store(dir: &Path) -> TokenStore {
         TokenStore {
             tokens: dir.join("p/tokens.json"),
-            begun: dir.join("p/spotify-sign-in.json"),
+            sign_in: dir.join("p/spotify-sign-in.json"),
             old: Some(dir.join("spotify_token.json")),
             now: 1_000_000,
-            aside: Some(crate::base::clock::Clock::new(
-                &crate::base::env::Env::default(),
-            )),
+            clock: Clock::default(),
         }
     }
 
@@ -302,7 +300,7 @@ mod tests {
             expires: 1_003_600,
             scope: "a b".to_owned(),
             ours: true,
-            lacking: false,
+            lacks_scope: false,
         }
     }
 
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_others_stay_and_the_file_is_the_owners() {
+    fn foreign_keys_are_kept_and_the_file_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::create_dir(dir.path().join("p")).unwrap();
@@ -337,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn many_writers_lose_nothing() {
+    fn concurrent_writers_lose_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::thread::scope(|scope| {
@@ -361,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_originals_file_is_imported_once() {
+    fn the_original_programs_file_is_imported_once() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::write(dir.path().join("spotify_token.json"),
@@ -376,32 +374,32 @@ mod tests {
     }
 
     #[test]
-    fn a_begun_sign_in_has_an_end() {
+    fn a_pending_sign_in_has_an_end() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = store(dir.path());
-        let begun = PendingAuth {
+        let pending = PendingAuth {
             state: "s".into(),
             verifier: "v".into(),
             redirect: "r".into(),
             client: "c".into(),
         };
-        store.begin(&begun).unwrap();
-        assert_eq!(mode(&store.begun), 0o600);
-        assert_eq!(store.young("c", "r").unwrap(), Some(begun.clone()));
-        assert_eq!(store.young("other", "r").unwrap(), None);
+        store.begin(&pending).unwrap();
+        assert_eq!(mode(&store.sign_in), 0o600);
+        assert_eq!(store.reusable("c", "r").unwrap(), Some(pending.clone()));
+        assert_eq!(store.reusable("other", "r").unwrap(), None);
         store.now += 3_000;
         assert_eq!(
-            (store.young("c", "r").unwrap(), store.begun().unwrap()),
-            (None, Some(begun))
+            (store.reusable("c", "r").unwrap(), store.pending().unwrap()),
+            (None, Some(pending))
         );
         store.now += 601;
-        assert_eq!(store.begun().unwrap(), None);
+        assert_eq!(store.pending().unwrap(), None);
         store.end();
-        assert!(!store.begun.exists());
+        assert!(!store.sign_in.exists());
     }
 
     #[test]
-    fn a_broken_file_is_told_and_set_aside_when_written() {
+    fn a_corrupt_file_is_reported_and_set_aside_on_write() {
         let dir = tempfile::tempdir().unwrap();
         let store = store(dir.path());
         std::fs::create_dir(dir.path().join("p")).unwrap();

@@ -1,4 +1,4 @@
-//! Opens a folder beneath a handle so that nothing on the way leads out: with `openat2` where the kernel has it, else component by component.
+//! Opens a folder beneath a handle so that no component leads outside: with `openat2` where the kernel has it, else component by component.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,11 +10,11 @@ use rustix::io::Errno;
 
 use crate::disk::beneath::rel_path::GuardedPart;
 
-/// Symbolic links followed in one path, as the kernel allows.
-pub(super) const HOPS: usize = 40;
+/// Symbolic links followed in one path; the kernel's limit.
+pub(super) const MAX_LINKS: usize = 40;
 
-/// Which of the two ways is used. `openat2` is one call and cannot race; the other serves kernels before 5.6, sandboxes that forbid the call, and
-/// other systems, and decides about symlinks that name the working directory by its absolute path.
+/// How folders are opened. `openat2` is one call and cannot race. Component by component serves kernels before 5.6, sandboxes that forbid the call, and other
+/// systems, and also decides about symlinks that name the working directory by its absolute path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMethod {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
@@ -23,7 +23,7 @@ pub(super) enum OpenMethod {
     Walk,
 }
 
-/// Device and inode: the same folder under whatever name.
+/// Device and inode: identifies a folder under any name.
 pub(super) type FolderId = (u64, u64);
 
 #[allow(
@@ -41,15 +41,15 @@ pub(super) enum AccessError {
     Outside,
     /// Too many symbolic links.
     Loop,
-    /// It belongs to a part with a fence of its own.
+    /// It belongs to a guarded part.
     Guard(GuardedPart),
-    /// It is not what the act needs: a folder, a FIFO, a device.
+    /// It has the wrong type for the operation: a folder, a FIFO, a device.
     Kind(&'static str),
     /// The entry kept changing during every attempt.
     Unsteady,
     /// Longer than the reader accepts.
     TooLong { cap: u64 },
-    /// Everything else the system says.
+    /// Any other error of the system.
     Os(Errno),
 }
 
@@ -69,7 +69,7 @@ impl From<std::io::Error> for AccessError {
     }
 }
 
-/// How folders are opened: with O_PATH where available, so that no read permission is needed.
+/// Flags for opening folders: O_PATH where available, which needs no read permission.
 #[cfg(target_os = "linux")]
 pub(super) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
@@ -91,10 +91,10 @@ pub(super) fn folder(
                 | Errno::AGAIN
                 | Errno::XDEV
                 | Errno::LOOP,
-            ) => by_hand(root, base, path),
+            ) => by_components(root, base, path),
             answer => Ok(answer?),
         },
-        OpenMethod::Walk => by_hand(root, base, path),
+        OpenMethod::Walk => by_components(root, base, path),
     }
 }
 
@@ -122,9 +122,9 @@ fn by_kernel(_root: BorrowedFd<'_>, _path: &OsStr) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }
 
-/// Part by part with a handle for each, never letting the system follow a link: each link's text is read and walked as well.
-/// A `..` goes back to the handle before, and never above the root.
-fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, AccessError> {
+/// Opens component by component with a handle for each and never lets the system follow a link: the target of each link is read and walked as well. A `..` goes
+/// back to the previous handle, and never above the root.
+fn by_components(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, AccessError> {
     let mut open: Vec<OwnedFd> = Vec::new();
     let mut todo: Vec<OsString> = Vec::new();
     let mut hops = 0;
@@ -140,7 +140,7 @@ fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, A
             Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
                 let target = link_text(top, &part)?.ok_or(AccessError::Os(Errno::NOTDIR))?;
                 hops += 1;
-                if hops > HOPS {
+                if hops > MAX_LINKS {
                     return Err(AccessError::Loop);
                 }
                 let target = Path::new(&target);
@@ -163,7 +163,7 @@ fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, A
     }
 }
 
-/// Puts the parts of a path on the stack, first part on top.
+/// Pushes the components of a path, the first one on top.
 fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), AccessError> {
     let from = todo.len();
     for part in path.components() {

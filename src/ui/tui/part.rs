@@ -1,8 +1,8 @@
-//! The pieces of a conversation on the screen: bounded parts that are laid out by themselves, whatever the length of the talk.
+//! The parts of a conversation on the screen: bounded, and laid out independently, however long the conversation is.
 
 use ratatui::text::{Line, Span};
 
-use super::sheet::LayoutContext;
+use super::layout_context::LayoutContext;
 use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
@@ -15,22 +15,22 @@ pub(super) enum Speaker {
     Marvin,
 }
 
-/// How plain text looks.
+/// The style of plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the person said.
+    /// What the user wrote.
     Plain,
-    /// Words of the system.
+    /// Notices of the system.
     System,
     /// Failures.
     Error,
-    /// What stands beside the talk: marks, hints.
+    /// Secondary text: marks and hints.
     Dim,
-    /// Lines as they stand: lists, output of commands.
+    /// Preformatted lines: lists, command output.
     Listing,
 }
 
-/// One part.
+/// One part of the conversation.
 #[derive(Debug, Clone)]
 pub(super) enum ChatPart {
     /// An empty row.
@@ -46,9 +46,9 @@ pub(super) enum ChatPart {
 }
 
 impl ChatPart {
-    /// The rows of the piece.
-    pub(super) fn rows(&self, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
-        let theme = sheet.theme;
+    /// The rows of the part.
+    pub(super) fn rows(&self, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+        let theme = layout_ctx.theme;
         match self {
             Self::Gap => vec![Line::default()],
             Self::Label { who, time } => {
@@ -62,20 +62,20 @@ impl ChatPart {
                 }
                 vec![Line::from(spans)]
             }
-            Self::Block(block) => lay_out(block, sheet.width, theme),
-            Self::Text { tone, text } => plain(text, *tone, sheet),
-            Self::Tool(call) => tool::rows(call, sheet),
+            Self::Block(block) => lay_out(block, layout_ctx.width, theme),
+            Self::Text { tone, text } => plain_rows(text, *tone, layout_ctx),
+            Self::Tool(call) => tool::rows(call, layout_ctx),
         }
     }
 
     /// True while its rows change with time.
-    pub(super) fn moves(&self) -> bool {
+    pub(super) fn is_animated(&self) -> bool {
         matches!(self, Self::Tool(call) if call.runs())
     }
 }
 
-fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
-    let theme = sheet.theme;
+fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    let theme = layout_ctx.theme;
     let style = match tone {
         Tone::Plain | Tone::Listing => theme.text,
         Tone::System => theme.system,
@@ -84,7 +84,7 @@ fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>>
     };
     text.split('\n')
         .flat_map(|line| {
-            // A row of a list that is too long goes on under its own beginning.
+            // A list row that is too long continues under its own beginning.
             let indent = match tone {
                 Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
                 _ => 0,
@@ -94,14 +94,14 @@ fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>>
                 ..HangingIndent::default()
             };
             let spans = [Span::styled(line.to_owned(), style)];
-            wrap::words(&spans, sheet.width, &hang)
+            wrap::words(&spans, layout_ctx.width, &hang)
         })
         .collect()
 }
 
-/// Cleaned text in parts of bounded size, cut at line ends where there are any.
+/// Splits cleaned text into parts of bounded size, at line breaks where there are any.
 pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     let mut part = String::new();
     let mut lines = 0;
     for line in text.trim_end_matches('\n').split('\n') {
@@ -110,7 +110,7 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
             let (head, tail) = rest.split_at(crate::base::text::head(rest, BYTES).len());
             if lines > 0 && (lines >= LINES || part.len() + head.len() > BYTES) {
                 let text = std::mem::take(&mut part);
-                pieces.push(ChatPart::Text { tone, text });
+                parts.push(ChatPart::Text { tone, text });
                 lines = 0;
             }
             if lines > 0 {
@@ -124,8 +124,8 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
             }
         }
     }
-    pieces.push(ChatPart::Text { tone, text: part });
-    pieces
+    parts.push(ChatPart::Text { tone, text: part });
+    parts
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_becomes_bounded_parts_and_nothing_is_lost() {
+    fn long_text_is_split_without_loss() {
         let text = (0..200)
             .map(|n| format!("line {n}"))
             .collect::<Vec<_>>()
@@ -142,7 +142,7 @@ mod tests {
             let parts = texts(Tone::Plain, text);
             let parts: Vec<String> = parts
                 .into_iter()
-                .map(|piece| match piece {
+                .map(|part| match part {
                     ChatPart::Text { text, .. } => text,
                     other => panic!("{other:?}"),
                 })

@@ -6,13 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plain;
+use super::canonical_or_same;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
 /// A `.git` file is one line; git itself refuses long ones.
-const POINTER_CAP: u64 = 64 * 1024;
+const MAX_POINTER_BYTES: u64 = 64 * 1024;
 
 /// A repository and the directory it was found in. Paths are free of links.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Repository {
 /// # Errors
 /// A `.git` file that names no repository.
 pub(crate) fn find(dir: &Path) -> Outcome<Option<Repository>> {
-    for home in plain(dir).ancestors() {
+    for home in canonical_or_same(dir).ancestors() {
         let entry = home.join(".git");
         if entry.is_file() {
             return Ok(Some(Repository::new(home, false, &pointed_at(&entry)?)));
@@ -47,9 +47,9 @@ pub(crate) fn find(dir: &Path) -> Outcome<Option<Repository>> {
 
 impl Repository {
     fn new(home: &Path, bare: bool, git: &Path) -> Self {
-        let git = plain(git);
+        let git = canonical_or_same(git);
         let common = match read_pointer(&git.join("commondir")) {
-            Some(path) => plain(&git.join(path)),
+            Some(path) => canonical_or_same(&git.join(path)),
             None => git.clone(),
         };
         Self {
@@ -90,7 +90,7 @@ impl Repository {
     /// # Errors
     /// `Refused` when the files are kept elsewhere, or the repository is not this directory's.
     pub(crate) fn check(&self, worktrees: &[PathBuf]) -> Outcome<()> {
-        let named = |path: &PathBuf| plain(&self.git.join(path));
+        let named = |path: &PathBuf| canonical_or_same(&self.git.join(path));
         if let Some(other) = worktrees.iter().find(|path| named(path) != self.home) {
             return Err(Problem::refused(format!(
                 "The repository's configuration puts its files into another directory, {}.",
@@ -123,7 +123,7 @@ impl Repository {
             return false;
         };
         self.git.parent() == Some(&self.common.join("worktrees"))
-            && plain(&self.git.join(back)) == plain(&self.home.join(".git"))
+            && canonical_or_same(&self.git.join(back)) == canonical_or_same(&self.home.join(".git"))
     }
 }
 
@@ -149,9 +149,9 @@ fn pointed_at(entry: &Path) -> Outcome<PathBuf> {
     }
 }
 
-/// The one line of a file in git's records.
+/// The single line of a file in git's records.
 fn read_pointer(path: &Path) -> Option<String> {
-    let text = open::text(path, POINTER_CAP).ok()?;
+    let text = open::text(path, MAX_POINTER_BYTES).ok()?;
     Some(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 

@@ -1,23 +1,21 @@
-//! Where the notes are, and how names given by models map to files.
+//! The notes folder: where it is, and how names given by models map to its files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{escape_controls, nearest};
 use crate::disk::atomic;
 use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::lock::Lock;
-use crate::tools::engine::context::ToolContext;
-use crate::tools::engine::write_allowlist;
+use crate::disk::paths::{PROJECT_NOTES, Paths};
 
 /// Bytes of a note that is read whole, at most.
-pub(crate) const LARGEST: u64 = 64 << 20;
+pub(crate) const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// How long to wait for another writer; less than a call may take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
-/// The project's notes, from its working directory.
-const IN_PROJECT: &str = ".marvin/notes";
 /// The folder's name in messages.
 const CALLED: &str = "notes folder";
 /// Characters of an ending such as `.md` at most.
@@ -35,11 +33,11 @@ pub(crate) struct NotesDir {
 ///
 /// # Errors
 /// Another writer does not end; the call was cancelled.
-pub(crate) fn lock(ctx: &ToolContext) -> Outcome<Option<Lock>> {
-    let Ok(path) = ctx.world.paths.notes_lock() else {
+pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
+    let Ok(path) = paths.notes_lock() else {
         return Ok(None);
     };
-    match Lock::take(&path, LOCK_TIMEOUT, &ctx.stop) {
+    match Lock::take(&path, LOCK_TIMEOUT, stop) {
         Ok(lock) => Ok(Some(lock)),
         Err(problem) if problem.kind == ProblemKind::System => Ok(None),
         Err(problem) => Err(problem),
@@ -47,22 +45,22 @@ pub(crate) fn lock(ctx: &ToolContext) -> Outcome<Option<Lock>> {
 }
 
 impl NotesDir {
-    /// The folder as it is.
+    /// The folder as it is: the project's if there is one, else the user's.
     ///
     /// # Errors
     /// The home folder is unknown, or the folder cannot be opened.
-    pub(crate) fn open(ctx: &ToolContext) -> Outcome<Self> {
-        let home = Self::unopened(ctx);
-        let root = match ctx.world.project() {
+    pub(crate) fn open(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
+        let home = Self::unopened(paths, project.as_deref());
+        let root = match project {
             Some(project) => {
-                let rel = project.check(IN_PROJECT)?;
+                let rel = project.check(PROJECT_NOTES)?;
                 match project.exists(&rel)? {
                     true => Some(project.inner(&rel)?),
                     false => None,
                 }
             }
             None => {
-                let dir = ctx.world.paths.notes()?;
+                let dir = paths.notes()?;
                 match dir.exists() {
                     true => Some(Root::open(&dir)?),
                     false => None,
@@ -76,12 +74,12 @@ impl NotesDir {
     ///
     /// # Errors
     /// As [`NotesDir::open`], and when it cannot be made.
-    pub(crate) fn make(ctx: &ToolContext) -> Outcome<Self> {
-        let home = Self::unopened(ctx);
-        let root = match ctx.world.project() {
+    pub(crate) fn make(paths: &Paths, project: Option<Arc<Root>>) -> Outcome<Self> {
+        let home = Self::unopened(paths, project.as_deref());
+        let root = match project {
             Some(project) => made_in(&project)?,
             None => {
-                let dir = ctx.world.paths.notes()?;
+                let dir = paths.notes()?;
                 atomic::make_folder(&dir, atomic::Access::Usual)?;
                 Root::open(&dir)?
             }
@@ -89,13 +87,12 @@ impl NotesDir {
         Ok(home.with(Some(root)))
     }
 
-    fn unopened(ctx: &ToolContext) -> Self {
-        let mut prefixes: Vec<String> = ["~/Notes", "$HOME/Notes", IN_PROJECT]
+    fn unopened(paths: &Paths, project: Option<&Root>) -> Self {
+        let mut prefixes: Vec<String> = ["~/Notes", "$HOME/Notes", PROJECT_NOTES]
             .map(str::to_owned)
             .to_vec();
-        let own = ctx.world.paths.notes().ok();
-        let project = ctx.world.project();
-        let of_project = project.as_ref().map(|root| root.path().join(IN_PROJECT));
+        let own = paths.notes().ok();
+        let of_project = project.map(|root| root.path().join(PROJECT_NOTES));
         for path in [own, of_project].into_iter().flatten() {
             prefixes.extend(path.canonicalize().ok().as_deref().and_then(text));
             prefixes.extend(text(&path));
@@ -128,7 +125,11 @@ impl NotesDir {
 
     /// A path for display: from the home folder, or from the project.
     pub(crate) fn shown(&self, rel: &RelPath) -> String {
-        let dir = if self.project { IN_PROJECT } else { "~/Notes" };
+        let dir = if self.project {
+            PROJECT_NOTES
+        } else {
+            "~/Notes"
+        };
         match rel.is_here() {
             true => dir.to_owned(),
             false => format!("{dir}/{}", escape_controls(rel.as_str())),
@@ -200,7 +201,7 @@ impl NotesDir {
         let root = self.root()?;
         let bare = self.bare(text);
         if matches!(bare, "" | "." | "/") {
-            return Ok(super::here());
+            return Ok(RelPath::here());
         }
         let literal = root.check(bare)?;
         let shorter = root.check(without_notes(bare))?;
@@ -217,25 +218,6 @@ impl NotesDir {
         let rel = self.root()?.check_write(without_notes(bare))?;
         nameable(&rel)?;
         Ok(rel)
-    }
-
-    /// Refuses to write where this process is restricted to named files.
-    ///
-    /// # Errors
-    /// The note is not among them.
-    pub(crate) fn may_write(&self, ctx: &ToolContext, rel: &RelPath) -> Outcome<()> {
-        if ctx.world.policy.writable.is_none() {
-            return Ok(());
-        }
-        match ctx.world.project() {
-            Some(project) => {
-                let rel = project.check(&self.shown(rel))?;
-                write_allowlist::may_write(&ctx.world, &project, &rel)
-            }
-            None => Err(Problem::refused(
-                "This process may only write the files named in MARVIN_WRITABLE_FILES, and no notes.",
-            )),
-        }
     }
 
     /// The path without the notes folder's own name in front, in any spelling.
@@ -277,7 +259,7 @@ impl NotesDir {
 }
 
 fn made_in(project: &Arc<Root>) -> Outcome<Root> {
-    let rel = project.check(IN_PROJECT)?;
+    let rel = project.check(PROJECT_NOTES)?;
     project.make_folder(&rel)?;
     project.inner(&rel)
 }

@@ -1,0 +1,210 @@
+//! What goes wrong below HTTP, and the one place that words it.
+
+use std::time::Duration;
+
+use super::proxies::Proxy;
+use crate::base::problem::{Problem, ProblemKind};
+
+/// Failures of a request below HTTP.
+#[derive(Debug)]
+pub(crate) enum NetError {
+    /// The token fired.
+    Cancelled,
+    /// A time limit expired: the phase and the limit.
+    TimedOut(RequestPhase, Duration),
+    /// The connection ended or broke.
+    Broken {
+        /// No byte of the response had arrived.
+        early: bool,
+        /// The system's error text.
+        why: String,
+    },
+    /// No connection could be made.
+    Unreachable(String),
+    /// The proxy refused it: its status, if it sent one.
+    Barred(Option<u16>),
+    /// The server's certificate is not one to trust.
+    Untrusted(String),
+    /// The body cannot be decompressed.
+    Garbled(String),
+    /// The response is not HTTP.
+    NotHttp(String),
+}
+
+/// Phases that have a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestPhase {
+    /// Connecting.
+    Connect,
+    /// Waiting for the first byte.
+    FirstByte,
+    /// Silence inside the body.
+    Silence,
+}
+
+/// The other side of a request, as messages name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer<'a> {
+    name: &'a str,
+    address: Option<&'a str>,
+    proxy: Option<&'a Proxy>,
+}
+
+impl<'a> From<&'a str> for Peer<'a> {
+    fn from(name: &'a str) -> Self {
+        Self {
+            name,
+            address: None,
+            proxy: None,
+        }
+    }
+}
+
+impl<'a> From<&'a String> for Peer<'a> {
+    fn from(name: &'a String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl<'a> Peer<'a> {
+    /// The same with its address, where the name does not tell.
+    #[must_use]
+    pub(crate) fn at(self, address: &'a str) -> Self {
+        Self {
+            address: Some(address),
+            ..self
+        }
+    }
+
+    /// The same with the proxy on the way, if any.
+    #[must_use]
+    pub(crate) fn through(self, proxy: Option<&'a Proxy>) -> Self {
+        Self { proxy, ..self }
+    }
+
+    /// ` at ADDRESS through the proxy HOST:PORT (VARIABLE)`, as far as it is known.
+    fn way(&self) -> String {
+        let at = self
+            .address
+            .map_or_else(String::new, |address| format!(" at {address}"));
+        let through = self.proxy.map_or_else(String::new, |proxy| {
+            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
+        });
+        at + &through
+    }
+}
+
+impl NetError {
+    /// What happened, as a sentence.
+    pub(crate) fn what(&self, peer: Peer<'_>) -> String {
+        let (name, way) = (peer.name, peer.way());
+        match self {
+            Self::Cancelled => Problem::cancelled().what,
+            Self::TimedOut(phase, limit) => {
+                let limit = limit.as_secs();
+                match phase {
+                    RequestPhase::Connect => {
+                        format!("{name} could not be reached{way} within {limit} s.")
+                    }
+                    RequestPhase::FirstByte => format!("{name} sent nothing for {limit} s."),
+                    RequestPhase::Silence => {
+                        format!("{name} fell silent in mid-reply for {limit} s.")
+                    }
+                }
+            }
+            Self::Broken { early: true, why } => {
+                format!("{name} closed the connection without an answer: {why}.")
+            }
+            Self::Broken { early: false, why } => {
+                format!("The reply of {name} broke off: {why}.")
+            }
+            Self::Unreachable(why) => format!("{name} cannot be reached{way}: {why}."),
+            Self::Barred(status) => {
+                let why = match status {
+                    Some(407) => {
+                        "the proxy asks for a name and a password, or refuses those it got (407)"
+                            .to_owned()
+                    }
+                    Some(status) => format!("the proxy answered {status}"),
+                    None => "the proxy did not answer".to_owned(),
+                };
+                format!("{name} cannot be reached{way}: {why}.")
+            }
+            Self::Untrusted(why) => {
+                format!("The certificate of {name}{way} is not trusted: {why}.")
+            }
+            Self::Garbled(why) => format!("The reply of {name} cannot be decompressed: {why}."),
+            Self::NotHttp(why) => match peer.address {
+                Some(address) => format!(
+                    "What answers at {address} does not speak HTTP as {name} should: {why}."
+                ),
+                None => format!("{name} does not speak HTTP there: {why}."),
+            },
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self {
+            Self::Barred(Some(407)) => {
+                "Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."
+            }
+            Self::Barred(_) => {
+                "Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it."
+            }
+            Self::Untrusted(_) => {
+                "If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."
+            }
+            Self::Garbled(_) => {
+                "Try again; if it stays so, the server or a proxy on the way is broken."
+            }
+            _ => "Check the address and the network connection, or try again later.",
+        }
+    }
+
+    /// The problem, with `advice` of the caller's own.
+    pub(crate) fn problem_with<'a>(&self, peer: impl Into<Peer<'a>>, advice: String) -> Problem {
+        let kind = match self {
+            Self::Cancelled => return Problem::cancelled(),
+            Self::Barred(Some(407)) => ProblemKind::Auth,
+            _ => ProblemKind::Network,
+        };
+        Problem::new(kind, self.what(peer.into())).next(advice)
+    }
+
+    /// The problem of a failed request to `peer`.
+    pub(crate) fn problem<'a>(&self, peer: impl Into<Peer<'a>>) -> Problem {
+        self.problem_with(peer, self.advice().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::net::proxies::ProxyRoute;
+
+    #[test]
+    fn a_message_says_who_where_and_through_which_proxy() {
+        let env = Env::from([("HTTPS_PROXY", "http://ann:secret@proxy.lan:3128")]);
+        let route = ProxyRoute::to(&env, "https://api.example.org").unwrap();
+        let peer = Peer::from("groq")
+            .at("https://api.example.org")
+            .through(route.proxy.as_ref());
+        let way = "at https://api.example.org through the proxy proxy.lan:3128 (HTTPS_PROXY)";
+        let refused = NetError::Unreachable("connection refused".to_owned());
+        assert_eq!(
+            refused.problem(peer).what,
+            format!("groq cannot be reached {way}: connection refused.")
+        );
+        let barred = NetError::Barred(Some(407)).problem(peer);
+        assert_eq!(barred.kind, ProblemKind::Auth);
+        assert!(barred.what.contains(way) && barred.what.ends_with("(407)."));
+        let late = NetError::TimedOut(RequestPhase::Connect, Duration::from_secs(10));
+        assert_eq!(
+            late.problem("OMDb").what,
+            "OMDb could not be reached within 10 s."
+        );
+        assert!(NetError::Cancelled.problem("OMDb").is_cancelled());
+    }
+}

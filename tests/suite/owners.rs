@@ -1,0 +1,52 @@
+//! Owners: every file that Marvin keeps for a user is named by one module; everything else goes through it.
+
+use regex::Regex;
+
+use super::floors::{all, product};
+
+/// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
+const OWNERS: [(&str, &str); 9] = [
+    ("bookmarks", "store/bookmarks"),
+    ("cost_log", "store/usage.rs"),
+    ("notes", "store/notes.rs"),
+    ("notes_lock", "store/notes.rs"),
+    ("old_spotify_token", "store/spotify_account.rs"),
+    ("saved_places", "store/places.rs"),
+    ("shared_bookmarks", "store/bookmarks"),
+    ("spotify_sign_in", "store/spotify_account.rs"),
+    ("usage", "store/usage.rs"),
+];
+
+#[test]
+fn every_file_of_the_user_is_named_by_its_owner_alone() {
+    let mut faults = Vec::new();
+    for (method, owner) in OWNERS {
+        let call = format!(".{method}()");
+        let mut owned = false;
+        for (file, text) in all() {
+            if !product(&text).contains(&call) {
+                continue;
+            }
+            if file.starts_with(owner) {
+                owned = true;
+            } else {
+                faults.push(format!("{file} calls {call}, which is for {owner}"));
+            }
+        }
+        if !owned {
+            faults.push(format!("{owner} does not call {call}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn folders_of_a_project_are_named_below_the_fence_alone() {
+    let folder = Regex::new(r#""\.(marvin["/]|tickets")"#).unwrap();
+    let faults: Vec<String> = all()
+        .into_iter()
+        .filter(|(file, text)| !file.starts_with("disk/") && folder.is_match(&product(text)))
+        .map(|(file, _)| format!("{file} spells out a folder that disk::paths names"))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
