@@ -106,6 +106,11 @@ pub(crate) fn model_target(
             ProviderChoice::Remote(remote) => {
                 let row = remote.row;
                 let model = own.unwrap_or_else(|| choose::model(env, row));
+                spending
+                    .prices
+                    .warning(row.name, model)
+                    .into_iter()
+                    .for_each(&mut *warn);
                 let provider = HttpProvider::new(remote, env, agent(env, None), warn)?;
                 (Box::new(provider), model, row.local)
             }

@@ -121,7 +121,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
     pty.wait_text("anna");
     server.wait_requests(2, LIMIT);
     pty.wait_text("Profile anna");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let requests = server.requests().len();
     assert!((2..=3).contains(&requests), "{requests} requests");
     // Under the new profile it is the first message.

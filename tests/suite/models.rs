@@ -11,6 +11,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::refused;
+use crate::support::wire::openai;
 
 const KEY: &str = "sk-0123456789abcdef";
 
@@ -417,6 +418,34 @@ fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
             .env("OPENAI_MODEL", model);
         let (found, words) = doctors_word(run);
         assert!(found == ok && words.starts_with(wanted), "{words}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let home = Home::new();
+    for (model, warned) in [("gpt-5", true), ("gpt-5.1", false)] {
+        let done = home
+            .marvin()
+            .args([
+                "--non-interactive",
+                "--provider",
+                "openai",
+                "--model",
+                model,
+                "--prompt",
+                "hi",
+            ])
+            .env("OPENAI_URL", server.url("/v1/chat/completions"))
+            .env("OPENAI_API_KEY", KEY)
+            .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
+            .run()
+            .expect(0);
+        assert_eq!(done.text(), "Hello\n");
+        let warning =
+            "Warning: \"gpt-5\" ends on 2026-12-11 at openai; its successor is \"gpt-6.1-sol\".";
+        assert_eq!(done.errors().contains(warning), warned, "{}", done.errors());
     }
 }
 

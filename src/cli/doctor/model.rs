@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::ToSpan;
-use jiff::civil::Date;
-
 use super::finding::{Finding, finding};
 use crate::app::settings::Settings;
 use crate::app::setup;
@@ -13,13 +10,11 @@ use crate::base::clock::Clock;
 use crate::base::text::plural;
 use crate::llm::catalog;
 use crate::llm::choose::{self, RemoteTarget};
-use crate::llm::models::endings::{self, ModelEnd};
+use crate::llm::models::endings;
 use crate::llm::models::live::listed_models;
 
 /// How long a server of this machine may take to list its models.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// A model that ends within so many days is worth a word.
-const SOON_DAYS: i32 = 60;
 /// The name that servers with one model do not look at.
 const ANY_MODEL: &str = "default";
 
@@ -42,7 +37,7 @@ pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings) -> Finding {
             None => format!("Set {variable} to another; {list}"),
         };
         let state = format!("{model} {}", retirement.end.words(today));
-        return about(!is_near(retirement.end, today), state, &advice);
+        return about(!retirement.end.is_near(today), state, &advice);
     }
     if registry.file().is_deprecated(row.name, model) {
         let advice = format!("Set {variable} to another; {list}");
@@ -66,13 +61,4 @@ pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings) -> Finding {
         }
     }
     about(true, model.to_owned(), "")
-}
-
-fn is_near(end: ModelEnd, today: Date) -> bool {
-    match end {
-        ModelEnd::On(day) => today
-            .checked_add(SOON_DAYS.days())
-            .is_ok_and(|soon| day <= soon),
-        ModelEnd::Gone | ModelEnd::Deprecated => true,
-    }
 }

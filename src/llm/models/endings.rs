@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::names::{bare_name, is_snapshot, rest};
 
+/// A model that ends within so many days is worth a word.
+const SOON_DAYS: i32 = 60;
 const ENDINGS: &str = include_str!("endings.txt");
 
 /// When a model ends.
@@ -45,6 +48,16 @@ impl ModelEnd {
             Self::On(day) => day <= today,
             Self::Gone => true,
             Self::Deprecated => false,
+        }
+    }
+
+    /// True when it is over, or will be so soon that the user should know.
+    pub(crate) fn is_near(self, today: Date) -> bool {
+        match self {
+            Self::On(day) => today
+                .checked_add(SOON_DAYS.days())
+                .is_ok_and(|soon| day <= soon),
+            Self::Gone | Self::Deprecated => true,
         }
     }
 
@@ -95,11 +108,14 @@ fn end(day: &str, successor: &'static str) -> Option<Retirement> {
     })
 }
 
+/// What to say of a model that has ended or ends soon.
+pub(crate) fn warning(provider: &str, model: &str, today: Date) -> Option<String> {
+    retirement(provider, model)
+        .filter(|found| found.end.is_near(today))
+        .and_then(|_| successor_hint(provider, model, today))
+}
+
 /// What to say of a model that a provider does not know: when it ended, and what to take instead. Nothing for a model that has no end.
-#[allow(
-    dead_code,
-    reason = "the errors of the wires name it with the next commits"
-)]
 pub(crate) fn successor_hint(provider: &str, model: &str, today: Date) -> Option<String> {
     let retirement = retirement(provider, model)?;
     let fate = format!("\"{model}\" {} at {provider}", retirement.end.words(today));
@@ -209,6 +225,8 @@ mod tests {
                 .contains("is no longer served at xai")
         );
         assert_eq!(hint("openai", "gpt-6.1-terra"), None);
+        let warned = |day_of_warning| warning("openai", "gpt-5", day(day_of_warning)).is_some();
+        assert!(!warned("2026-10-11") && warned("2026-10-12") && warned("2028-01-01"));
         let gpt_5 = retirement("openai", "gpt-5").unwrap();
         assert!(!gpt_5.end.is_over(day("2026-12-10")) && gpt_5.end.is_over(day("2026-12-11")));
     }

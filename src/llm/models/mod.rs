@@ -154,6 +154,11 @@ impl ModelRegistry {
         }
     }
 
+    /// A word about a model that has ended or ends soon.
+    pub(crate) fn warning(&self, provider: &str, model: &str) -> Option<String> {
+        endings::warning(provider, model, self.clock.now().date())
+    }
+
     /// The user's own price of the model of exactly this name.
     pub(crate) fn user_price(&self, model: &str) -> Option<TokenPrice> {
         self.prices.get(model).cloned()

@@ -41,10 +41,14 @@ pub(crate) fn name_of(provider: &str, model: &str) -> Option<&'static str> {
 fn line_of(provider: &str, model: &str, today: &dyn Fn() -> Date) -> Option<TableLine> {
     let name = bare_name(model);
     let mut best: Option<TableLine> = None;
-    for line in lines() {
+    // Most lines are other models': a look at the name is enough.
+    let named = |line: &&str| {
+        let first = line.split_ascii_whitespace().next();
+        first.is_some_and(|first| rest(&name, first).is_some())
+    };
+    for line in TABLE.lines().filter(named).filter_map(TableLine::split) {
         let rank = |line: &TableLine| (line.name.len(), line.owner() == provider);
-        let fits = rest(&name, line.name).is_some()
-            && (line.is_general() || line.owner() == provider)
+        let fits = (line.is_general() || line.owner() == provider)
             && best.as_ref().is_none_or(|best| rank(&line) > rank(best));
         if fits && !line.is_over(today) {
             best = Some(line);

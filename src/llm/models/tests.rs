@@ -221,9 +221,8 @@ fn the_file_of_models_comes_before_the_table() {
         (WireRule::CompletionsOnly, 4096)
     );
     assert_eq!(models.facts("ollama", "big").window, 65_536);
-    assert_eq!(
-        models.facts("xai", "gemini-9").known,
-        false,
+    assert!(
+        !models.facts("xai", "gemini-9").known,
         "of another provider"
     );
 }
@@ -306,5 +305,49 @@ fn the_public_catalogue_is_read_and_agrees_with_the_table() {
             "{model}"
         );
         assert_eq!(read.window / 10_000, known.window / 10_000, "{model}");
+    }
+}
+
+mod any_file {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Values right and wrong, where a file has its numbers.
+    fn odd() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            (0.0..1e7).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "\\PC{0,8}".prop_map(Value::from),
+            Just(json!([])),
+            Just(json!({})),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn is_read_or_explained(a in odd(), b in odd(), c in odd(), d in odd(), input in 0..u64::MAX) {
+            let prices = json!({"m": {"input": a, "output": b, "cache_read": c, "tiers": [{"above": d, "input": a}]}}).to_string();
+            let file = json!({"openai": {"models": {"m": {
+                "limit": {"context": a, "input": b, "output": c},
+                "cost": {"input": b, "output": c, "tiers": [{"input": a, "tier": {"type": "context", "size": d}}], "context_over_200k": null},
+                "reasoning_options": [{"type": "effort", "values": [null, "low"]}],
+            }}}}).to_string();
+            for (prices, file) in [(prices.as_str(), "{}"), ("{}", file.as_str())] {
+                let read = UserPrices::parse(prices).and_then(|prices| Ok((prices, ModelsFile::parse(file)?)));
+                if let Ok((prices, file)) = read {
+                    let models = ModelRegistry::new(prices, file, Clock::default());
+                    let info = models.facts("openai", "m");
+                    prop_assert!(info.input <= info.window && info.output <= info.window && info.window > 0);
+                    let (cost, _) = models.call_cost("openai", "m", tokens(input, input), None);
+                    prop_assert!(cost.is_finite() && cost >= 0.0);
+                }
+            }
+        }
     }
 }
