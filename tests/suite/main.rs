@@ -56,6 +56,7 @@ mod osrm;
 mod owners;
 mod places_around;
 mod plain_chat;
+mod prompt_cache;
 mod provider_transport;
 mod providers;
 mod refusals;

@@ -233,7 +233,7 @@ fn an_anthropic_request() {
             "max_tokens": 64000,
             "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
             "messages": [
-                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
                 {"role": "assistant", "content": [
                     {"type": "thinking", "thinking": "t", "signature": "s"},
                     {"type": "tool_use", "id": "a", "name": "tree", "input": {"path": 1.0}},
