@@ -104,7 +104,7 @@ impl ReportedModel {
             remarks.push(end.words(today));
         }
         if let Some(successor) = &self.successor {
-            remarks.push(format!("take {successor}"));
+            remarks.push(format!("use {successor}"));
         }
         remarks.join(", ")
     }

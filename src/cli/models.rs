@@ -76,7 +76,7 @@ fn text(report: &ModelReport, today: Date) -> String {
             report.provider, report.base
         ),
         ListSource::Table => format!(
-            "Models of {}, from Marvin's table of {}; a vendor before a name or a version behind it may be missing:\n",
+            "Models of {}, from Marvin's table of {}; names may lack a vendor's prefix or a version's suffix:\n",
             report.provider, report.table_date
         ),
     };
@@ -114,7 +114,7 @@ fn text(report: &ModelReport, today: Date) -> String {
             .retired
             .iter()
             .map(|model| match model.successor {
-                Some(successor) => format!("{} (take {successor})", model.id),
+                Some(successor) => format!("{} (use {successor})", model.id),
                 None => model.id.to_owned(),
             })
             .collect();

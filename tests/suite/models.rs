@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use marvin::testing::llm::parse_list;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -60,18 +61,18 @@ fn the_list_of_a_provider_names_windows_prices_and_ends() {
     );
     assert_eq!(
         line(&text, "gpt-5"),
-        "gpt-5 400k 1.25 / 0.125 / 10 ends on 2026-12-11, take gpt-6.1-sol"
+        "gpt-5 400k 1.25 / 0.125 / 10 ends on 2026-12-11, use gpt-6.1-sol"
     );
     assert_eq!(
         line(&text, "gpt-5.1-2025-11-13"),
-        "gpt-5.1-2025-11-13 400k 1.25 / 0.125 / 10 ends on 2027-04-01, take gpt-6.1-terra"
+        "gpt-5.1-2025-11-13 400k 1.25 / 0.125 / 10 ends on 2027-04-01, use gpt-6.1-terra"
     );
     assert_eq!(
         line(&text, "ft:gpt-6-luna:our-house::a1b2c3"),
         "ft:gpt-6-luna:our-house::a1b2c3 ? ?"
     );
     assert!(
-        text.contains("No longer served: ") && text.contains("gpt-4 (take gpt-6-luna)"),
+        text.contains("No longer served: ") && text.contains("gpt-4 (use gpt-6-luna)"),
         "{text}"
     );
     assert_eq!(
@@ -93,7 +94,7 @@ fn a_chosen_model_that_is_not_served_is_told_with_its_successor() {
         .expect(0);
     assert_eq!(
         line(&done.text(), "gpt-4.1-nano"),
-        "* gpt-4.1-nano 1,047k 0.1 / 0.025 / 0.4 chosen, not in the list, ended on 2026-10-23, take gpt-6-luna"
+        "* gpt-4.1-nano 1,047k 0.1 / 0.025 / 0.4 chosen, not in the list, ended on 2026-10-23, use gpt-6-luna"
     );
 }
 
@@ -158,7 +159,7 @@ fn every_form_of_list_is_shown() {
             "mistral",
             "/v1",
             "/v1/models",
-            "devstral-small-2507 131k 0.1 / 0.1 / 0.3 ends on 2026-12-31, take mistral-small-latest",
+            "devstral-small-2507 131k 0.1 / 0.1 / 0.3 ends on 2026-12-31, use mistral-small-latest",
         ),
         (
             "openrouter",
@@ -265,7 +266,7 @@ fn without_the_network_the_table_speaks_and_says_so() {
         done.text().contains("gemini-3.8-flash")
             && done
                 .text()
-                .contains("No longer served: gemini-3-pro-preview (take gemini-3.1-pro-preview)")
+                .contains("No longer served: gemini-3-pro-preview (use gemini-3.1-pro-preview)")
     );
 
     let json = models(&home, "gemini", &format!("http://{}/v1", refused()))
@@ -469,4 +470,24 @@ fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
         doctor("nobody:7b"),
         (false, "nobody:7b is not among the 2 models of ollama → ollama pull nobody:7b, or set OLLAMA_MODEL.".to_owned())
     );
+}
+
+#[test]
+fn a_list_that_is_cut_anywhere_is_a_problem() {
+    for name in [
+        "openai",
+        "anthropic-first",
+        "mistral",
+        "openrouter",
+        "together",
+        "ollama",
+    ] {
+        let whole = fixture(name);
+        let whole = whole.trim_ascii_end();
+        assert!(!parse_list(name, whole).unwrap().models.is_empty());
+        for cut in 0..whole.len() {
+            let line = parse_list(name, &whole[..cut]).unwrap_err().one_line();
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
 }
