@@ -13,6 +13,7 @@ use crate::formats::ical::text::{escape, push_line};
 /// When other programs and Marvin remind, in minutes before the start.
 pub(crate) const BEFORE: [i64; 2] = [60, 30];
 
+/// The start or end of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventTime {
     /// A whole day.
