@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::llm::models::Prices;
+use crate::llm::models::{ModelInfo, ModelRegistry};
 use crate::llm::provider::Provider;
 
 /// The provider and model that answer, and what they may cost. Switching the model creates a new one.
@@ -10,10 +10,12 @@ pub(crate) struct ModelTarget {
     pub provider: Box<dyn Provider>,
     /// Name of the model at the provider.
     pub model: String,
+    /// What is known about the model: limits, price, efforts.
+    pub info: ModelInfo,
     /// Whether it runs on this machine.
     pub local: bool,
     /// The user's own prices.
-    pub prices: Arc<Prices>,
+    pub prices: Arc<ModelRegistry>,
     /// No further call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
 }

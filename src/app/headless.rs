@@ -20,7 +20,6 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
-use crate::llm::models;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -135,14 +134,13 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     world.set_summarizer(summarizer(&target));
-    let facts = models::facts(target.local, &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = world.registry.offer(&world.policy, facts.tools);
+    let offer = world.registry.offer(&world.policy, target.info.tools);
     let messages = vec![Message::user(prompt)];
     let mut talk = Conversation::new(&target, &offer, &person, messages, true);
     let answer = talk.answer(&ctx);

@@ -116,6 +116,7 @@ pub(crate) fn model_target(
             }
         };
     Ok(ModelTarget {
+        info: spending.prices.facts(provider.name(), model),
         provider,
         model: model.to_owned(),
         local,

@@ -10,7 +10,6 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
-use crate::llm::models;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
@@ -55,8 +54,8 @@ impl Session {
 
     /// The tools offered to the model: the built-in ones and those registered since.
     pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
-        let most = models::facts(target.local, &target.model).tools;
-        self.world.registry.offer(&self.world.policy, most)
+        let registry = &self.world.registry;
+        registry.offer(&self.world.policy, target.info.tools)
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
