@@ -46,10 +46,13 @@ pub(crate) fn ask(
             Decision::Wait(wait) => {
                 now.waited += 1;
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                let words = format!(
-                    "⚠️ Rate limited by {}. Waiting {seconds}s...",
-                    target.provider.name()
-                );
+                let name = target.provider.name();
+                let words = match &failure.kind {
+                    FailureKind::RateLimited { .. } => {
+                        format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
+                    }
+                    _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
+                };
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());

@@ -53,6 +53,7 @@ mod odd_answers;
 mod odd_places;
 mod osrm;
 mod owners;
+mod passing_errors;
 mod places_around;
 mod plain_chat;
 mod provider_transport;
