@@ -1,7 +1,7 @@
 //! One model call with everything around it: the cost ceiling, waiting and repeating, counting what it used.
 
+use super::limits::check_cost;
 use super::model_target::ModelTarget;
-use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -70,19 +70,6 @@ pub(crate) fn ask(
             Decision::FallBack | Decision::GiveUp => return Err(failure),
         }
     }
-}
-
-fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
-    let Some(max) = max else { return Ok(()) };
-    let spent = ctx.world.ledger.totals().cost;
-    if spent < max {
-        return Ok(());
-    }
-    let problem = Problem::limit(format!(
-        "The cost limit of ${max} is reached (${spent:.4} spent)."
-    ))
-    .next("Raise --max-cost to continue.");
-    Err(Failure::new(FailureKind::Refused, problem))
 }
 
 /// Records the call's tokens and cost; without numbers from the provider they are estimated and marked.

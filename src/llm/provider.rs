@@ -69,6 +69,9 @@ pub struct Offer {
     rendered: [OnceLock<Vec<u8>>; 4],
 }
 
+/// What a wire writes around the parts of a tool.
+const BESIDE_BYTES: usize = 80;
+
 /// How a wire writes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolFormat {
@@ -106,6 +109,18 @@ impl Offer {
     pub fn tokens(&self) -> usize {
         let rendered = self.rendered.iter().find_map(OnceLock::get);
         rendered.map_or(0, |json| json.len() / 4)
+    }
+
+    /// The same, and a guess before they were rendered.
+    pub fn estimated_tokens(&self) -> usize {
+        let rendered = self.tokens();
+        if rendered > 0 {
+            return rendered;
+        }
+        let bytes = self.tools.iter().map(|tool| {
+            tool.name.len() + tool.about_json.len() + tool.params.json().len() + BESIDE_BYTES
+        });
+        bytes.sum::<usize>() / 4
     }
 
     /// The tools as JSON in `format`; `render` runs once.
@@ -168,6 +183,16 @@ pub enum Params {
     Declared(&'static str),
     /// A JSON Schema that came at run time (MCP).
     Foreign(Box<RawValue>),
+}
+
+impl Params {
+    /// The schema.
+    pub fn json(&self) -> &str {
+        match self {
+            Self::Declared(schema) => schema,
+            Self::Foreign(schema) => schema.get(),
+        }
+    }
 }
 
 /// A piece of a reply as it arrives.
