@@ -63,6 +63,8 @@ pub(crate) struct Conversation<'a> {
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
+    /// The reasoning effort that the user chose.
+    pub effort: Option<Effort>,
     /// Its limits.
     pub limits: TurnLimits,
     /// Facts about the user.
@@ -92,6 +94,7 @@ impl<'a> Conversation<'a> {
             target,
             offer,
             coding,
+            effort: None,
             limits: TurnLimits::new(coding),
             person,
             messages,
@@ -211,11 +214,8 @@ impl<'a> Conversation<'a> {
             system: &system,
             messages: &self.messages,
             offer,
-            effort: if self.coding {
-                Effort::High
-            } else {
-                Effort::Low
-            },
+            effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
+            effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);

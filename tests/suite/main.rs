@@ -25,6 +25,7 @@ mod context;
 mod contract;
 mod documents;
 mod downloads;
+mod effort;
 mod endings;
 mod fence;
 mod fence_parts;

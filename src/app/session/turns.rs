@@ -76,6 +76,7 @@ impl Session {
             target,
             offer,
             coding: self.world.coding(),
+            effort: self.effort,
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             system: self.system.clone(),

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use crate::base::env::Env;
 use crate::base::problem::Problem;
-use crate::base::variables::{LLM_PROVIDER, MARVIN_MODEL, MARVIN_PRICES, MARVIN_TOOLS, Text};
+use crate::base::variables::{
+    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_MODEL, MARVIN_PRICES, MARVIN_TOOLS, Text,
+};
+use crate::llm::provider::Effort;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -51,6 +54,8 @@ pub(crate) struct Settings {
     pub working_dir: Option<PathBuf>,
     /// Who is to answer.
     pub model: ModelChoice,
+    /// How hard to think, as written.
+    pub effort: Option<String>,
     /// Groups of tools to offer, as written.
     pub tools: Option<String>,
     /// The user's list of prices.
@@ -78,6 +83,7 @@ impl Settings {
             working_dir,
             provider,
             model,
+            effort,
             tools,
             max_cost,
             ntfy,
@@ -102,6 +108,9 @@ impl Settings {
                 // The environment's model is a caller's word to a run that nobody watches.
                 model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
+            effort: effort
+                .map(|effort| effort.word().to_owned())
+                .or_else(|| set(MARVIN_EFFORT)),
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
@@ -135,6 +144,8 @@ pub(crate) struct CliArgs {
     pub provider: Option<String>,
     /// `--model`.
     pub model: Option<String>,
+    /// `--effort`.
+    pub effort: Option<Effort>,
     /// `--tools`.
     pub tools: Option<String>,
     /// `--max-cost`.
@@ -226,6 +237,16 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     ),
+    flag(
+        "effort",
+        ValueMode::Value("LEVEL"),
+        "How hard the model thinks: low, medium or high; unless set, high for work on code and low otherwise.",
+        |args, value| {
+            args.effort = Some(Effort::parse(&text(value, "--effort")?)?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Effort),
     flag(
         "tools",
         ValueMode::Value("GROUP,…"),
