@@ -116,8 +116,8 @@ fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
     })
 }
 
-/// Why a reply whose calls are not run, which ends the turn, is not an answer; `shown` is true when the turn offers already shown text, `rounds` how
-/// many rounds of calls it may have.
+/// Why a final reply, whose calls are not run, is not an answer; `shown` is true when the turn has already shown text, `rounds` is how many rounds
+/// of calls it may have.
 pub(super) fn failure(
     target: &ModelTarget,
     reply: &Reply,

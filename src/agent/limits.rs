@@ -6,7 +6,6 @@ use crate::base::problem::Problem;
 use crate::base::text::thousands;
 use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::models;
 use crate::tools::engine::context::ToolContext;
 
 /// Refuses a request when what was spent has reached the user's limit.
@@ -29,12 +28,12 @@ pub(super) fn check_window(
     tokens: u64,
     schemas: usize,
 ) -> Result<(), Failure> {
-    let facts = models::facts(target.local, &target.model);
-    if tokens <= facts.window || !facts.known || !window_is_ours(target) {
+    let limit = target.info.prompt_limit();
+    if tokens <= limit || !target.info.known || !window_is_ours(target) {
         return Ok(());
     }
     let model = &target.model;
-    let (size, window) = (thousands(tokens), thousands(facts.window));
+    let (size, window) = (thousands(tokens), thousands(limit));
     let mut what = format!(
         "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE}."
     );

@@ -15,7 +15,6 @@ use crate::chat::repair::{cut_for_cap, repair};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
-use crate::llm::models;
 use crate::llm::provider::{Effort, FinishReason, Offer, Reply, Request};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -215,11 +214,12 @@ impl<'a> Conversation<'a> {
             messages: &self.messages,
             offer,
             effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
+            info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
-        // Those of the last request, which has none, does not count.
+        // The next request has the schemas again, even when this one had none.
         let beside = system.len() + 4 * self.offer.estimated_tokens();
         ctx.world.context.set_beside(estimate(beside));
         reply
@@ -232,9 +232,8 @@ impl<'a> Conversation<'a> {
             .insert(kept.unwrap_or_else(|| SystemPrompt::new(world, self.person, self.coding)))
     }
 
-    /// Counts the context, where `beside` is what goes with the messages in bytes, compacts it when it is too full, and tells the tools how much room
-    /// tools; returns
-    /// the count.
+    /// Counts the tokens of the messages and of the `beside` bytes that go with them, compacts the conversation when it is too full, tells the tools
+    /// how much room is left, and returns the count.
     fn fit(&mut self, ctx: &ToolContext, beside: usize) -> u64 {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
@@ -260,7 +259,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn budget(&self) -> ContextBudget {
-        ContextBudget::for_window(models::facts(self.target.local, &self.target.model).window)
+        ContextBudget::for_window(self.target.info.prompt_limit())
     }
 
     /// A warning when the context is nearly full, including the results of this round (`said` bytes).

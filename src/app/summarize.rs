@@ -10,7 +10,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::llm::fallback::AttemptState;
-use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
@@ -33,7 +32,7 @@ pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer
 impl Summarizer for ModelSummarizer {
     fn max_chars(&self) -> usize {
         // Two characters per token and half the window leave enough room in any language.
-        let window = models::facts(self.target.local, &self.target.model).window;
+        let window = self.target.info.prompt_limit();
         usize::try_from(window).unwrap_or(usize::MAX)
     }
 
@@ -48,6 +47,7 @@ impl Summarizer for ModelSummarizer {
             offer: &offer,
             effort: Effort::Low,
             effort_chosen: false,
+            info: &target.info,
             cache_key: "",
         };
         let reply = limited(&ctx.stop, SUMMARY_TIMEOUT, &target.model, |stop| {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::choose::RemoteTarget;
 use super::failure::{Failure, FailureKind};
+use super::models::WireRule;
 use super::models::endings::successor_hint;
 use super::provider::{Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
@@ -71,11 +72,11 @@ impl HttpProvider {
     }
 
     /// The dialect for a model: the wire that the server turned out to need, else the one that the user named, else the provider's own for it.
-    fn dialect(&self, model: &str) -> Dialect {
+    fn dialect(&self, rule: WireRule) -> Dialect {
         let base = &self.remote.base;
         let own = Dialect::of(self.remote.row, base);
         let wire = self.proven_wire.get().copied().or(self.remote.wire);
-        let dialect = wire.map_or_else(|| own.for_model(base, model), |wire| own.over(wire));
+        let dialect = wire.map_or_else(|| own.for_model(base, rule), |wire| own.over(wire));
         Dialect {
             summaries: dialect.summaries && !self.no_summaries.load(Ordering::Relaxed),
             ..dialect
@@ -239,7 +240,7 @@ impl Provider for HttpProvider {
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
         loop {
-            let dialect = self.dialect(request.model);
+            let dialect = self.dialect(request.info.wire);
             match self.send(dialect, request, emit, stop) {
                 Err(failure) if failure.nothing_shown() && self.adapt(dialect, &failure) => {}
                 result => return result,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
+use super::models::{ModelInfo, ReasoningEffort};
 pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -39,7 +40,7 @@ pub(crate) trait Provider: Send + Sync {
 
 /// One request.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// Model's name at the provider.
     pub model: &'a str,
     /// System prompt, built for this request; empty for none.
@@ -50,6 +51,8 @@ pub struct Request<'a> {
     pub offer: &'a Offer,
     /// How hard to think, where the provider can be told.
     pub effort: Effort,
+    /// What is known about the model.
+    pub info: &'a ModelInfo,
     /// The user chose that effort; it is not only the mode's.
     pub effort_chosen: bool,
     /// Names the conversation to the provider's prompt cache: the same for every request of a session, at most 64 characters; empty for none.
@@ -58,13 +61,23 @@ pub struct Request<'a> {
 
 /// Reasoning effort; unless the user chose one, it is high in coding mode and low otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub(crate) enum Effort {
     /// A quick answer.
     Low,
     /// Between the two.
     Medium,
     /// Work on code.
     High,
+}
+
+impl From<Effort> for ReasoningEffort {
+    fn from(effort: Effort) -> Self {
+        match effort {
+            Effort::Low => Self::Low,
+            Effort::Medium => Self::Medium,
+            Effort::High => Self::High,
+        }
+    }
 }
 
 impl Effort {
@@ -106,7 +119,7 @@ impl Effort {
 
 /// The tools of a request, rendered for each form of the wire only once, so that all requests of a session have the same bytes.
 #[derive(Debug, Default)]
-pub struct Offer {
+pub(crate) struct Offer {
     /// The tools in published order.
     pub tools: Vec<Offered>,
     rendered: [OnceLock<Vec<u8>>; 4],
@@ -117,7 +130,7 @@ const BESIDE_BYTES: usize = 80;
 
 /// How a wire writes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolFormat {
+pub(crate) enum ToolFormat {
     /// Chat completions and Ollama: an object under `function`.
     Functions,
     /// Responses: flat.
@@ -130,7 +143,7 @@ pub enum ToolFormat {
 
 impl Offer {
     /// An offer of `tools`.
-    pub fn new(tools: Vec<Offered>) -> Self {
+    pub(crate) fn new(tools: Vec<Offered>) -> Self {
         Self {
             tools,
             rendered: Default::default(),
@@ -138,24 +151,24 @@ impl Offer {
     }
 
     /// No tools.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self::default()
     }
 
     /// True when it holds the same tools as `other`, by name.
-    pub fn has_tools_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_tools_of(&self, other: &Self) -> bool {
         let names = self.tools.iter().map(|tool| &tool.name);
         names.eq(other.tools.iter().map(|tool| &tool.name))
     }
 
     /// About how many tokens the rendered tools take; 0 before they were rendered.
-    pub fn tokens(&self) -> usize {
+    pub(crate) fn tokens(&self) -> usize {
         let rendered = self.rendered.iter().find_map(OnceLock::get);
         rendered.map_or(0, |json| json.len() / 4)
     }
 
     /// The same, and a guess before they were rendered.
-    pub fn estimated_tokens(&self) -> usize {
+    pub(crate) fn estimated_tokens(&self) -> usize {
         let rendered = self.tokens();
         if rendered > 0 {
             return rendered;
@@ -167,7 +180,7 @@ impl Offer {
     }
 
     /// The tools as JSON in `format`; `render` runs once.
-    pub fn rendered(
+    pub(crate) fn rendered(
         &self,
         format: ToolFormat,
         render: impl FnOnce(&[Offered]) -> Vec<u8>,
@@ -185,7 +198,7 @@ impl Offer {
 
 /// One tool as the model sees it.
 #[derive(Debug, Clone)]
-pub struct Offered {
+pub(crate) struct Offered {
     /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
     pub name: Cow<'static, str>,
     /// What it does, one sentence, as a JSON string.
@@ -198,7 +211,7 @@ pub struct Offered {
 
 /// Phrases that call a tool without a model.
 #[derive(Debug, Clone)]
-pub enum Phrases {
+pub(crate) enum Phrases {
     /// Of a tool of the table.
     BuiltIn(&'static [&'static str]),
     /// Of a tool that came at run time.
@@ -207,7 +220,7 @@ pub enum Phrases {
 
 impl Phrases {
     /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let (built_in, owned): (&[&str], &[String]) = match self {
             Self::BuiltIn(phrases) => (phrases, &[]),
             Self::Owned(phrases) => (&[], phrases),
@@ -221,7 +234,7 @@ impl Phrases {
 
 /// Parameters of an offered tool.
 #[derive(Debug, Clone)]
-pub enum Params {
+pub(crate) enum Params {
     /// A JSON Schema that the compiler wrote.
     Declared(&'static str),
     /// A JSON Schema that came at run time (MCP).
@@ -230,7 +243,7 @@ pub enum Params {
 
 impl Params {
     /// The schema.
-    pub fn json(&self) -> &str {
+    pub(crate) fn json(&self) -> &str {
         match self {
             Self::Declared(schema) => schema,
             Self::Foreign(schema) => schema.get(),

@@ -71,10 +71,6 @@ impl Efforts {
     }
 
     /// The one nearest to `wanted`; of two as near, the lower, which costs less. `None` when the model takes none.
-    #[allow(
-        dead_code,
-        reason = "the wires take what `--effort` says with the next commits"
-    )]
     pub(crate) fn nearest(self, wanted: ReasoningEffort) -> Option<ReasoningEffort> {
         ReasoningEffort::ALL
             .into_iter()
@@ -99,13 +95,6 @@ pub(super) fn thinks_by_name(model: &str) -> bool {
         |series: &str| rest(&name, series).and_then(|rest| rest.chars().next()?.to_digit(10));
     (number("gpt-").is_some_and(|major| major >= 5) || number("o").is_some())
         && !name.contains("chat")
-}
-
-/// True for models that can be told how hard to think.
-pub(crate) fn takes_effort(model: &str) -> bool {
-    super::facts(false, model)
-        .efforts
-        .takes(ReasoningEffort::High)
 }
 
 #[cfg(test)]
@@ -152,8 +141,10 @@ mod tests {
             "olmo",
             "claude-haiku-4-5",
         ];
-        let (takes, others): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|model| takes_effort(model));
+        let (takes, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|model| {
+            let info = crate::llm::models::ModelRegistry::default().facts("", model);
+            info.efforts.takes(High)
+        });
         assert_eq!(
             (takes.len(), others.first()),
             (6, Some(&"gpt-5-chat-latest"))

@@ -10,7 +10,7 @@ mod price;
 mod prices_file;
 pub(crate) mod table;
 
-pub(crate) use effort::{Efforts, ReasoningEffort, takes_effort};
+pub(crate) use effort::{Efforts, ReasoningEffort};
 pub(crate) use models_file::ModelsFile;
 pub(crate) use price::TokenPrice;
 pub(crate) use prices_file::Prices as UserPrices;
@@ -60,6 +60,11 @@ pub(crate) enum WireRule {
 }
 
 impl ModelInfo {
+    /// Tokens that a request may have: with some models less than the window.
+    pub(crate) fn prompt_limit(&self) -> u64 {
+        self.input.min(self.window)
+    }
+
     /// A model on this machine.
     fn local() -> Self {
         Self {
@@ -170,20 +175,6 @@ impl ModelRegistry {
     pub(crate) fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
         self.call_cost(if local { offline::NAME } else { "" }, model, tokens, None)
     }
-}
-
-/// Facts about `model` from the table alone; `local` when it runs on this machine.
-pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
-    if local {
-        ModelInfo::local()
-    } else {
-        table_facts("", model, &Clock::default())
-    }
-}
-
-/// True for models that are served over chat completions only.
-pub(crate) fn completions_only(model: &str) -> bool {
-    facts(false, model).wire == WireRule::CompletionsOnly
 }
 
 /// True for models of OpenAI that take instructions in the middle of a conversation as the developer's: from GPT-5.4 on.

@@ -40,10 +40,14 @@ fn the_longest_beginning_wins_and_vendors_do_not_matter() {
         ("grok-4-0709", 3.0),
         ("moonshotai/kimi-k2.6", 0.95),
     ] {
-        let price = facts(false, model).price.unwrap();
+        let price = ModelRegistry::default().facts("", model).price.unwrap();
         assert_eq!(price.rates.input, input, "{model}");
     }
-    assert!(!facts(false, "gpt-4-1106-preview").known);
+    assert!(
+        !ModelRegistry::default()
+            .facts("", "gpt-4-1106-preview")
+            .known
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ pub(crate) mod write;
 
 use super::catalog::ProviderSpec;
 pub(crate) use super::catalog::Wire;
-use super::models;
+use super::models::WireRule;
 use super::provider::Request;
 use read::Decoder;
 
@@ -47,9 +47,9 @@ impl Dialect {
     }
 
     /// The dialect for one of the provider's models: a few are served over chat completions only.
-    pub fn for_model(self, base: &str, model: &str) -> Self {
+    pub(crate) fn for_model(self, base: &str, rule: WireRule) -> Self {
         let free = !base.trim_end_matches('/').ends_with(path(self.wire));
-        if self.wire == Wire::Responses && free && models::completions_only(model) {
+        if self.wire == Wire::Responses && free && rule == WireRule::CompletionsOnly {
             self.over(Wire::Completions)
         } else {
             self
@@ -113,7 +113,7 @@ impl Dialect {
     }
 
     /// The request's body.
-    pub fn body(self, request: &Request<'_>) -> Vec<u8> {
+    pub(crate) fn body(self, request: &Request<'_>) -> Vec<u8> {
         write::body(self, request)
     }
 

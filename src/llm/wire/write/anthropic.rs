@@ -13,7 +13,6 @@ use super::ids::call_id;
 use super::json::{Members, arguments};
 use crate::chat::message::{Assistant, Message};
 use crate::llm::catalog::ProviderSpec;
-use crate::llm::models;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
@@ -82,7 +81,7 @@ pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBo
     users.take(2).for_each(|turn| mark(turn.content.last_mut()));
     AnthropicBody {
         model: request.model,
-        max_tokens: models::facts(row.local, request.model).output,
+        max_tokens: request.info.output,
         system,
         messages,
         stream: true,

@@ -27,7 +27,7 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     let mut body = match dialect.wire {
         Wire::Completions => bytes(&openai::body(row, request)),
         Wire::Responses => bytes(&responses::body(dialect, request)),
-        Wire::Ollama => bytes(&ollama::body(row, request)),
+        Wire::Ollama => bytes(&ollama::body(request)),
         Wire::Anthropic => bytes(&anthropic::body(row, request)),
     };
     if request.offer.tools.is_empty() {

@@ -7,8 +7,6 @@ use serde_json::value::RawValue;
 
 use super::json::arguments;
 use crate::chat::message::Message;
-use crate::llm::catalog::ProviderSpec;
-use crate::llm::models;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
@@ -49,7 +47,7 @@ struct OllamaFunctionOut<'a> {
     arguments: Cow<'a, RawValue>,
 }
 
-pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> OllamaBody<'a> {
+pub(super) fn body<'a>(request: &Request<'a>) -> OllamaBody<'a> {
     let system = (!request.system.is_empty()).then(|| plain("system", request.system));
     OllamaBody {
         model: request.model,
@@ -59,7 +57,7 @@ pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> OllamaBody<
             .collect(),
         stream: true,
         options: Options {
-            num_ctx: models::facts(row.local, request.model).window,
+            num_ctx: request.info.window,
         },
     }
 }

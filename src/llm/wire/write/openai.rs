@@ -9,7 +9,7 @@ use super::ids::call_id;
 use super::json::Members;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::catalog::ProviderSpec;
-use crate::llm::models;
+use crate::llm::models::ReasoningEffort;
 use crate::llm::provider::{Effort, Request};
 
 /// The placeholder signature that Google documents for calls made by another model: Gemini 3 refuses calls without one.
@@ -121,8 +121,9 @@ pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> Completi
         stream_options: row.quirks.usage_option.then_some(StreamOptions {
             include_usage: true,
         }),
-        reasoning_effort: (row.quirks.effort && models::takes_effort(request.model))
-            .then(|| request.effort.word()),
+        reasoning_effort: (request.info.efforts.nearest(request.effort.into()))
+            .filter(|_| row.quirks.effort)
+            .map(ReasoningEffort::word),
         prompt_cache_key: Some(request.cache_key)
             .filter(|key| row.quirks.cache_key && !key.is_empty()),
         extra_body: (row.quirks.gemini_thinking && !offers)

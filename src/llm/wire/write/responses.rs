@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::ids::responses_call_id;
 use super::json::Members;
 use crate::chat::message::{Assistant, Message, ToolCall};
-use crate::llm::models;
+use crate::llm::models::{self, ReasoningEffort};
 use crate::llm::provider::Request;
 use crate::llm::wire::Dialect;
 use crate::llm::wire::read::{SavedItem, SavedOutput};
@@ -41,7 +41,8 @@ pub(super) struct ResponsesBody<'a> {
 
 #[derive(Serialize)]
 struct Reasoning {
-    effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
 }
@@ -88,7 +89,8 @@ enum ContentPart<'a> {
 
 pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody<'a> {
     let quirks = &dialect.row.quirks;
-    let thinks = models::takes_effort(request.model);
+    let thinks = request.info.thinks;
+    let effort = request.info.efforts.nearest(request.effort.into());
     ResponsesBody {
         model: request.model,
         instructions: request.system,
@@ -96,7 +98,7 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody
         stream: true,
         store: false,
         reasoning: thinks.then_some(Reasoning {
-            effort: request.effort.word(),
+            effort: effort.map(ReasoningEffort::word),
             summary: dialect.summaries.then_some("auto"),
         }),
         include: thinks.then_some(["reasoning.encrypted_content"]),

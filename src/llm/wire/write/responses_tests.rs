@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
+use crate::llm::models::ModelRegistry;
 use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Reply, Request};
 use crate::llm::wire::{Dialect, ErrorContext, Wire};
 
@@ -18,7 +19,9 @@ fn offer() -> Offer {
 
 fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
     let offer = offer();
+    let info = ModelRegistry::default().facts(provider, model);
     let request = Request {
+        info: &info,
         model,
         system: "be brief",
         messages,
@@ -198,7 +201,9 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         assert!(!body.contains("ZW5jcnlwdGVk"), "{provider} {model}");
     }
     let offer = Offer::none();
+    let info = ModelRegistry::default().facts("openai", "gpt-5.5");
     let request = Request {
+        info: &info,
         model: "gpt-5.5",
         system: "",
         messages: &talk,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
+use crate::llm::models::ModelRegistry;
 use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Request};
 use crate::llm::wire::Dialect;
 
@@ -89,7 +90,9 @@ fn text_with(
     offer: &Offer,
     chosen: Option<Effort>,
 ) -> String {
+    let info = ModelRegistry::default().facts(provider, model);
     let request = Request {
+        info: &info,
         model,
         system: "be brief",
         messages,
