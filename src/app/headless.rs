@@ -20,7 +20,6 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
-use crate::llm::models;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// State that ends the run, usable from any thread.
@@ -136,7 +135,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     world.set_summarizer(summarizer(&target));
-    let facts = models::facts(target.local, &target.model);
+    let facts = target.prices.facts(target.provider.name(), &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)

@@ -10,7 +10,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::llm::fallback::AttemptState;
-use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
@@ -34,8 +33,9 @@ pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer
 impl Summarizer for ModelSummarizer {
     fn max_chars(&self) -> usize {
         // Two characters a token and half of the window leave room in any language.
-        let window = models::facts(self.target.local, &self.target.model).window;
-        usize::try_from(window).unwrap_or(usize::MAX)
+        let target = &self.target;
+        let facts = target.prices.facts(target.provider.name(), &target.model);
+        usize::try_from(facts.input).unwrap_or(usize::MAX)
     }
 
     fn summarize(&self, ctx: &ToolContext, text: &str) -> Outcome<String> {

@@ -10,7 +10,6 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
-use crate::llm::models;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
@@ -55,7 +54,10 @@ impl Session {
 
     /// The tools that the model is offered: those of the table, and those that have come since.
     pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
-        let most = models::facts(target.local, &target.model).tools;
+        let most = target
+            .prices
+            .facts(target.provider.name(), &target.model)
+            .tools;
         self.world.registry.offer(&self.world.policy, most)
     }
 
