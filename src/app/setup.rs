@@ -1,4 +1,4 @@
-//! Opening a session: its world, its provider, the person it talks to.
+//! Opening a session: what its tools share, the provider, and what the model is told about the user.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::tools::engine::context::{Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
 
-/// The world of a session in its working directory.
+/// What the tools of a session share, in its working directory.
 ///
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
@@ -54,12 +54,12 @@ pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcom
     Ok(world)
 }
 
-/// The tools of a run. Those that come from outside the table are registered here.
+/// The tools of a run. Tools that are not built in are registered here.
 pub(crate) fn registry() -> Registry {
     Registry::default()
 }
 
-/// The home folder and `/` are no projects.
+/// The home folder and `/` are not projects.
 fn is_project(env: &Env, dir: &Path) -> bool {
     let home = env.get("HOME").map(Path::new);
     let same = |other: &Path| {
@@ -71,7 +71,7 @@ fn is_project(env: &Env, dir: &Path) -> bool {
     dir != Path::new("/") && !home.is_some_and(same)
 }
 
-/// What the prompt says of the person.
+/// What the system prompt says about the user.
 pub(crate) fn person(
     world: &SessionContext,
     sent: Option<&str>,
@@ -80,16 +80,16 @@ pub(crate) fn person(
     profile::person(world, sent, warn)
 }
 
-/// What model calls may cost, the same for every model of a run.
+/// What model calls may cost; the same for every model of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Spending {
     /// Prices of the user.
     pub prices: Arc<ModelRegistry>,
-    /// US dollars after which no further call is made.
+    /// No further model call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
 }
 
-/// The model that answers: what `choice` says, else the first provider that can work, with its usual model.
+/// The model that answers: the one in `choice`, else the first usable provider with its default model.
 ///
 /// # Errors
 /// The provider is unknown, has no key, or cannot be reached as it is set up.
@@ -116,6 +116,7 @@ pub(crate) fn model_target(
             }
         };
     Ok(ModelTarget {
+        info: spending.prices.facts(provider.name(), model),
         provider,
         model: model.to_owned(),
         local,
@@ -124,7 +125,7 @@ pub(crate) fn model_target(
     })
 }
 
-/// Bytes of a file of prices or models, at most; the whole catalogue of models.dev has a quarter.
+/// Largest file of prices or models in bytes; the whole catalogue of models.dev takes a quarter of it.
 const MODELS_CAP: u64 = 16 << 20;
 
 /// What is known about models, with the ceiling that the user set.

@@ -7,7 +7,6 @@ use super::subcommands::SUBCOMMANDS;
 use crate::app::settings::FLAGS;
 use crate::app::variables;
 
-/// The page.
 pub(crate) fn page() -> String {
     let mut out = format!(
         ".TH MARVIN 1 \"\" \"Marvin {}\"\n.SH NAME\nmarvin \\- {}\n.SH SYNOPSIS\n",
@@ -57,7 +56,7 @@ fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = (String, 
     }
 }
 
-/// Escapes what roff would take for its own.
+/// Escapes what roff would interpret.
 fn roff(text: &str) -> String {
     let text: String = text
         .replace('\\', "\\e")

@@ -26,11 +26,11 @@ use finding::{Finding, finding};
 /// A program that tools use.
 struct Program {
     name: &'static str,
-    /// Its purpose.
+    /// What it is for.
     what: &'static str,
     /// How to install it.
     get: &'static str,
-    /// The argument that prints its version, if it has one.
+    /// The argument that prints its version, if there is one.
     version: Option<&'static str>,
 }
 

@@ -121,6 +121,7 @@ fn page(remote: &RemoteTarget, client: &Client, url: &str, stop: &Cancel) -> Out
         return Ok(body);
     }
     let context = ErrorContext {
+        successor: None,
         row: remote.row,
         model: remote.row.model.to_owned(),
         secrets: remote.key.iter().cloned().collect(),

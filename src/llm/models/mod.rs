@@ -108,9 +108,6 @@ pub(crate) struct ModelRegistry {
     clock: Clock,
 }
 
-/// The name that the agent knows it by.
-pub(crate) use ModelRegistry as Prices;
-
 impl ModelRegistry {
     /// With the user's prices (`MARVIN_PRICES`) and file of models (`MARVIN_MODELS`).
     pub(crate) fn new(prices: UserPrices, file: ModelsFile, clock: Clock) -> Self {
