@@ -1,7 +1,7 @@
 //! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
+use super::limits::check_cost;
 use super::model_target::ModelTarget;
-use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -46,10 +46,13 @@ pub(crate) fn ask(
             Decision::Wait(wait) => {
                 now.waited += 1;
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                let words = format!(
-                    "⚠️ Rate limited by {}. Waiting {seconds}s...",
-                    target.provider.name()
-                );
+                let name = target.provider.name();
+                let words = match &failure.kind {
+                    FailureKind::RateLimited { .. } => {
+                        format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
+                    }
+                    _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
+                };
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());
@@ -67,19 +70,6 @@ pub(crate) fn ask(
             Decision::FallBack | Decision::GiveUp => return Err(failure),
         }
     }
-}
-
-fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
-    let Some(max) = max else { return Ok(()) };
-    let spent = ctx.world.ledger.totals().cost;
-    if spent < max {
-        return Ok(());
-    }
-    let problem = Problem::limit(format!(
-        "The cost limit of ${max} is reached (${spent:.4} spent)."
-    ))
-    .next("Raise --max-cost to continue.");
-    Err(Failure::new(FailureKind::Refused, problem))
 }
 
 /// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.

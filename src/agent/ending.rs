@@ -1,4 +1,4 @@
-//! Replies that are not an answer: cut off by the token limit, filtered, or empty.
+//! The end of a run: replies that are not an answer (cut off, filtered, declined, empty), and the table of all ends with their exit status.
 
 use std::time::Duration;
 
@@ -15,108 +15,180 @@ use crate::tools::engine::registry::{self, FinishedCall};
 /// forever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
-/// A notice about a reply whose calls get results, so that the turn continues.
-pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
-    match &reply.finish {
-        FinishReason::Length if cut.is_empty() => Some(limit_reached(target)),
-        FinishReason::Length => {
-            let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
-            Some(format!(
-                "{} A tool call was cut and not run ({}); the model is asked to call again in smaller pieces.",
-                limit_reached(target),
-                names.join(", ")
-            ))
-        }
-        FinishReason::Filtered => Some(filtered(target)),
-        FinishReason::Incomplete(reason) => Some(stopped(target, reason)),
-        FinishReason::Refused(_)
-        | FinishReason::Unknown
-        | FinishReason::Done
-        | FinishReason::Other(_) => None,
+const HIT_LIMIT: &str = "limit of tokens and is cut";
+const FILLED: &str = "fill its context window";
+const FILTERED: &str = "content filter";
+const DECLINED: &str = "declined to answer";
+const STOPPED: &str = "before its end";
+const LOADED: &str = "only loaded";
+const ROUNDS: &str = "still asks for tools";
+const NOTHING: &str = "answered nothing";
+const AGAIN: &str = "times in a row";
+pub(super) const COST: &str = "cost limit";
+pub(super) const TOO_LARGE: &str = "was not sent";
+
+/// One way in which a run may end.
+#[derive(Debug)]
+pub(crate) struct RunEnd {
+    /// What happened.
+    pub when: &'static str,
+    /// The exit status.
+    pub status: u8,
+    /// Words of the error line that no other end has; empty where it has words of its own for each case.
+    pub words: &'static str,
+}
+
+const fn end(status: u8, when: &'static str, words: &'static str) -> RunEnd {
+    RunEnd {
+        when,
+        status,
+        words,
     }
 }
 
-/// Why a final reply without calls is not an answer; `shown` is true when the turn has already shown text.
-pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Option<Failure> {
-    let problem =
+/// Every end of a run, for the help and the manual. Whatever the status, what had arrived of the answer stands on standard output.
+pub(crate) static RUN_ENDS: &[RunEnd] = &[
+    end(0, "the answer is complete", ""),
+    end(1, "the model's limit of tokens cut the answer", HIT_LIMIT),
+    end(1, "the conversation filled the model's window", FILLED),
+    end(1, "a content filter ended the answer", FILTERED),
+    end(1, "the model declined", DECLINED),
+    end(
+        1,
+        "the provider stopped the answer for another reason",
+        STOPPED,
+    ),
+    end(1, "a server only loaded the model", LOADED),
+    end(1, "the provider failed, or the connection to it", ""),
+    end(1, "the rounds of tool calls are used up", ROUNDS),
+    end(1, "tool calls were cut again and again", AGAIN),
+    end(1, "the model wrote nothing", NOTHING),
+    end(1, "--max-cost is reached", COST),
+    end(1, "the request is too large for the model", TOO_LARGE),
+    end(1, "wrong arguments or settings, and anything else", ""),
+    end(129, "the terminal was closed (SIGHUP)", ""),
+    end(130, "Ctrl-C (SIGINT)", ""),
+    end(143, "SIGTERM", ""),
+];
+
+/// A notice about a reply whose calls are answered, so that the turn continues.
+pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
+    if !reply.finish.is_early() {
+        return None;
+    }
+    let mut words = early(target, &reply.finish)?;
+    if !cut.is_empty() {
+        let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
+        words.push_str(&format!(
+            " A tool call was cut and not run ({}); the model is asked to call again in smaller pieces.",
+            names.join(", ")
+        ));
+    }
+    Some(words)
+}
+
+/// Why a reply is not complete, as a sentence; `None` when it is.
+fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
+    let model = &target.model;
+    let provider = target.provider.name();
+    Some(match finish {
+        FinishReason::Length => format!("The reply hit {model}'s {HIT_LIMIT}."),
+        FinishReason::WindowFull => {
+            format!("The conversation and {model}'s reply {FILLED}, and the reply is cut.")
+        }
+        FinishReason::Filtered => format!("A {FILTERED} of {provider} ended the reply."),
+        FinishReason::Refused(words) => {
+            let words = escape_controls(&clip(words.trim(), 600));
+            if words.is_empty() {
+                format!("{model} {DECLINED}.")
+            } else {
+                format!("{model} {DECLINED}: \"{words}\"")
+            }
+        }
+        FinishReason::Incomplete(reason) if matches!(reason.as_str(), "load" | "unload") => {
+            format!("{provider} {LOADED} or unloaded {model}, and wrote nothing.")
+        }
+        FinishReason::Incomplete(reason) => format!(
+            "{provider} stopped the reply {STOPPED} (reason: {}).",
+            escape_controls(&clip(reason, 100))
+        ),
+        FinishReason::Unknown | FinishReason::Done | FinishReason::Other(_) => return None,
+    })
+}
+
+/// Why a reply whose calls are not run, which ends the turn, is not an answer; `shown` is true when the turn offers already shown text, `rounds` how
+/// many rounds of calls it may have.
+pub(super) fn failure(
+    target: &ModelTarget,
+    reply: &Reply,
+    shown: bool,
+    rounds: usize,
+) -> Option<Failure> {
+    let model = &target.model;
+    let problem = if let Some(what) = early(target, &reply.finish) {
         match &reply.finish {
-            FinishReason::Length => Problem::limit(limit_reached(target))
-                .next("Ask it to continue, or for less at once."),
-            FinishReason::Filtered => Problem::refused(filtered(target))
-                .next("Ask in other words, or choose another model."),
-            FinishReason::Refused(words) => Problem::refused(declined(target, words))
-                .next("Ask in other words, or choose another model."),
-            FinishReason::Incomplete(reason) => {
-                Problem::limit(stopped(target, reason)).next("Ask it to continue.")
+            FinishReason::Filtered | FinishReason::Refused(_) => {
+                Problem::refused(what).next("Ask in other words, or choose another model.")
             }
-            _ if !reply.text.trim().is_empty() => return None,
-            // The last round offers no tools, but a model may call some anyway.
-            _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
-                "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
-                target.model
-            ))
-            .next("Ask it to continue."),
-            FinishReason::Other(why) => Problem::refused(format!(
-                "{} answered nothing ({}).",
-                target.model,
-                escape_controls(&clip(why, 600))
-            )),
-            FinishReason::Unknown | FinishReason::Done if shown => return None,
-            FinishReason::Unknown | FinishReason::Done => {
-                Problem::network(format!("{} answered nothing.", target.model)).next("Ask again.")
+            FinishReason::WindowFull => Problem::limit(what).next(
+                "Shorten the conversation or begin a new one, or choose a model with a larger window: --model NAME.",
+            ),
+            FinishReason::Length => {
+                Problem::limit(what).next("Ask it to continue, or for less at once.")
             }
-        };
+            FinishReason::Incomplete(reason) if reason.ends_with("load") => {
+                Problem::network(what).next("Ask again.")
+            }
+            _ => Problem::limit(what).next("Ask it to continue."),
+        }
+    } else if !reply.calls.is_empty() || !reply.cut_calls.is_empty() {
+        // The last round has no tools; a model may call some nevertheless.
+        Problem::limit(format!(
+            "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
+            plural(rounds, "round")
+        ))
+        .next("Ask it to continue.")
+    } else if !reply.text.trim().is_empty() {
+        return None;
+    } else if let FinishReason::Other(why) = &reply.finish {
+        let why = escape_controls(&clip(why, 600));
+        Problem::refused(format!("{model} {NOTHING} ({why})."))
+    } else if shown {
+        return None;
+    } else {
+        Problem::network(format!("{model} {NOTHING}.")).next("Ask again.")
+    };
     Some(Failure::new(FailureKind::Unfinished, problem))
 }
 
 /// The failure of a turn whose calls are cut again and again.
-pub(super) fn cut_again_and_again(target: &ModelTarget) -> Failure {
+pub(super) fn cut_again_and_again(target: &ModelTarget, finish: &FinishReason) -> Failure {
+    let by = match finish {
+        FinishReason::Length => "its limit of tokens",
+        _ => "the end of its reply",
+    };
     let problem = Problem::limit(format!(
-        "The tool calls of {} were cut by its limit of tokens {MAX_CUT_ROUNDS} times in a row, so nothing was done.",
+        "The tool calls of {} were cut by {by} {MAX_CUT_ROUNDS} {AGAIN}, so nothing was done.",
         target.model
     ))
     .next("Ask for the work in smaller steps, or choose a model that may write longer replies: --model NAME.");
     Failure::new(FailureKind::Unfinished, problem)
 }
 
-/// The result of a call that was cut off by the token limit.
-pub(super) fn answer_cut(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
+/// The answer to a call that was cut off with its reply.
+pub(super) fn answer_cut(
+    ctx: &ToolContext,
+    call: &ToolCall,
+    finish: &FinishReason,
+) -> FinishedCall {
+    let by = match finish {
+        FinishReason::Length => "the limit of tokens of one reply",
+        _ => "the end of the reply",
+    };
     let arrived = plural(call.args.chars().count(), "character");
     let problem = Problem::limit(format!(
-        "This call was cut off by the limit of tokens of one reply after {arrived} of its arguments; nothing of it was run."
+        "This call was cut off by {by} after {arrived} of its arguments; nothing of it was run."
     ))
     .next("Call again in smaller pieces: a long file begins with create_file, and append_file adds the rest part by part.");
     registry::finish_call(ctx, call, Err(problem), Duration::ZERO)
-}
-
-fn limit_reached(target: &ModelTarget) -> String {
-    format!(
-        "The reply hit {}'s limit of tokens and is cut.",
-        target.model
-    )
-}
-
-fn declined(target: &ModelTarget, words: &str) -> String {
-    let model = &target.model;
-    let words = escape_controls(&clip(words.trim(), 600));
-    if words.is_empty() {
-        format!("{model} declined to answer.")
-    } else {
-        format!("{model} declined to answer: \"{words}\"")
-    }
-}
-
-fn stopped(target: &ModelTarget, reason: &str) -> String {
-    format!(
-        "{} stopped the reply before its end (reason: {}).",
-        target.provider.name(),
-        escape_controls(&clip(reason, 100))
-    )
-}
-
-fn filtered(target: &ModelTarget) -> String {
-    format!(
-        "A content filter of {} ended the reply.",
-        target.provider.name()
-    )
 }

@@ -2,8 +2,9 @@
 
 pub(crate) mod ask;
 pub(crate) mod compact;
-mod ending;
+pub(crate) mod ending;
 pub(crate) mod instructions;
+mod limits;
 pub(crate) mod model_target;
 pub(crate) mod prompts;
 pub(crate) mod system;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::ask::ask;
 use super::model_target::ModelTarget;
 use super::system::{SystemPrompt, UserFacts};
-use super::{compact, ending, prompts};
+use super::{compact, ending, limits, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
@@ -16,7 +16,7 @@ use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
 use crate::llm::models;
-use crate::llm::provider::{Effort, Offer, Reply, Request};
+use crate::llm::provider::{Effort, FinishReason, Offer, Reply, Request};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
@@ -63,6 +63,8 @@ pub(crate) struct Conversation<'a> {
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
+    /// The reasoning effort that the user chose.
+    pub effort: Option<Effort>,
     /// Its limits.
     pub limits: TurnLimits,
     /// Facts about the user.
@@ -92,6 +94,7 @@ impl<'a> Conversation<'a> {
             target,
             offer,
             coding,
+            effort: None,
             limits: TurnLimits::new(coding),
             person,
             messages,
@@ -127,8 +130,8 @@ impl<'a> Conversation<'a> {
             let reply = self.request(ctx, now, round == last_round)?;
             now.shown |= !reply.text.trim().is_empty();
             text.clone_from(&reply.text);
-            let (calls, cut) = if round == last_round {
-                self.remark_calls(ctx, &reply);
+            let refused = matches!(reply.finish, FinishReason::Refused(_));
+            let (calls, cut) = if round == last_round || refused {
                 (Vec::new(), Vec::new())
             } else {
                 normalize_calls(
@@ -138,7 +141,7 @@ impl<'a> Conversation<'a> {
                 )
             };
             if calls.is_empty() && cut.is_empty() {
-                let failure = ending::failure(self.target, &reply, now.shown);
+                let failure = ending::failure(self.target, &reply, now.shown, last_round);
                 self.keep(reply, &[], &[]);
                 failure.map_or(Ok(()), Err)?;
                 break;
@@ -146,6 +149,7 @@ impl<'a> Conversation<'a> {
             if let Some(words) = ending::remark(self.target, &reply, &cut) {
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
             }
+            let finish = reply.finish.clone();
             self.keep(reply, &calls, &cut);
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
@@ -155,7 +159,10 @@ impl<'a> Conversation<'a> {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
             let mut ended = batch::run(ctx, &calls);
-            ended.extend(cut.iter().map(|call| ending::answer_cut(ctx, call)));
+            ended.extend(
+                cut.iter()
+                    .map(|call| ending::answer_cut(ctx, call, &finish)),
+            );
             let last = ended.len();
             let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
             let warning = self.warning(ctx, said);
@@ -171,7 +178,7 @@ impl<'a> Conversation<'a> {
                 return Err(Failure::cancelled());
             }
             if cut_rounds == ending::MAX_CUT_ROUNDS {
-                return Err(ending::cut_again_and_again(self.target));
+                return Err(ending::cut_again_and_again(self.target, &finish));
             }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
                 break;
@@ -198,23 +205,22 @@ impl<'a> Conversation<'a> {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
         }
-        // The schemas take part of the window too; their size is unknown before the first request.
-        self.fit(ctx, system.len() + 4 * offer.tokens());
+        // The schemas take part of the window too.
+        let schemas = offer.estimated_tokens();
+        let used = self.fit(ctx, system.len() + 4 * schemas);
+        limits::check_window(self.target, used, schemas)?;
         let request = Request {
             model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
-            effort: if self.coding {
-                Effort::High
-            } else {
-                Effort::Low
-            },
+            effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
+            effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
-        // After the first request the size of the schemas is known; a last round, which has none, does not count.
-        let beside = system.len() + 4 * self.offer.tokens();
+        // Those of the last request, which has none, does not count.
+        let beside = system.len() + 4 * self.offer.estimated_tokens();
         ctx.world.context.set_beside(estimate(beside));
         reply
     }
@@ -227,8 +233,9 @@ impl<'a> Conversation<'a> {
     }
 
     /// Counts the context, where `beside` is what goes with the messages in bytes, compacts it when it is too full, and tells the tools how much room
-    /// is left.
-    fn fit(&mut self, ctx: &ToolContext, beside: usize) {
+    /// tools; returns
+    /// the count.
+    fn fit(&mut self, ctx: &ToolContext, beside: usize) -> u64 {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
         if used >= budget.compact {
@@ -249,6 +256,7 @@ impl<'a> Conversation<'a> {
         }
         let gauge = &ctx.world.context;
         gauge.set(used, estimate(beside), budget.warn, budget.hard);
+        used
     }
 
     fn budget(&self) -> ContextBudget {
@@ -261,20 +269,17 @@ impl<'a> Conversation<'a> {
             .warning(ctx.world.context.used() + estimate(said))
     }
 
-    /// Reports that the last reply calls tools although no round is left.
-    fn remark_calls(&self, ctx: &ToolContext, reply: &Reply) {
-        let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
-        if asks && !reply.text.is_empty() {
-            let words = format!(
-                "{} still asks for tools after {} rounds; they were not run.",
-                self.target.model, self.limits.rounds
-            );
-            ctx.listener.emit(Event::Notice(Level::Warning, words));
-        }
-    }
-
-    /// Adds the reply to the conversation, with its calls in a form that can be sent again.
+    /// Adds the reply to the conversation, its calls as they can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
+        // A refusal goes back as what the model said.
+        if let FinishReason::Refused(words) = &reply.finish
+            && !words.trim().is_empty()
+        {
+            if !reply.text.is_empty() {
+                reply.text.push_str("\n\n");
+            }
+            reply.text.push_str(words);
+        }
         // Some providers refuse a later request that contains blank text.
         if reply.text.trim().is_empty() {
             reply.text.clear();

@@ -126,6 +126,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         .required(settings.process.stdin_is_terminal)?;
     let world = Arc::new(setup::world(settings, &mut warn)?);
     let _ = run.world.set(Arc::clone(&world));
+    let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
@@ -143,6 +144,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let offer = world.registry.offer(&world.policy, target.info.tools);
     let messages = vec![Message::user(prompt)];
     let mut talk = Conversation::new(&target, &offer, &person, messages, true);
+    talk.effort = effort;
     let answer = talk.answer(&ctx);
     let written = stream.finish();
     match written {

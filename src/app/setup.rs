@@ -18,7 +18,7 @@ use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
-use crate::llm::provider::Provider;
+use crate::llm::provider::{Effort, Provider};
 use crate::net::user_agent::agent;
 use crate::tools::engine::context::{Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
@@ -78,6 +78,17 @@ pub(crate) fn person(
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
     profile::person(world, sent, warn)
+}
+
+/// The reasoning effort that the user chose.
+///
+/// # Errors
+/// There is none of that name.
+pub(crate) fn effort(settings: &Settings) -> Outcome<Option<Effort>> {
+    let word = settings.effort.as_deref().map(str::trim);
+    word.filter(|word| !word.is_empty())
+        .map(Effort::parse)
+        .transpose()
 }
 
 /// What model calls may cost; the same for every model of a run.

@@ -47,6 +47,7 @@ impl Summarizer for ModelSummarizer {
             messages: &messages,
             offer: &offer,
             effort: Effort::Low,
+            effort_chosen: false,
             cache_key: "",
         };
         let reply = limited(&ctx.stop, SUMMARY_TIMEOUT, &target.model, |stop| {

@@ -8,6 +8,7 @@ use crate::base::variables::TABLE;
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS};
+use crate::llm::choose;
 use crate::net::keys;
 use crate::net::services::{self, SERVICES, Service};
 
@@ -47,6 +48,16 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
             doc: format!("address of {} ({})", row.name, row.base),
             secret: false,
         });
+        if let Some(wire) = choose::wire_word(row.wire) {
+            list.push(Variable {
+                name: catalog::variable(row.name, "WIRE"),
+                doc: format!(
+                    "interface of {}: responses or completions ({wire})",
+                    row.name
+                ),
+                secret: false,
+            });
+        }
         list.push(Variable {
             name: services::variable(row.name),
             doc: format!("the same, for {}", row.name),

@@ -98,6 +98,7 @@ macro_rules! variables {
 variables! {
     LLM_PROVIDER: Text, "provider, when --provider does not say";
     MARVIN_MODEL: Text, "model in non-interactive mode";
+    MARVIN_EFFORT: Text, "how hard the model thinks, as --effort";
     MARVIN_DEPTH: Whole = 0, "how many Marvins stand above this one";
     MARVIN_TICKET: Text, "parent ticket of a child";
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";

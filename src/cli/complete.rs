@@ -50,7 +50,7 @@ fn bash() -> String {
             Complete::File => files('f'),
             Complete::Folder => files('d'),
             Complete::Nothing => "COMPREPLY=()".to_owned(),
-            Complete::Provider | Complete::Group => format!(
+            Complete::Provider | Complete::Effort | Complete::Group => format!(
                 "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
                 words(flag.complete).join(" ")
             ),
@@ -97,7 +97,7 @@ fn zsh() -> String {
                     Complete::File => "_files".to_owned(),
                     Complete::Folder => "_files -/".to_owned(),
                     Complete::Nothing => " ".to_owned(),
-                    Complete::Provider | Complete::Group => {
+                    Complete::Provider | Complete::Effort | Complete::Group => {
                         format!("({})", words(flag.complete).join(" "))
                     }
                 };
@@ -169,7 +169,7 @@ fn fish() -> String {
         }
         match flag.complete {
             Complete::Folder => out.push_str(" -f -a '(__fish_complete_directories)'"),
-            Complete::Provider | Complete::Group => {
+            Complete::Provider | Complete::Effort | Complete::Group => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
             Complete::File | Complete::Nothing => {}

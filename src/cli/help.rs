@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::subcommands::SUBCOMMANDS;
+use crate::agent::ending::RUN_ENDS;
 use crate::app::settings::FLAGS;
 use crate::app::settings::flag::{Flag, ValueMode};
 use crate::app::variables;
@@ -53,6 +54,10 @@ pub(crate) fn help() -> String {
             format!("{} {}", command.name, command.usage).trim_end(),
             command.doc
         );
+    }
+    out.push_str("\nExit status:\n");
+    for end in RUN_ENDS {
+        let _ = writeln!(out, "  {:<4} {}", end.status, end.when);
     }
     out.push_str("\nVariables (marvin man says more):\n");
     for variable in variables::all() {

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use super::help::{ABOUT, USAGE, written};
 use super::subcommands::SUBCOMMANDS;
+use crate::agent::ending::{RUN_ENDS, RunEnd};
 use crate::app::settings::FLAGS;
 use crate::app::variables;
+use crate::base::text::capitalize;
 
 pub(crate) fn page() -> String {
     let mut out = format!(
@@ -43,10 +45,24 @@ pub(crate) fn page() -> String {
         "ENVIRONMENT",
         variables::all().map(|variable| (variable.name, variable.doc)),
     );
-    out.push_str(".SH EXIT STATUS\n0: the prompt ran and the answer was written. 1: anything else. 130, 143: after SIGINT, SIGTERM.\n");
+    out.push_str(".SH EXIT STATUS\n");
+    out.push_str("The status is 0 only when a complete answer was written. Whatever it is, the part of the answer that had arrived stands on standard output; with 1 a line that begins with Error: on standard error tells why, in the words in quotation marks.\n");
+    for end in RUN_ENDS {
+        let _ = writeln!(out, ".TP\n.B {}\n{}", end.status, roff(&end_words(end)));
+    }
     out.push_str(".SH FILES\n.TP\n~/.config/local-finder/\nSettings (config.yaml), profiles, usage. MARVIN_CONFIG_DIR replaces it.\n.TP\nPROJECT/.marvin/\nWhat Marvin keeps for a project.\n");
     out.push_str(".SH EXAMPLES\n.nf\nmarvin \\-\\-non\\-interactive \\-\\-prompt \"show the tree\"\ngit diff | marvin \\-\\-non\\-interactive \\-\\-stdin \\-\\-prompt \"write a commit message\"\nmarvin tool code_grep pattern=TODO\n.fi\n");
     out
+}
+
+/// An end of a run: what happened, and how its error line can be told from others.
+fn end_words(end: &RunEnd) -> String {
+    let when = capitalize(end.when);
+    if end.words.is_empty() {
+        format!("{when}.")
+    } else {
+        format!("{when}: \"{}\".", end.words)
+    }
 }
 
 fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = (String, String)>) {

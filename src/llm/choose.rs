@@ -138,12 +138,21 @@ pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
     }
 }
 
+/// The word for a wire that `<NAME>_WIRE` can name: one of OpenAI's.
+pub(crate) fn wire_word(wire: Wire) -> Option<&'static str> {
+    match wire {
+        Wire::Responses => Some("responses"),
+        Wire::Completions => Some("completions"),
+        Wire::Ollama | Wire::Anthropic => None,
+    }
+}
+
 /// The wire that `<NAME>_WIRE` names, for servers that may speak either of OpenAI's.
 ///
 /// # Errors
 /// When it is another word.
-fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
-    if !matches!(row.wire, Wire::Completions | Wire::Responses) {
+pub(crate) fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
+    if wire_word(row.wire).is_none() {
         return Ok(None);
     }
     let variable = catalog::variable(row.name, "WIRE");

@@ -36,7 +36,7 @@ pub enum FailureKind {
     NoSuchPath,
     /// Any other 4xx: the request is refused as it is.
     Refused,
-    /// 5xx or an error inside the stream.
+    /// 5xx or an error inside the stream that is the server's.
     Server,
     /// No connection, a reset, a name that does not resolve.
     Network,
@@ -61,6 +61,15 @@ pub struct Failure {
     pub problem: Box<Problem>,
     /// The partial reply; its calls are never run.
     pub partial: Box<Reply>,
+    /// Set when it came as an error inside a stream of status 200 that may not come a second time.
+    pub passing: Option<PassingError>,
+}
+
+/// An error inside a stream that lies with the server and may be over soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassingError {
+    /// How long to wait, if the provider said so.
+    pub wait: Option<Duration>,
 }
 
 impl Failure {
@@ -70,6 +79,7 @@ impl Failure {
             kind,
             problem: Box::new(problem),
             partial: Box::default(),
+            passing: None,
         }
     }
 

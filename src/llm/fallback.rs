@@ -8,11 +8,13 @@ use super::failure::{Failure, FailureKind};
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Waits when the provider names none; their number is the number of retries.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
+/// The same for an error inside a stream that the server had already begun.
+const SHORT_WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
 
 /// The state that the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AttemptState {
-    /// Waits for this provider's rate limit already made for this request.
+    /// Waits for this provider already made for this request.
     pub waited: usize,
     /// The request was already repeated for a malformed tool call.
     pub repeated: bool,
@@ -49,18 +51,22 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
     } else {
         Decision::GiveUp
     };
+    let waits = match (&failure.kind, failure.passing) {
+        (_, Some(error)) => Some((error.wait, SHORT_WAITS)),
+        (FailureKind::RateLimited { wait }, None) => Some((*wait, WAITS)),
+        _ => None,
+    };
+    if let Some((named, defaults)) = waits.filter(|_| clean)
+        && let Some(default) = defaults.get(now.waited)
+    {
+        let wait = named.unwrap_or(*default);
+        return if wait > MAX_WAIT {
+            next
+        } else {
+            Decision::Wait(wait)
+        };
+    }
     match &failure.kind {
-        FailureKind::RateLimited { wait } if clean => match WAITS.get(now.waited) {
-            Some(default) => {
-                let wait = wait.unwrap_or(*default);
-                if wait > MAX_WAIT {
-                    next
-                } else {
-                    Decision::Wait(wait)
-                }
-            }
-            None => next,
-        },
         FailureKind::BadCall { .. } if clean && !now.repeated => Decision::Again,
         FailureKind::NoTools if clean && now.tools => Decision::WithoutTools,
         FailureKind::RateLimited { .. }
@@ -88,6 +94,7 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
 mod tests {
     use super::*;
     use crate::base::problem::Problem;
+    use crate::llm::failure::PassingError;
     use crate::llm::provider::Reply;
 
     fn failed(why: FailureKind) -> Failure {
@@ -120,6 +127,35 @@ mod tests {
         );
         assert_eq!(decide(&limited(None), at(2)), Decision::FallBack);
         assert_eq!(decide(&limited(Some(121)), at(0)), Decision::FallBack);
+    }
+
+    #[test]
+    fn a_passing_error_in_a_stream_is_waited_for_shortly() {
+        let passing = |kind: FailureKind, ms: Option<u64>| Failure {
+            passing: Some(PassingError {
+                wait: ms.map(Duration::from_millis),
+            }),
+            ..failed(kind)
+        };
+        let at = |waited| AttemptState {
+            waited,
+            ..AttemptState::default()
+        };
+        let secs = |secs| Decision::Wait(Duration::from_secs(secs));
+        for kind in [FailureKind::Server, FailureKind::RateLimited { wait: None }] {
+            let unsaid = || passing(kind.clone(), None);
+            let decisions = [0, 1, 2].map(|waited| decide(&unsaid(), at(waited)));
+            assert_eq!(decisions, [secs(2), secs(8), Decision::GiveUp], "{kind:?}");
+            let said = decide(&passing(kind.clone(), Some(28)), at(0));
+            assert_eq!(said, Decision::Wait(Duration::from_millis(28)));
+            let shown = unsaid().with_partial(Reply {
+                text: "half".into(),
+                ..Reply::default()
+            });
+            assert_eq!(decide(&shown, at(0)), Decision::GiveUp);
+        }
+        let long = passing(FailureKind::Server, Some(121_000));
+        assert_eq!(decide(&long, at(0)), Decision::GiveUp);
     }
 
     #[test]

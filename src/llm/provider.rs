@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use super::failure::Failure;
 pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
 use crate::chat::message::Message;
 
 /// Something that answers a conversation.
@@ -48,17 +50,58 @@ pub struct Request<'a> {
     pub offer: &'a Offer,
     /// How hard to think, where the provider can be told.
     pub effort: Effort,
+    /// The user chose that effort; it is not only the mode's.
+    pub effort_chosen: bool,
     /// Names the conversation to the provider's prompt cache: the same for every request of a session, at most 64 characters; empty for none.
     pub cache_key: &'a str,
 }
 
-/// Reasoning effort: high in coding mode, low otherwise.
+/// Reasoning effort; unless the user chose one, it is high in coding mode and low otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// A quick answer.
     Low,
+    /// Between the two.
+    Medium,
     /// Work on code.
     High,
+}
+
+impl Effort {
+    /// Each of them, from the least.
+    pub(crate) const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// Its word, the same for users and providers.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// The effort that is used when the user chose none.
+    pub(crate) const fn of_mode(coding: bool) -> Self {
+        if coding { Self::High } else { Self::Low }
+    }
+
+    /// The effort called `word`.
+    ///
+    /// # Errors
+    /// There is none; the nearest is named.
+    pub(crate) fn parse(word: &str) -> Outcome<Self> {
+        let named = |effort: &Self| effort.word().eq_ignore_ascii_case(word.trim());
+        if let Some(effort) = Self::ALL.into_iter().find(named) {
+            return Ok(effort);
+        }
+        let words = Self::ALL.map(Self::word);
+        let shown = text::clip(&text::escape_controls(word), 40);
+        let mut problem = Problem::input(format!("There is no effort \"{shown}\"."));
+        if let Some(hint) = text::did_you_mean(&word.trim().to_lowercase(), words) {
+            problem = problem.next(text::capitalize(&hint));
+        }
+        Err(problem.next(format!("Efforts: {}.", words.join(", "))))
+    }
 }
 
 /// The tools of a request, rendered for each form of the wire only once, so that all requests of a session have the same bytes.
@@ -68,6 +111,9 @@ pub struct Offer {
     pub tools: Vec<Offered>,
     rendered: [OnceLock<Vec<u8>>; 4],
 }
+
+/// What a wire writes around the parts of a tool.
+const BESIDE_BYTES: usize = 80;
 
 /// How a wire writes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +152,18 @@ impl Offer {
     pub fn tokens(&self) -> usize {
         let rendered = self.rendered.iter().find_map(OnceLock::get);
         rendered.map_or(0, |json| json.len() / 4)
+    }
+
+    /// The same, and a guess before they were rendered.
+    pub fn estimated_tokens(&self) -> usize {
+        let rendered = self.tokens();
+        if rendered > 0 {
+            return rendered;
+        }
+        let bytes = self.tools.iter().map(|tool| {
+            tool.name.len() + tool.about_json.len() + tool.params.json().len() + BESIDE_BYTES
+        });
+        bytes.sum::<usize>() / 4
     }
 
     /// The tools as JSON in `format`; `render` runs once.
@@ -168,6 +226,16 @@ pub enum Params {
     Declared(&'static str),
     /// A JSON Schema that came at run time (MCP).
     Foreign(Box<RawValue>),
+}
+
+impl Params {
+    /// The schema.
+    pub fn json(&self) -> &str {
+        match self {
+            Self::Declared(schema) => schema,
+            Self::Foreign(schema) => schema.get(),
+        }
+    }
 }
 
 /// A piece of a reply as it arrives.

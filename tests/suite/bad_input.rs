@@ -115,7 +115,7 @@ fn an_invalid_reply_is_described() {
     assert!(
         fails(Answer::json(&openai::error(
             "the model is on strike",
-            "server_error",
+            "some_error",
             None
         )))
         .errors()

@@ -962,3 +962,37 @@ fn without_a_working_directory_tools_use_the_current_one() {
         output.errors()
     );
 }
+
+#[test]
+fn the_wire_of_a_provider_is_named_where_its_address_is() {
+    let home = Home::new();
+    for page in ["--help", "man"] {
+        let text = run(&home, &[page]).expect(0).text().replace("\\-", "-");
+        for name in ["OPENAI_WIRE", "OPENAI_COMPAT_WIRE", "LMSTUDIO_WIRE"] {
+            assert!(text.contains(name), "{page}: {name}");
+        }
+        assert!(text.contains("interface of openai: responses or completions (responses)"));
+        assert!(!text.contains("ANTHROPIC_WIRE") && !text.contains("OLLAMA_WIRE"));
+    }
+    let doctor = |value: &str| {
+        let run = home.marvin().arg("doctor").env("GROQ_WIRE", value).run();
+        let text = run.text().to_owned();
+        text.lines()
+            .find(|line| line.contains(" groq "))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(doctor("responses").contains("over responses (GROQ_WIRE)"));
+    let wrong = doctor("respones");
+    assert!(
+        wrong.starts_with("--") && wrong.contains("GROQ_WIRE is \"respones\""),
+        "{wrong}"
+    );
+    home.write("config/config.yaml", "OPENAI_WIRE: completions\n");
+    let line = run(&home, &["doctor"]);
+    assert!(
+        line.text().contains("over completions (OPENAI_WIRE)"),
+        "{}",
+        line.text()
+    );
+}

@@ -19,6 +19,10 @@ const WORDS: &[(&str, &str)] = &[
         "start Marvin again with --tools GROUP for fewer tools",
     ),
     (
+        "compact the conversation,",
+        "compact the conversation (!tool compact_history),",
+    ),
+    (
         "Raise --max-cost to continue.",
         "Start Marvin again with a higher --max-cost to continue; the conversation is kept.",
     ),

@@ -18,6 +18,7 @@ use crate::base::text;
 use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::llm::choose;
+use crate::llm::provider::Effort;
 use crate::store::chat_log::{ChatLog, LogRole};
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
@@ -193,6 +194,27 @@ impl Session {
             }
             (provider, model) => self.choose(ModelChoice { provider, model }),
         }
+    }
+
+    /// Shows the reasoning effort, or changes that of the messages to come.
+    pub(super) fn change_effort(&mut self, word: &str) -> Outcome<()> {
+        if !word.is_empty() {
+            self.effort = Some(Effort::parse(word)?);
+        }
+        let words = match (self.effort, word.is_empty()) {
+            (Some(effort), false) => {
+                format!("Effort: {}, from the next message on.", effort.word())
+            }
+            (Some(effort), true) => format!("Effort: {}.", effort.word()),
+            (None, _) => {
+                let coding = self.world.coding();
+                let mode = if coding { "in" } else { "outside" };
+                let word = Effort::of_mode(coding).word();
+                format!("Effort: {word}, as always {mode} coding mode. !effort LEVEL sets it.")
+            }
+        };
+        self.shows.push(UiUpdate::System(words));
+        Ok(())
     }
 
     /// Chooses a provider on a thread, because a local server may take time to answer.

@@ -95,6 +95,12 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         },
     ),
     taking(
+        &["!effort"],
+        "[low|medium|high]",
+        "show or change how hard the model thinks",
+        Session::change_effort,
+    ),
+    taking(
         &["!profile"],
         "[NAME]",
         "switch to another profile, created if new",

@@ -44,7 +44,7 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
-use crate::llm::provider::Offer;
+use crate::llm::provider::{Effort, Offer};
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
@@ -110,6 +110,8 @@ pub(crate) struct Session {
     log_writer: LogWriter,
     brain: BackendState,
     spending: Spending,
+    /// The reasoning effort that the user chose.
+    effort: Option<Effort>,
     messages: Vec<Message>,
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
@@ -170,6 +172,7 @@ impl Session {
         world
             .alerts
             .set_announce(Box::new(move |words| herald.send(WorkerEvent::Call(words))));
+        let effort = setup::effort(&settings)?;
         let spending = setup::spending(&settings)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
@@ -190,6 +193,7 @@ impl Session {
             log_writer: LogWriter::default(),
             brain: BackendState::Choosing,
             spending,
+            effort,
             messages: Vec::new(),
             meter: TokenMeter::default(),
             system: None,

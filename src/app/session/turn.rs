@@ -19,7 +19,7 @@ use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::provider::Offer;
+use crate::llm::provider::{Effort, Offer};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
@@ -32,6 +32,8 @@ pub(super) struct TurnJob {
     pub(super) target: Arc<ModelTarget>,
     pub(super) offer: Arc<Offer>,
     pub(super) coding: bool,
+    pub(super) effort: Option<Effort>,
+    /// The conversation before the message.
     pub(super) messages: Vec<Message>,
     pub(super) meter: TokenMeter,
     /// The system prompt of the previous turns.
@@ -96,6 +98,7 @@ impl TurnJob {
         let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
         let mut talk = Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
+        talk.effort = self.effort;
         talk.limits.until_switch = true;
         talk.meter = self.meter;
         talk.system = system;

@@ -75,6 +75,7 @@ impl Session {
             target,
             offer,
             coding: self.world.coding(),
+            effort: self.effort,
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             system: self.system.clone(),
@@ -143,6 +144,8 @@ impl Session {
             (None, true) if end.talk.is_some() => TurnOutcome::Complete,
             _ => TurnOutcome::Stopped,
         };
+        let failed = end.talk.as_ref().filter(|_| how == TurnOutcome::Failed);
+        let words = failed.and_then(|talk| words_of_refusal(talk, &turn));
         match end.talk {
             Some(talk) => self.take(talk),
             None => {
@@ -156,15 +159,14 @@ impl Session {
         let rows = std::mem::take(&mut self.rows).into_iter();
         self.messages
             .extend(rows.map(|text| Message::System { text }));
-        if !turn.text.trim().is_empty() {
+        let text = turn.text + words.as_deref().unwrap_or_default();
+        if !text.trim().is_empty() {
             let mark = match how {
                 TurnOutcome::Complete => "",
                 TurnOutcome::Stopped => "\n\n[stopped]",
                 TurnOutcome::Failed => "\n\n[cut by a failure]",
             };
-            let mut said = turn.text;
-            said.push_str(mark);
-            self.log(&turn.profile, LogRole::Assistant, said);
+            self.log(&turn.profile, LogRole::Assistant, text + mark);
         }
         self.failed = how == TurnOutcome::Failed;
         self.shows.push(UiUpdate::AnswerEnd(how));
@@ -194,4 +196,18 @@ impl Session {
             }
         }
     }
+}
+
+/// What a model that declines says is told with the error instead of being shown as its answer: the rest of the last message behind the shown text.
+fn words_of_refusal(talk: &TalkState, turn: &RunningTurn) -> Option<String> {
+    let Some(Message::Assistant(last)) = talk.messages.last() else {
+        return None;
+    };
+    let shown = turn.text.get(turn.latest..)?;
+    let rest = last.text.strip_prefix(shown)?;
+    if rest.is_empty() {
+        return None;
+    }
+    let apart = turn.text.is_empty() || rest.starts_with('\n');
+    Some(format!("{}{rest}", if apart { "" } else { "\n\n" }))
 }

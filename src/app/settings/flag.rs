@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use super::CliArgs;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::choose;
+use crate::llm::provider::Effort;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,9 @@ pub(crate) enum Complete {
     File,
     Folder,
     Provider,
+    /// Reasoning efforts.
+    Effort,
+    /// Modules of tools.
     Group,
 }
 
@@ -78,6 +82,7 @@ impl Flag {
 pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
     match complete {
         Complete::Provider => choose::names().collect(),
+        Complete::Effort => Effort::ALL.map(Effort::word).to_vec(),
         Complete::Group => crate::tools::groups()
             .into_iter()
             .chain(["all", "none"])

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
 };
+use crate::llm::provider::Effort;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
     pub model: ModelChoice,
+    /// How hard to think, as written.
+    pub effort: Option<String>,
     /// Groups of tools to offer, as given.
     pub tools: Option<String>,
     /// A file with the user's own prices.
@@ -76,6 +79,7 @@ impl Settings {
             working_dir,
             provider,
             model,
+            effort,
             tools,
             max_cost,
             ntfy,
@@ -100,6 +104,9 @@ impl Settings {
                 // The environment sets the model only for non-interactive runs, where the caller decides.
                 model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
+            effort: effort
+                .map(|effort| effort.word().to_owned())
+                .or_else(|| set(MARVIN_EFFORT)),
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
@@ -134,6 +141,8 @@ pub(crate) struct CliArgs {
     pub provider: Option<String>,
     /// `--model`.
     pub model: Option<String>,
+    /// `--effort`.
+    pub effort: Option<Effort>,
     /// `--tools`.
     pub tools: Option<String>,
     /// `--max-cost`.
@@ -225,6 +234,16 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     ),
+    flag(
+        "effort",
+        ValueMode::Value("LEVEL"),
+        "How hard the model thinks: low, medium or high; unless set, high for work on code and low otherwise.",
+        |args, value| {
+            args.effort = Some(Effort::parse(&text(value, "--effort")?)?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Effort),
     flag(
         "tools",
         ValueMode::Value("GROUP,…"),

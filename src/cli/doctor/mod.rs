@@ -16,7 +16,7 @@ use crate::base::variables::{
 };
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
-use crate::llm::catalog::{ProviderSpec, ROWS};
+use crate::llm::catalog::{ProviderSpec, ROWS, variable};
 use crate::llm::choose::{self, ProviderChoice};
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
@@ -153,7 +153,18 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
 
 fn provider(row: &'static ProviderSpec, settings: &Settings) -> Finding {
     let remote = choose::remote(&settings.env, row);
-    let model = choose::model(&settings.env, row);
+    let mut model = choose::model(&settings.env, row).to_owned();
+    match choose::wire(&settings.env, row) {
+        Ok(Some(wire)) => {
+            let word = choose::wire_word(wire).unwrap_or_default();
+            model.push_str(&format!(" over {word} ({})", variable(row.name, "WIRE")));
+        }
+        Ok(None) => {}
+        Err(problem) => {
+            let (what, next) = (problem.what, problem.next.join(" "));
+            return finding("provider", row.name, false, what, &next);
+        }
+    }
     match row.key {
         Some(key) => {
             let set = remote.key.is_some();

@@ -2,6 +2,7 @@
 
 use super::paste::clean;
 use crate::base::text::tail;
+use crate::llm::provider::Effort;
 
 /// How many bytes before the cursor are searched for the word.
 const MAX_WORD_BYTES: usize = 4096;
@@ -54,6 +55,8 @@ pub(crate) enum WordKind {
     Provider,
     /// A model of this provider.
     Model(String),
+    /// A reasoning effort.
+    Effort,
     /// A tool's name.
     Tool,
     /// A parameter of this tool.
@@ -101,6 +104,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     let kind = match (command.as_deref(), words.get(1..).unwrap_or_default()) {
         (None, _) if !typed.is_empty() => WordKind::Command,
         (Some("!profile"), []) => WordKind::Profile,
+        (Some("!effort"), []) => WordKind::Effort,
         (Some("!model"), []) => WordKind::Provider,
         (Some("!model"), [provider]) => WordKind::Model((*provider).to_owned()),
         (Some("!tool" | "!tools"), []) => WordKind::Tool,
@@ -128,6 +132,7 @@ impl Word {
             WordKind::Path => sources.paths(&self.typed),
             WordKind::Profile => sources.profiles(),
             WordKind::Provider => sources.providers(),
+            WordKind::Effort => Effort::ALL.map(|effort| effort.word().to_owned()).to_vec(),
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),
             WordKind::Parameter(tool) => sources.parameters(tool),
@@ -259,6 +264,7 @@ mod tests {
         is("pref", 0, "pref", WordKind::Command);
         is("!profile ", 9, "", WordKind::Profile);
         is("!MODEL g", 7, "g", WordKind::Provider);
+        is("!effort m", 8, "m", WordKind::Effort);
         is("!model groq ll", 12, "ll", WordKind::Model("groq".into()));
         is("!tool we", 6, "we", WordKind::Tool);
         is(

@@ -77,6 +77,21 @@ pub(super) fn classify(
     }
 }
 
+/// True for an error inside a stream that may be over soon: too many requests, or what the server itself calls its fault.
+pub(super) fn passes(error: &ProviderError, kind: &FailureKind) -> bool {
+    let words = error.words();
+    match kind {
+        FailureKind::RateLimited { .. } => true,
+        FailureKind::Server => {
+            error.status().is_some_and(|status| status >= 500)
+                || ["server_error", "overloaded_error", "api_error"]
+                    .iter()
+                    .any(|code| words.split(' ').any(|word| word.ends_with(code)))
+        }
+        _ => false,
+    }
+}
+
 /// Codes inside a stream of status 200 that no second try changes.
 const NEVER_AGAIN: [&str; 5] = [
     "invalid_prompt",

@@ -12,7 +12,7 @@ use super::ErrorContext;
 use crate::base::problem::{Problem, ProblemKind};
 use crate::base::{redact, text};
 use crate::llm::catalog::variable;
-use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::failure::{Failure, FailureKind, PassingError};
 
 /// The failure that an answer with a status other than 2xx means.
 ///
@@ -45,7 +45,10 @@ pub(crate) fn from_response(
 pub(super) fn in_stream(context: &ErrorContext, error: &ProviderError) -> Failure {
     let wait = retry_after::requested_wait(&|_| None, &error.message);
     let kind = classify::classify(error, None, wait);
-    failure(context, kind, error.status(), error)
+    let passes = classify::passes(error, &kind);
+    let mut failure = failure(context, kind, error.status(), error);
+    failure.passing = passes.then_some(PassingError { wait });
+    failure
 }
 
 /// A provider's own message on one line: shortened, without secrets and control characters.

@@ -189,14 +189,14 @@ impl Calls {
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
 
-    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off by the token limit, which are answered but never run. A
+    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off with the reply, which are answered but never run. A
     /// call without a name still counts: its model waits for an answer. `provider` is who gets the extra content back.
     pub(super) fn finish(
         self,
         finish: &FinishReason,
         provider: &str,
     ) -> (Vec<ToolCall>, Vec<ToolCall>) {
-        let limited = *finish == FinishReason::Length;
+        let limited = finish.is_early();
         let mut ids = HashSet::new();
         let (whole, cut): (Vec<CallSlot>, Vec<CallSlot>) = self
             .slots

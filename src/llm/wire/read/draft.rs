@@ -240,7 +240,7 @@ impl ReplyDraft {
     }
 
     fn finish_reason(&self) -> FinishReason {
-        if self.text.is_empty() && !self.refusal.is_empty() {
+        if !self.refusal.is_empty() {
             return FinishReason::Refused(self.refusal.clone());
         }
         if self.limit {
@@ -252,11 +252,13 @@ impl ReplyDraft {
                 "stop" | "STOP" | "completed" | "tool_calls" | "function_call" | "end_turn"
                 | "tool_use" | "stop_sequence" | "eos" | "COMPLETE",
             ) => FinishReason::Done,
+            Some("model_context_window_exceeded") => FinishReason::WindowFull,
             Some(word) if is_limit(word) => FinishReason::Length,
-            Some("content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive") => {
-                FinishReason::Filtered
+            Some("content_filter" | "safety" | "SAFETY" | "sensitive") => FinishReason::Filtered,
+            Some("refusal") => FinishReason::Refused(String::new()),
+            Some(word) if self.stopped_early || is_early(word) => {
+                FinishReason::Incomplete(word.to_owned())
             }
-            Some(word) if self.stopped_early => FinishReason::Incomplete(word.to_owned()),
             Some(word) => FinishReason::Other(word.to_owned()),
         }
     }
@@ -304,6 +306,19 @@ pub(super) fn is_limit(word: &str) -> bool {
     ]
     .iter()
     .any(|limit| word.eq_ignore_ascii_case(limit))
+}
+
+/// True for a finish reason by which a server says that the reply is not complete: Anthropic pauses a turn, Ollama only loads or unloads the model,
+/// DeepSeek has no resources left, vLLM aborts. Other unknown words say nothing: many compatible servers have their own for an ordinary end.
+fn is_early(word: &str) -> bool {
+    [
+        "pause_turn",
+        "load",
+        "unload",
+        "insufficient_system_resource",
+        "abort",
+    ]
+    .contains(&word)
 }
 
 /// Adds `more` to `have`, object by object; later values win.

@@ -471,6 +471,7 @@ fn finish_word(finish: &FinishReason) -> String {
         FinishReason::Unknown => "unsaid".to_owned(),
         FinishReason::Done => "done".to_owned(),
         FinishReason::Length => "length".to_owned(),
+        FinishReason::WindowFull => "window full".to_owned(),
         FinishReason::Filtered => "filtered".to_owned(),
         FinishReason::Refused(words) => format!("refused: {words}"),
         FinishReason::Incomplete(reason) => format!("incomplete: {reason}"),

@@ -121,26 +121,31 @@ pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> Completi
         stream_options: row.quirks.usage_option.then_some(StreamOptions {
             include_usage: true,
         }),
-        reasoning_effort: (row.quirks.effort && models::takes_effort(request.model)).then_some(
-            match request.effort {
-                Effort::Low => "low",
-                Effort::High => "high",
-            },
-        ),
+        reasoning_effort: (row.quirks.effort && models::takes_effort(request.model))
+            .then(|| request.effort.word()),
         prompt_cache_key: Some(request.cache_key)
             .filter(|key| row.quirks.cache_key && !key.is_empty()),
         extra_body: (row.quirks.gemini_thinking && !offers)
-            .then(|| thinking(request.model))
+            .then(|| {
+                // The mode's effort is for models that think by themselves; here thinking is switched on.
+                let effort = Some(request.effort).filter(|_| request.effort_chosen);
+                thinking(request.model, effort.unwrap_or(Effort::Low))
+            })
             .flatten(),
     }
 }
 
-/// Gemini's thinking options, only without tools.
-fn thinking(model: &str) -> Option<Gemini> {
+/// Gemini's thinking options, only without tools. The budgets of medium and high are those that Google gives these words
+/// (<https://ai.google.dev/gemini-api/docs/openai#thinking>).
+fn thinking(model: &str, effort: Effort) -> Option<Gemini> {
     let thinking_config = if gemini_3(model) {
-        Thinking::ThinkingLevel("low")
+        Thinking::ThinkingLevel(effort.word())
     } else if model.contains("gemini-2.5") {
-        Thinking::ThinkingBudget(2048)
+        Thinking::ThinkingBudget(match effort {
+            Effort::Low => 2048,
+            Effort::Medium => 8192,
+            Effort::High => 24_576,
+        })
     } else {
         return None;
     };

@@ -13,7 +13,7 @@ use super::ids::responses_call_id;
 use super::json::Members;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::models;
-use crate::llm::provider::{Effort, Request};
+use crate::llm::provider::Request;
 use crate::llm::wire::Dialect;
 use crate::llm::wire::read::{SavedItem, SavedOutput};
 
@@ -96,10 +96,7 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody
         stream: true,
         store: false,
         reasoning: thinks.then_some(Reasoning {
-            effort: match request.effort {
-                Effort::Low => "low",
-                Effort::High => "high",
-            },
+            effort: request.effort.word(),
             summary: dialect.summaries.then_some("auto"),
         }),
         include: thinks.then_some(["reasoning.encrypted_content"]),

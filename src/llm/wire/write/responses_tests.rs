@@ -24,6 +24,7 @@ fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
         messages,
         offer: &offer,
         effort: Effort::Low,
+        effort_chosen: false,
         cache_key: "marvin-1",
     };
     let dialect = Dialect::of(row(provider).unwrap(), "").over(Wire::Responses);
@@ -203,6 +204,7 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         messages: &talk,
         offer: &offer,
         effort: Effort::Low,
+        effort_chosen: false,
         cache_key: "",
     };
     let chat = Dialect::of(row("openai").unwrap(), "").over(Wire::Completions);

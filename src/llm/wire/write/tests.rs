@@ -78,12 +78,24 @@ fn answer(id: &str, failed: bool) -> Message {
 }
 
 fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> String {
+    text_with(provider, model, messages, offer, None)
+}
+
+/// The body for the effort that the user chose.
+fn text_with(
+    provider: &str,
+    model: &str,
+    messages: &[Message],
+    offer: &Offer,
+    chosen: Option<Effort>,
+) -> String {
     let request = Request {
         model,
         system: "be brief",
         messages,
         offer,
-        effort: Effort::High,
+        effort: chosen.unwrap_or(Effort::High),
+        effort_chosen: chosen.is_some(),
         cache_key: "marvin-1",
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
@@ -145,6 +157,35 @@ fn no_tools_means_no_tools_member() {
     for provider in ["openai", "ollama", "anthropic"] {
         let sent = body(provider, "m", &[Message::user("hi")], &Offer::none());
         assert_eq!(sent.get("tools"), None, "{provider}");
+    }
+}
+
+#[test]
+fn a_chosen_effort_goes_to_each_wire_that_has_one() {
+    let sent = |provider, model, path: &str| {
+        Effort::ALL.map(|effort| {
+            let talk = [Message::user("hi")];
+            let json = text_with(provider, model, &talk, &Offer::none(), Some(effort));
+            let body: Value = serde_json::from_str(&json).unwrap();
+            body.pointer(path).cloned().unwrap_or_default()
+        })
+    };
+    let words = ["low", "medium", "high"].map(Value::from);
+    assert_eq!(sent("openai", "gpt-5.1", "/reasoning/effort"), words);
+    let level = "/extra_body/google/thinking_config/thinking_level";
+    assert_eq!(sent("gemini", "gemini-3-flash", level), words);
+    let budget = "/extra_body/google/thinking_config/thinking_budget";
+    let budgets = [2048, 8192, 24_576].map(Value::from);
+    assert_eq!(sent("gemini", "gemini-2.5-flash", budget), budgets);
+    for (provider, model) in [
+        ("openai", "gpt-4o"),
+        ("groq", "openai/gpt-oss-120b"),
+        ("anthropic", "claude-sonnet-5-5"),
+        ("ollama", "qwen3"),
+    ] {
+        let talk = [Message::user("hi")];
+        let body = text_with(provider, model, &talk, &Offer::none(), Some(Effort::High));
+        assert!(!body.contains("effort"), "{provider}: {body}");
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn anthropic(tools: &[Offered]) -> Vec<u8> {
 }
 
 fn list(tools: &[Offered], mut each: impl FnMut(&mut Vec<u8>, &Offered)) -> Vec<u8> {
-    let room = |tool: &Offered| tool.about_json.len() + schema(&tool.params).len() + 160;
+    let room = |tool: &Offered| tool.about_json.len() + tool.params.json().len() + 160;
     let mut out = Vec::with_capacity(tools.iter().map(room).sum());
     out.push(b'[');
     for (at, tool) in tools.iter().enumerate() {
@@ -70,13 +70,6 @@ fn members(out: &mut Vec<u8>, tool: &Offered, parameters: &str) {
             // Writing JSON into memory does not fail.
             let _ = serde_json::to_writer(out, &schema);
         }
-    }
-}
-
-fn schema(params: &Params) -> &str {
-    match params {
-        Params::Declared(schema) => schema,
-        Params::Foreign(schema) => schema.get(),
     }
 }
 

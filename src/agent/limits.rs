@@ -1,0 +1,61 @@
+//! Limits that are known before a request is sent: what the run may cost, and what the model's window holds.
+
+use super::ending::{COST, TOO_LARGE};
+use super::model_target::ModelTarget;
+use crate::base::problem::Problem;
+use crate::base::text::thousands;
+use crate::llm::catalog::{self, Wire};
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::models;
+use crate::tools::engine::context::ToolContext;
+
+/// Refuses a request when what was spent has reached the user's limit.
+pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
+    let Some(max) = max else { return Ok(()) };
+    let spent = ctx.world.ledger.totals().cost;
+    if spent < max {
+        return Ok(());
+    }
+    let problem = Problem::limit(format!(
+        "The {COST} of ${max} is reached (${spent:.4} spent)."
+    ))
+    .next("Raise --max-cost to continue.");
+    Err(Failure::new(FailureKind::Refused, problem))
+}
+
+/// Refuses a request of about `tokens`, of which the tool schemas are `schemas`, that the model's window cannot hold.
+pub(super) fn check_window(
+    target: &ModelTarget,
+    tokens: u64,
+    schemas: usize,
+) -> Result<(), Failure> {
+    let facts = models::facts(target.local, &target.model);
+    if tokens <= facts.window || !facts.known || !window_is_ours(target) {
+        return Ok(());
+    }
+    let model = &target.model;
+    let (size, window) = (thousands(tokens), thousands(facts.window));
+    let mut what = format!(
+        "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE}."
+    );
+    let schemas = u64::try_from(schemas).unwrap_or(u64::MAX);
+    let mut ways = "Send less, compact the conversation,".to_owned();
+    if schemas > 0 {
+        what.push_str(&format!(
+            " The tool schemas are about {} of them.",
+            thousands(schemas)
+        ));
+        ways.push_str(" offer fewer tools with --tools GROUP,");
+    }
+    ways.push_str(" or choose a model with a larger window: --model NAME.");
+    Err(Failure::new(
+        FailureKind::TooLong,
+        Problem::limit(what).next(ways),
+    ))
+}
+
+/// False for a server on this machine whose window is set where it is started; Ollama's is set by each request.
+fn window_is_ours(target: &ModelTarget) -> bool {
+    let row = catalog::row(target.provider.name());
+    row.is_none_or(|row| !row.local || row.wire == Wire::Ollama)
+}

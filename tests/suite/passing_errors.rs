@@ -1,0 +1,128 @@
+//! Errors inside a stream of status 200: those of the server that pass are tried again while nothing was shown, all others never.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::run::Marvin;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::{anthropic, openai, responses};
+
+fn ask(home: &Home, server: &Server) -> Marvin {
+    home.marvin()
+        .env("MARVIN_URL_OPENAI", server.url("/v1"))
+        .env("OPENAI_API_KEY", "test-key")
+        .args(["--non-interactive", "--provider", "openai"])
+        .args(["--model", "gpt-5.1", "--prompt", "hi"])
+}
+
+/// A stream that fails before any text.
+fn fails(code: &str, message: &str) -> Answer {
+    let error = json!({"error": {"type": code, "code": code, "message": message}});
+    let stream = responses::Stream::new().reasoning("Hm.", "c2VjcmV0");
+    Answer::sse(stream.event("error", error).frames())
+}
+
+/// Fails so often, then answers.
+fn recovers_after(failures: usize, code: &'static str) -> Server {
+    Server::answering(move |_, n| {
+        if n < failures {
+            fails(code, "An error occurred. Please try again in 28ms.")
+        } else {
+            Answer::sse(responses::text(&["Hello."]))
+        }
+    })
+}
+
+#[test]
+fn an_error_that_passes_is_waited_for_and_the_request_is_sent_again() {
+    for (code, words) in [
+        ("server_error", "openai failed. Trying again in 1s"),
+        ("rate_limit_exceeded", "Rate limited by openai. Waiting 1s"),
+        ("too_many_requests", "Rate limited by openai. Waiting 1s"),
+    ] {
+        let (home, server) = (Home::new(), recovers_after(2, code));
+        let output = ask(&home, &server).run().expect(0);
+        assert_eq!(output.text(), "Hello.\n", "{code}");
+        let errors = output.errors();
+        assert_eq!(errors.matches(words).count(), 2, "{code}: {errors}");
+        assert_eq!(errors.contains("Rate limited"), code != "server_error");
+        assert_eq!(server.requests().len(), 3, "{code}");
+    }
+}
+
+#[test]
+fn it_is_tried_again_twice_at_most() {
+    let (home, server) = (Home::new(), recovers_after(9, "server_error"));
+    let output = ask(&home, &server).run().expect(1);
+    assert!(output.errors().contains("Error: openai failed"));
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn what_no_wait_cures_is_not_tried_again() {
+    for code in [
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "context_length_exceeded",
+        "invalid_prompt",
+        "data_residency_mismatch",
+        "bio_policy",
+        "misalignment_policy_violation",
+        "usage_not_included",
+        "some_new_code",
+    ] {
+        let home = Home::new();
+        let server = Server::answering(move |_, _| fails(code, "No. Please try again in 1ms."));
+        ask(&home, &server).run().expect(1);
+        assert_eq!(server.requests().len(), 1, "{code}");
+    }
+}
+
+#[test]
+fn the_other_wires_try_again_too() {
+    let words = "Overloaded, please retry in 10ms";
+    let server = Server::answering(move |_, n| {
+        Answer::sse(match n {
+            0 => openai::Stream::new().error(words).frames(),
+            _ => openai::text(&["Hello."]),
+        })
+    });
+    let output = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(output.text(), "Hello.\n");
+    let server = Server::answering(move |_, n| {
+        Answer::sse(match n {
+            0 => anthropic::Stream::new()
+                .error("overloaded_error", words)
+                .frames(),
+            _ => anthropic::text(&["Hello."]),
+        })
+    });
+    let run = Home::new()
+        .marvin()
+        .env("MARVIN_URL_ANTHROPIC", server.url("/v1"))
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .args([
+            "--non-interactive",
+            "--provider",
+            "anthropic",
+            "--prompt",
+            "hi",
+        ])
+        .run();
+    assert_eq!(run.expect(0).text(), "Hello.\n");
+}
+
+#[test]
+fn the_wait_can_be_cancelled() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| fails("server_error", "Oops"));
+    let run = ask(&home, &server).spawn();
+    let limit = Duration::from_secs(20);
+    run.wait_stderr("Trying again in 2s", limit);
+    run.signal(Signal::INT);
+    run.wait().expect(130);
+    assert_eq!(server.requests().len(), 1);
+}
