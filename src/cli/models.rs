@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use jiff::civil::Date;
 
-use super::out::{print, say_words};
+use super::out::{print, print_words, say_words};
 use super::tool::stop_on_signals;
 use crate::app::model_report::{ListSource, ModelReport, ReportedModel, report};
 use crate::app::settings::Settings;
@@ -59,7 +59,8 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         say_words(&format!("Warning: {}\n", problem.one_line()));
     }
     if json.is_empty() {
-        print(&text(&found, today))?;
+        // A chosen model may be called anything.
+        print_words(&text(&found, today))?;
     } else {
         let text = serde_json::to_string_pretty(&found)
             .map_err(|why| Problem::internal(format!("The list cannot be written: {why}.")))?;

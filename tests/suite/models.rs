@@ -56,19 +56,19 @@ fn the_list_of_a_provider_names_windows_prices_and_ends() {
     let done = models(&home, "openai", &server.url("/v1")).run().expect(0);
     let text = done.text();
     assert_eq!(
-        line(&text, "gpt-6.1-terra"),
+        line(text, "gpt-6.1-terra"),
         "* gpt-6.1-terra 1,050k 1 / 0.05 / 5, more for long prompts default, chosen"
     );
     assert_eq!(
-        line(&text, "gpt-5"),
+        line(text, "gpt-5"),
         "gpt-5 400k 1.25 / 0.125 / 10 ends on 2026-12-11, use gpt-6.1-sol"
     );
     assert_eq!(
-        line(&text, "gpt-5.1-2025-11-13"),
+        line(text, "gpt-5.1-2025-11-13"),
         "gpt-5.1-2025-11-13 400k 1.25 / 0.125 / 10 ends on 2027-04-01, use gpt-6.1-terra"
     );
     assert_eq!(
-        line(&text, "ft:gpt-6-luna:our-house::a1b2c3"),
+        line(text, "ft:gpt-6-luna:our-house::a1b2c3"),
         "ft:gpt-6-luna:our-house::a1b2c3 ? ?"
     );
     assert!(
@@ -93,7 +93,7 @@ fn a_chosen_model_that_is_not_served_is_told_with_its_successor() {
         .run()
         .expect(0);
     assert_eq!(
-        line(&done.text(), "gpt-4.1-nano"),
+        line(done.text(), "gpt-4.1-nano"),
         "* gpt-4.1-nano 1,047k 0.1 / 0.025 / 0.4 chosen, not in the list, ended on 2026-10-23, use gpt-6-luna"
     );
 }
@@ -109,7 +109,7 @@ fn the_pages_of_a_list_are_followed() {
         .arg("--json")
         .run()
         .expect(0);
-    let report: Value = serde_json::from_str(&done.text()).unwrap();
+    let report: Value = serde_json::from_str(done.text()).unwrap();
     let ids: Vec<&str> = report["models"]
         .as_array()
         .unwrap()
@@ -259,7 +259,7 @@ fn without_the_network_the_table_speaks_and_says_so() {
         done.errors()
     );
     assert_eq!(
-        line(&done.text(), "gemini-3.1-pro-preview"),
+        line(done.text(), "gemini-3.1-pro-preview"),
         "* gemini-3.1-pro-preview 1,048k 2 / 0.2 / 12, more for long prompts default, chosen"
     );
     assert!(
@@ -273,7 +273,7 @@ fn without_the_network_the_table_speaks_and_says_so() {
         .arg("--json")
         .run()
         .expect(0);
-    let report: Value = serde_json::from_str(&json.text()).unwrap();
+    let report: Value = serde_json::from_str(json.text()).unwrap();
     assert_eq!(
         (&report["source"], &report["table_date"]),
         (&json!("table"), &json!("2026-11-22"))

@@ -6,6 +6,7 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::names::{bare_name, is_snapshot, rest};
+use crate::base::text;
 
 /// A model that ends within so many days is worth a word.
 const SOON_DAYS: i32 = 60;
@@ -118,6 +119,7 @@ pub(crate) fn warning(provider: &str, model: &str, today: Date) -> Option<String
 /// What to say of a model that a provider does not know: when it ended, and what to take instead. Nothing for a model that has no end.
 pub(crate) fn successor_hint(provider: &str, model: &str, today: Date) -> Option<String> {
     let retirement = retirement(provider, model)?;
+    let model = text::clip(&text::escape_controls(model), 80);
     let fate = format!("\"{model}\" {} at {provider}", retirement.end.words(today));
     Some(match retirement.successor {
         Some(successor) => format!("{fate}; its successor is \"{successor}\"."),
@@ -225,6 +227,8 @@ mod tests {
                 .contains("is no longer served at xai")
         );
         assert_eq!(hint("openai", "gpt-6.1-terra"), None);
+        let odd = hint("openai", "\u{1b}[31m/gpt-5").unwrap();
+        assert!(!odd.contains('\u{1b}'), "{odd}");
         let warned = |day_of_warning| warning("openai", "gpt-5", day(day_of_warning)).is_some();
         assert!(!warned("2026-10-11") && warned("2026-10-12") && warned("2028-01-01"));
         let gpt_5 = retirement("openai", "gpt-5").unwrap();
