@@ -297,6 +297,22 @@ impl Prices {
         Ok(Self(prices))
     }
 
+    /// US dollars of one call, and whether that is an estimate. The user's price comes first, then what the provider says it charges (`billed`), then
+    /// the table.
+    pub(crate) fn call_cost(
+        &self,
+        provider: &str,
+        model: &str,
+        tokens: Tokens,
+        billed: Option<f64>,
+    ) -> (f64, bool) {
+        let local = super::catalog::row(provider).is_some_and(|row| row.local);
+        match billed {
+            Some(billed) if !self.0.contains_key(model) => (billed, false),
+            _ => self.cost(model, local, tokens),
+        }
+    }
+
     /// US dollars of one call, and whether that is an estimate: the model's price or its tokens are not known.
     pub(crate) fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
         let own = self.0.get(model).copied();

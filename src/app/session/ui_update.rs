@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
+use crate::chat::usage::Tokens;
 use crate::store::chat_log::LogEntry;
 use crate::tools::engine::approval::ApprovalRequest;
 
@@ -110,8 +111,10 @@ pub(crate) struct SessionStatus {
     pub messages: usize,
     /// US dollars of this session.
     pub cost: f64,
-    /// Tokens of this session, in and out.
-    pub tokens: u64,
+    /// A part of the dollars is an estimate.
+    pub cost_estimated: bool,
+    /// Tokens of this session.
+    pub tokens: Tokens,
     /// Percent of the context in use, if known.
     pub context: Option<u64>,
     /// Coding mode.
