@@ -7,6 +7,26 @@ use super::subcommands::SUBCOMMANDS;
 use crate::app::settings::FLAGS;
 use crate::app::variables;
 
+/// The keys of the cost line.
+const COST_KEYS: &[(&str, &str)] = &[
+    ("session_cost", "US dollars of the run"),
+    ("llm_turns", "model calls"),
+    ("model_turns", "model calls by model"),
+    ("model_cost", "US dollars by model"),
+    ("input_tokens", "tokens of the requests, all of them"),
+    (
+        "cached_tokens",
+        "of these, read from the provider's cache at a lower price",
+    ),
+    ("written_tokens", "of these, written to it"),
+    ("reasoning_tokens", "of output_tokens, reasoning"),
+    ("output_tokens", "tokens of the replies, all of them"),
+    (
+        "estimated",
+        "true when any of these numbers is Marvin's estimate, because the provider did not say",
+    ),
+];
+
 /// The page.
 pub(crate) fn page() -> String {
     let mut out = format!(
@@ -44,6 +64,12 @@ pub(crate) fn page() -> String {
         "ENVIRONMENT",
         variables::all().map(|variable| (variable.name, variable.doc)),
     );
+    out.push_str(".SH COST\nThe line begins with MARVIN_COST: and is followed by one JSON object with these keys, in this order; later versions may add more at its end.\n");
+    let rows = COST_KEYS.iter();
+    rows.for_each(|(key, text)| {
+        let _ = writeln!(out, ".TP\n.B {key}\n{}", roff(text));
+    });
+    out.push_str(".PP\nA provider that says what it charges is believed, unless MARVIN_PRICES names the model. Otherwise the tokens are multiplied with the prices of the model. What a provider does not say is estimated, and shown with ~ before it. Models on this machine cost nothing.\n");
     out.push_str(".SH EXIT STATUS\n0: the prompt ran and the answer was written. 1: anything else. 130, 143: after SIGINT, SIGTERM.\n");
     out.push_str(".SH FILES\n.TP\n~/.config/local-finder/\nSettings (config.yaml), profiles, usage. MARVIN_CONFIG_DIR replaces it.\n.TP\nPROJECT/.marvin/\nWhat Marvin keeps for a project.\n");
     out.push_str(".SH EXAMPLES\n.nf\nmarvin \\-\\-non\\-interactive \\-\\-prompt \"show the tree\"\ngit diff | marvin \\-\\-non\\-interactive \\-\\-stdin \\-\\-prompt \"write a commit message\"\nmarvin tool code_grep pattern=TODO\n.fi\n");
