@@ -10,7 +10,7 @@ build:
 test:
     cargo test
 
-# The tests on machines unlike this one: other users, zones, locales, programs; wants root. `just machines user zone` for some of them.
+# Runs the tests as other users and with other time zones, locales and programs; needs root. `just machines user zone` selects some.
 machines *names:
     scripts/machines.sh {{names}}
 
@@ -22,7 +22,7 @@ fmt:
 lint:
     cargo clippy --all-targets -- -D warnings
 
-# What CI checks, but for the release build and its size.
+# What CI checks, except for the release build and its size.
 check:
     cargo fmt --check
     just lint
@@ -35,31 +35,31 @@ bench:
     cargo bench --bench files
     cargo bench --bench services
 
-# Nanoseconds that one streamed piece costs to decode.
+# Nanoseconds to decode one streamed piece.
 bench-decode:
     cargo bench --bench decode
 
-# Size of the release binary against its budget.
+# Checks the size of the release binary.
 size: build
     scripts/size.sh
 
-# The static binary.
+# Builds the static binary.
 musl:
     scripts/musl.sh
 
-# Advisories, licences and sources; wants cargo-deny. The tests check the licences too.
+# Checks advisories, licences and sources; needs cargo-deny. The tests check the licences too.
 deny:
     cargo deny --config scripts/deny.toml check
 
-# Redraws the README's picture, from the program as it is; the tests say when it is out of date.
+# Redraws the README's picture from the current program; a test fails when it is out of date.
 picture:
     MARVIN_BLESS=1 cargo test --test pty picture
 
-# The documentation of the source.
+# Builds the documentation of the source.
 docs:
     cargo doc --no-deps --document-private-items
 
-# Feeds a fuzz target of tests/fuzz for a while; wants cargo-fuzz and a nightly compiler. Inputs that break it land in
+# Runs a fuzz target of tests/fuzz for a while; needs cargo-fuzz and a nightly compiler. Inputs that break it end up in
 # tests/fuzz/artifacts.
 fuzz target seconds="480":
     cargo +nightly fuzz run --fuzz-dir tests/fuzz -s none {{target}} -- -max_len=4096 -timeout=5 -rss_limit_mb=1024 -max_total_time={{seconds}}

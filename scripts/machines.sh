@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests on machines unlike this one. Without arguments on three that are together everything below; with names on those:
+# Runs the tests in environments unlike this one. Without arguments in three that together cover everything below; with names in those:
 # `scripts/machines.sh user zone`, `scripts/machines.sh all`. What follows `--` goes to the test binaries: `scripts/machines.sh user -- tickets`.
 # Prints a table; logs stay in target/machines.
 set -euo pipefail
@@ -9,7 +9,7 @@ scratch=$(mktemp -d)
 chmod 755 "$scratch"
 trap 'rm -rf "$scratch"' EXIT
 
-# Each machine is a function that changes what it is named for and then becomes the test binary.
+# Each environment is a function that changes what its name says and then executes the test binary.
 machine_here() { exec "$@"; }
 machine_zone() { TZ=Pacific/Chatham exec "$@"; }
 machine_nozone() { TZ=:nonsense exec "$@"; }
@@ -25,13 +25,13 @@ machine_dumb() { TERM=dumb exec "$@"; }
 machine_no_term() { unset TERM; exec "$@"; }
 machine_private() { umask 077; exec "$@"; }
 machine_open() { umask 000; exec "$@"; }
-# Git makes a name and an address out of these where nobody gave any.
+# Git derives a name and an address from these when none are configured.
 machine_named() { of_host box.example.org example.org "$@"; }
 machine_nameless() { of_host localhost "" "$@"; }
-# Nothing lies beside the checkout.
+# Nothing is next to the checkout.
 machine_alone() { alone "$@"; }
 machine_user() { as_user "PATH=$(path_without)" "HOME=$(own_folder)" "$@"; }
-# Somebody who is not root, in a background job, where nearly everything is missing.
+# An ordinary user, in a background job, with nearly everything missing.
 machine_worst() {
     trap '' INT
     umask 077
@@ -39,7 +39,7 @@ machine_worst() {
     alone setpriv --reuid=65534 --regid=65534 --clear-groups env "TMPDIR=$(own_folder)" TZ=:nonsense "LOCPATH=$(turkish)" LC_ALL=tr_TR.UTF-8 \
         "PATH=$(path_without rg lynx cron crontab at gh bash)" "$@" <&-
 }
-# Root, with what the one above has not.
+# Root, with what the one above lacks.
 machine_odd() {
     umask 000
     TERM=dumb TZ=Pacific/Chatham HOME=/proc of_host box.example.org example.org "$@"
@@ -56,7 +56,7 @@ few=(worst odd twice)
 machines=(here zone nozone nolocale c turkish homeless readonly_home bare background no_stdin dumb no_term private open named nameless alone user
     "${few[@]}")
 
-# A host name and a mail name of its own; the latter only where /etc/mailname can be covered.
+# Another host name and mail name; the latter only where /etc/mailname can be covered.
 of_host() {
     local mailname
     mailname=$(mktemp -p "$scratch")
@@ -66,7 +66,7 @@ of_host() {
         'hostname "$0"; [ ! -e /etc/mailname ] || mount --bind "$1" /etc/mailname; shift; exec "$@"' "$1" "$mailname" "${@:3}"
 }
 
-# The folder above holds the checkout and nothing else.
+# The parent folder contains only the checkout.
 alone() {
     need_root
     mkdir -p "$scratch/checkout"
@@ -80,7 +80,7 @@ alone() {
         exec "$@"' "$scratch/checkout" "$@"
 }
 
-# Somebody who is not root, owns nothing here and has a temporary folder of their own; settings come before the program.
+# An ordinary user who owns nothing here and has a temporary folder of their own; settings come before the program.
 as_user() {
     need_root
     exec setpriv --reuid=65534 --regid=65534 --clear-groups env "TMPDIR=$(own_folder)" "$@"
@@ -93,7 +93,7 @@ own_folder() {
     echo "$folder"
 }
 
-# A folder with links to the system's programs but for those named: root's own PATH is nothing for others.
+# A folder with links to the system's programs except those named: other users cannot use root's PATH.
 path_without() {
     local folder program name
     folder=$(mktemp -d -p "$scratch")
@@ -105,7 +105,7 @@ path_without() {
     echo "$folder"
 }
 
-# The locale whose small I keeps its dot in capitals, compiled here because few machines have it.
+# The locale in which an upper-case i keeps its dot, compiled here because few machines have it.
 turkish() {
     local folder
     folder=$(mktemp -d -p "$scratch")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A MediaWiki with a few pages on loopback, for the tests that ask a real one; it runs until this script is ended:
+# A MediaWiki with a few pages on loopback, for the tests that use a real one; it runs until this script ends:
 #   scripts/mediawiki.sh & MARVIN_TEST_MEDIAWIKI=http://127.0.0.1:8085 cargo test --test suite wiki::
-# Wants Debian's packages: mediawiki php-cli php-sqlite3 php-intl php-mbstring php-xml (as root: scripts/mediawiki.sh install).
+# Needs Debian's packages: mediawiki php-cli php-sqlite3 php-intl php-mbstring php-xml (as root: scripts/mediawiki.sh install).
 set -eu
 if [ "${1:-}" = install ]; then
     exec apt-get install -y --no-install-recommends mediawiki php-cli php-sqlite3 php-intl php-mbstring php-xml
@@ -19,7 +19,7 @@ php "$code/maintenance/install.php" --dbtype sqlite --dbpath "$dir/data" --dbnam
 grep -q TextExtracts "$MW_CONFIG_FILE" || echo "wfLoadExtension( 'TextExtracts' );" >>"$MW_CONFIG_FILE"
 {
     echo "\$wgArticlePath = '/wiki/\$1';"
-    # A page that names its choices; the extension that marks such pages is not in Debian.
+    # A disambiguation page; the extension that marks such pages is not in Debian.
     echo "\$wgHooks['ParserBeforeInternalParse'][] = function ( \$parser, &\$text ) {"
     echo "    if ( strpos( \$text, 'could mean several things' ) !== false ) { \$parser->getOutput()->setProperty( 'disambiguation', '' ); }"
     echo "};"

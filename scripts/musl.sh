@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the static binary for x86_64 musl and proves that it is one: no dynamic loader, and it answers in an empty root.
+# Builds the static binary for x86_64 musl and checks that it is one: it has no dynamic loader and runs in an empty root.
 #
 # Uses the toolchain's own musl standard library when it is installed. Otherwise it compiles the standard library from the
 # distribution's packaged Rust sources, with zig (a Python package) as C compiler and linker; nothing is installed system-wide.
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 target=x86_64-unknown-linux-musl
 out=${CARGO_TARGET_DIR:-target}
 if [ -z "${MARVIN_MUSL_KIT:-}" ] && ls "$(rustc --print sysroot)/lib/rustlib/$target/lib"/libstd-*.rlib >/dev/null 2>&1; then
-    # Only ring needs a C compiler, and the ordinary one is enough for it.
+    # Only ring needs a C compiler, and the default one is enough for it.
     command -v musl-gcc >/dev/null || export CC_x86_64_unknown_linux_musl=gcc
     cargo build --release --target $target
     binary=$out/$target/release/marvin
@@ -24,7 +24,7 @@ else
     fi
     (
         export PATH="$kit/venv/bin:$PATH" RUSTC="$kit/root/usr/bin/rustc" RUSTC_BOOTSTRAP=1
-        # For the packaged compiler alone: no other program may run under this path.
+        # Only for the packaged compiler: no other program may run under this path.
         export LD_LIBRARY_PATH="$kit/root/usr/lib/x86_64-linux-gnu:$kit/root/usr/lib"
         export RUSTFLAGS="-C link-self-contained=no" CARGO_TARGET_DIR="$out/musl"
         cargo zigbuild --release --target $target -Z build-std=std,panic_abort

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts OSRM's own programs and a small town of our own into a folder, prepared for cars, bicycles and feet, for the tests that ask a
-# real routing server. Nothing is installed on the system:
+# Puts OSRM's programs and the map of a small invented town into a folder, prepared for cars, bicycles and pedestrians, for the tests
+# that use a real routing server. Nothing is installed on the system:
 #   MARVIN_OSRM="$(scripts/osrm.sh)" cargo test --test suite osrm::
 set -eu
 dir=${1:-${TMPDIR:-/tmp}/marvin-osrm}

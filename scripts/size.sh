@@ -1,5 +1,5 @@
 #!/bin/sh
-# The release binary must stay at or below 18 MB.
+# Checks that the release binary has at most 18 MB.
 set -eu
 binary=${CARGO_TARGET_DIR:-target}/release/marvin
 bytes=$(wc -c < "$binary")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts uv, yt-dlp, gh and a Python with feedparser into a folder for the tests that run the real programs. As root it also installs
-# lynx, and Chromium with its driver, which do not work out of a folder; nothing else is installed on the system:
+# lynx, and Chromium with its driver, which do not work from a folder; nothing else is installed on the system:
 #   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test --test suite downloads::
 # The tests of pages (cargo test web) find theirs on the usual PATH.
 set -eu
@@ -13,7 +13,7 @@ venv/bin/python3 -c 'import feedparser' 2>/dev/null || venv/bin/pip -q install f
 printf '#!/bin/sh\nexec "%s/venv/bin/python3" "$@"\n' "$PWD" >bin/feedparser-python
 chmod +x bin/feedparser-python
 if [ ! -x gh/usr/bin/gh ] && command -v apt-get >/dev/null; then
-    # Debian's package, unpacked beside: nothing is installed.
+    # Debian's package, only unpacked: nothing is installed.
     { apt-get download gh && dpkg -x gh_*.deb gh; } >&2 || echo "gh could not be fetched; its test skips" >&2
 fi
 [ -x gh/usr/bin/gh ] && ln -sf "$dir/gh/usr/bin/gh" bin/

@@ -61,6 +61,7 @@ pub mod html {
 
 pub mod llm {
     pub use crate::llm::catalog::{ProviderSpec, row};
+    pub use crate::llm::models::list::{ListPage, ListedModel, parse_list};
     pub use crate::llm::provider::Delta;
     pub use crate::llm::reply::Reply;
     pub use crate::llm::wire::{Dialect, ErrorContext};

@@ -1,4 +1,4 @@
-//! One model call with everything around it: the cost ceiling, waiting and repeating, counting what it used.
+//! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
 use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
@@ -17,7 +17,7 @@ const MAX_CALL_DOLLARS: f64 = 100_000.0;
 
 /// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
-/// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
+/// `before` is what happened earlier in the turn. Pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(
     ctx: &ToolContext,
     target: &ModelTarget,
@@ -89,7 +89,7 @@ fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     Err(Failure::new(FailureKind::Refused, problem))
 }
 
-/// Records the call's tokens and cost.
+/// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.
 fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: &Reply) {
     if !target.provider.is_model() {
         return;

@@ -10,7 +10,7 @@ use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS, PROJECT_MEMORIES};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
-/// Writes the whole conversation to a backup, then replaces all but the user's task and the last messages by one summary. False when there was
+/// Backs up the whole conversation, then replaces everything between the user's task and the last messages by one summary. False when there was
 /// nothing to drop.
 ///
 /// # Errors
@@ -38,8 +38,8 @@ pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome
     Ok(true)
 }
 
-/// Writes one message per line to a new file that is never overwritten: in the project, or in the profile if there is none or its folder is not
-/// writable or leads elsewhere.
+/// Writes one message per line to a new file: in the project, or in the profile if there is no project or its folder is not writable or points
+/// elsewhere.
 fn backup(
     ctx: &ToolContext,
     project: Option<&Root>,
@@ -79,7 +79,7 @@ fn names(stamp: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Adds what was dropped to the index of the project's memories; gives its name.
+/// Lists the dropped messages in the project's memory index; returns the name of the index.
 fn write_index(root: &Root, dropped: &[Message], stamp: &str) -> Outcome<String> {
     let name = format!("{PROJECT_MEMORIES}/INDEX.md");
     let rel = root.check(&name)?;

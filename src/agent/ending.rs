@@ -1,4 +1,4 @@
-//! Replies that do not end as an answer: cut off by the token limit, filtered, or empty.
+//! Replies that are not an answer: cut off by the token limit, filtered, or empty.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use crate::llm::provider::{FinishReason, Reply};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::registry::{self, FinishedCall};
 
-/// Consecutive rounds in which every call was cut off: a model that does not learn from the answers would loop forever.
+/// The turn ends after this many consecutive rounds in which every call was cut off: the model does not learn from the results and would loop
+/// forever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
-/// A notice about a reply whose calls are answered, so that the turn continues.
+/// A notice about a reply whose calls get results, so that the turn continues.
 pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
     match &reply.finish {
         FinishReason::Length if cut.is_empty() => Some(limit_reached(target)),
@@ -35,7 +36,7 @@ pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> O
     }
 }
 
-/// Why a reply without calls, which ends the turn, is not an answer; `shown` is true when the turn has already shown text.
+/// Why a final reply without calls is not an answer; `shown` is true when the turn has already shown text.
 pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Option<Failure> {
     let problem =
         match &reply.finish {
@@ -49,7 +50,7 @@ pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Optio
                 Problem::limit(stopped(target, reason)).next("Ask it to continue.")
             }
             _ if !reply.text.trim().is_empty() => return None,
-            // The last round has no tools; a model may call some nevertheless.
+            // The last round offers no tools, but a model may call some anyway.
             _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
                 "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
                 target.model
@@ -78,7 +79,7 @@ pub(super) fn cut_again_and_again(target: &ModelTarget) -> Failure {
     Failure::new(FailureKind::Unfinished, problem)
 }
 
-/// The answer to a call that the limit of tokens cut off.
+/// The result of a call that was cut off by the token limit.
 pub(super) fn answer_cut(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
     let arrived = plural(call.args.chars().count(), "character");
     let problem = Problem::limit(format!(

@@ -1,4 +1,4 @@
-//! Texts that a project gives Marvin: its instructions and documents. Data with a heading, capped, never orders from nowhere.
+//! Texts that a project provides: its instructions and documents. They have a heading and a size limit, and count as data.
 
 use std::fs;
 use std::io::Read;
@@ -8,7 +8,7 @@ use crate::base::open;
 use crate::disk::beneath::Root;
 use crate::disk::paths::{PROJECT_DOCUMENTS, Paths};
 
-/// Size limit in bytes of one such text, and of all documents together: they are in every request.
+/// Size limit in bytes of each such text, and of all documents together: they are part of every request.
 const MAX_DOCUMENT_BYTES: usize = 60_000;
 
 /// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
@@ -41,7 +41,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
     for above in between {
         let path = above.join(NAME);
         if fs::symlink_metadata(&path).is_ok() {
-            // A link may lead to another place in the repository.
+            // A link may point to another place in the repository.
             let rel = path.strip_prefix(top).ok()?.to_str()?;
             if let Some(text) = read_within(&Root::open(top).ok()?, rel, MAX_DOCUMENT_BYTES) {
                 return Some((path, text));
@@ -51,7 +51,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
     None
 }
 
-/// The project's specification, interface and design documents that exist, within one cap for all.
+/// The existing specification, interface and design documents of the project, within one size limit.
 pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
     let mut left = MAX_DOCUMENT_BYTES;
     let mut found = Vec::new();
@@ -66,19 +66,19 @@ pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
 
 /// A file of the project; `None` when it is absent, empty, no regular file, or a link out of the project.
 fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
-    // The common case is an absent file, and a refusal costs a look at the tree.
+    // Usually the file is absent, and the check of a path looks at the whole tree.
     fs::symlink_metadata(root.path().join(rel)).ok()?;
     let file = root.open_read(&root.check(rel).ok()?).ok()?;
     read_capped(file, rel, cap)
 }
 
-/// The user's own file about the project, wherever their links lead.
+/// The user's own file about the project; its links may point anywhere.
 fn read_own(path: &Path) -> Option<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     read_capped(open::read(path).ok()?, &name, MAX_DOCUMENT_BYTES)
 }
 
-/// The file's text up to `cap` bytes, with a note when more is there.
+/// The first `cap` bytes of a file, with a note when there is more.
 fn read_capped(file: fs::File, name: &str, cap: usize) -> Option<String> {
     let len = file.metadata().ok()?.len();
     let mut bytes = Vec::new();

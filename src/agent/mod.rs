@@ -1,4 +1,4 @@
-//! Floor 7: how a reply comes about: the plain loop of requests and tool rounds.
+//! Floor 7: the agent loop of requests and tool rounds that produces a reply.
 
 pub(crate) mod ask;
 pub(crate) mod compact;

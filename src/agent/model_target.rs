@@ -1,26 +1,27 @@
-//! Which model answers, and what it may cost.
+//! The model that answers, and what it may cost.
 
 use std::sync::Arc;
 
-use crate::llm::models::Prices;
+use crate::llm::models::{ModelInfo, ModelRegistry};
 use crate::llm::provider::Provider;
 
-/// The provider and model that answer, and what they may cost. A switch of the model makes a new one.
+/// The provider and model that answer, and what they may cost. Switching the model creates a new one.
 pub(crate) struct ModelTarget {
-    /// Who answers.
     pub provider: Box<dyn Provider>,
     /// Name of the model at the provider.
     pub model: String,
-    /// It runs on this machine.
+    /// What is known about the model: limits, price, efforts.
+    pub info: ModelInfo,
+    /// Whether it runs on this machine.
     pub local: bool,
-    /// Prices of the user.
-    pub prices: Arc<Prices>,
-    /// US dollars after which no further call is made.
+    /// The user's own prices.
+    pub prices: Arc<ModelRegistry>,
+    /// No further call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
 }
 
 impl ModelTarget {
-    /// Who answers, in words.
+    /// Provider and model, as messages name them.
     pub(crate) fn words(&self) -> String {
         if self.provider.is_model() {
             format!("{} answers, with {}.", self.provider.name(), self.model)

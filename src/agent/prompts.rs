@@ -2,7 +2,7 @@
 
 /// Personality and rules: the first section of the system prompt.
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
-/// Instructions for work on code (section 6).
+/// Instructions for work on code.
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");

@@ -8,31 +8,31 @@ use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::SessionContext;
 
-/// Facts about the user for the prompt; the floor above reads them from the profile's files.
+/// Facts about the user, read from the profile's files by the floor above.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UserFacts {
-    /// Preferences as text, one a line.
+    /// One per line.
     pub preferences: String,
-    /// Saved places as text, one a line.
+    /// One per line.
     pub places: String,
-    /// The last entries of the conversation, shortened, one a line.
+    /// The latest entries of the chat log, shortened, one per line.
     pub history: String,
-    /// Commands that run in the background, one a line.
+    /// Commands that run in the background, one per line.
     pub jobs: String,
 }
 
-/// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so it is made once and stays as it is, whatever
-/// changes in the meantime, until its subject changes or the conversation is compacted.
+/// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
+/// its subject changes or the conversation is compacted.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemPrompt {
-    /// The text: Marvin's identity, the user, the project, and last what differs between two sessions.
+    /// Marvin's identity, the user, the project, and at the end whatever differs between sessions.
     pub text: String,
     subject: PromptSubject,
     today: String,
     jobs: String,
 }
 
-/// What a system prompt is about; another subject needs another prompt.
+/// What a system prompt is about; when this changes, a new prompt is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PromptSubject {
     profile: String,
@@ -54,7 +54,7 @@ impl PromptSubject {
 }
 
 impl SystemPrompt {
-    /// The prompt for what is the case now.
+    /// A prompt for the current state.
     pub(crate) fn new(world: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let today = today(world);
         let mut text = prompts::fill(prompts::IDENTITY, &[]);
@@ -75,7 +75,7 @@ impl SystemPrompt {
         }
     }
 
-    /// True while profile, preferences, working directory and mode are those it was made for.
+    /// Whether profile, preferences, working directory and mode are still the same.
     pub(crate) fn fits(&self, world: &SessionContext, person: &UserFacts, coding: bool) -> bool {
         self.subject == PromptSubject::now(world, person, coding)
     }
@@ -105,7 +105,7 @@ fn today(world: &SessionContext) -> String {
     now.strftime("%A, %-d %B %Y").to_string()
 }
 
-/// The rules of work in coding mode, and what the project says of itself in any.
+/// The rules for coding mode, and in any mode what the project says about itself.
 fn project(out: &mut String, world: &SessionContext, root: &Root, coding: bool) {
     if coding {
         let dir = root.path().display().to_string();
@@ -133,7 +133,7 @@ fn section(out: &mut String, heading: &str, text: &str) {
     }
 }
 
-/// A text from the project, fenced so that it reads as data.
+/// A text of the project, fenced so that the model does not take it for instructions.
 fn document(out: &mut String, heading: &str, text: &str) {
     let _ = write!(
         out,

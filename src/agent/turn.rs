@@ -1,4 +1,4 @@
-//! The plain loop: request, reply, tools, repeat; until the model answers without calls or the rounds are used up.
+//! The agent loop: request, reply, tools, and again, until the model answers without calls or the limit of rounds is reached.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
 use crate::tools::engine::{arguments, batch};
 
-/// Characters of a call's arguments that go back to its model after they were cut.
+/// How much of a call's arguments goes back to the model after they were cut off, in characters.
 const CUT_ARGUMENTS: usize = 1_000;
 
 /// Limits of a turn.
@@ -32,12 +32,12 @@ pub(crate) struct TurnLimits {
     pub rounds: usize,
     /// Messages kept in memory.
     pub cap: usize,
-    /// The turn ends when a tool switches the profile: the session sends the message again under the new one.
+    /// End the turn when a tool switches the profile: the session sends the message again with the new one.
     pub until_switch: bool,
 }
 
 impl TurnLimits {
-    /// The limits of a mode: work on code goes further.
+    /// The limits of a mode; work on code gets more rounds.
     pub(crate) fn new(coding: bool) -> Self {
         if coding {
             Self {
@@ -55,11 +55,11 @@ impl TurnLimits {
     }
 }
 
-/// A conversation and all that answering it needs.
+/// A conversation and everything needed to answer it.
 pub(crate) struct Conversation<'a> {
     /// Provider and model.
     pub target: &'a ModelTarget,
-    /// Tools offered, rendered once for the whole session.
+    /// The tools offered, rendered once per session.
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
@@ -71,16 +71,16 @@ pub(crate) struct Conversation<'a> {
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: TokenMeter,
-    /// The system prompt; made with the first request, and again when its subject changes or the conversation is compacted.
+    /// Built with the first request, and again when its subject changes or the conversation is compacted.
     pub system: Option<SystemPrompt>,
-    /// Names the conversation to the provider's prompt cache.
+    /// Identifies the conversation to the provider's prompt cache.
     cache_key: String,
-    /// Effects that tools requested of the session; they apply even if the turn fails later.
+    /// Changes of the session that tools requested; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
 }
 
 impl<'a> Conversation<'a> {
-    /// A conversation of `messages` that `target` answers, with the limits of its mode.
+    /// Starts with `messages` and the limits of the mode.
     pub(crate) fn new(
         target: &'a ModelTarget,
         offer: &'a Offer,
@@ -102,7 +102,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Answers the conversation's last message; returns the text of the last reply.
+    /// Answers the last message and returns the text of the final reply.
     ///
     /// # Errors
     /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
@@ -111,7 +111,7 @@ impl<'a> Conversation<'a> {
             self.cache_key = cache_key(&ctx.world);
         }
         let answered = self.rounds(ctx);
-        // The reply is part of the context now, not only when the next message is sent.
+        // Count the reply now, not only when the next message is sent.
         let warn = self.budget().warn;
         let tokens = self.meter.measure(&self.messages, 0, warn);
         ctx.world.context.set_messages(tokens);
@@ -180,7 +180,7 @@ impl<'a> Conversation<'a> {
         Ok(text)
     }
 
-    /// Repairs the conversation, keeps it within its limits, and sends it.
+    /// Repairs the conversation, keeps it within its limits and sends it.
     fn request(
         &mut self,
         ctx: &ToolContext,
@@ -198,7 +198,7 @@ impl<'a> Conversation<'a> {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
         }
-        // The schemas take part of the window too; before the first request their size is unknown.
+        // The schemas take part of the window too; their size is unknown before the first request.
         self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
             model: &self.target.model,
@@ -213,7 +213,7 @@ impl<'a> Conversation<'a> {
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
-        // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
+        // After the first request the size of the schemas is known; a last round, which has none, does not count.
         let beside = system.len() + 4 * self.offer.tokens();
         ctx.world.context.set_beside(estimate(beside));
         reply
@@ -226,14 +226,15 @@ impl<'a> Conversation<'a> {
             .insert(kept.unwrap_or_else(|| SystemPrompt::new(world, self.person, self.coding)))
     }
 
-    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and reports the remaining room to the tools.
+    /// Counts the context, where `beside` is what goes with the messages in bytes, compacts it when it is too full, and tells the tools how much room
+    /// is left.
     fn fit(&mut self, ctx: &ToolContext, beside: usize) {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
                 Ok(true) => {
-                    // What the provider has cached is lost anyway.
+                    // Compaction has invalidated the provider's cache anyway.
                     self.system = None;
                     used = self.meter.measure(&self.messages, beside, budget.warn);
                 }
@@ -254,13 +255,13 @@ impl<'a> Conversation<'a> {
         ContextBudget::for_window(models::facts(self.target.local, &self.target.model).window)
     }
 
-    /// The warning for a nearly full context, including the results of this round (`said` bytes).
+    /// A warning when the context is nearly full, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &ToolContext, said: usize) -> Option<String> {
         self.budget()
             .warning(ctx.world.context.used() + estimate(said))
     }
 
-    /// Notes that the last reply calls tools although no round is left.
+    /// Reports that the last reply calls tools although no round is left.
     fn remark_calls(&self, ctx: &ToolContext, reply: &Reply) {
         let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
         if asks && !reply.text.is_empty() {
@@ -272,9 +273,9 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Adds the reply to the conversation, its calls as they can be sent again.
+    /// Adds the reply to the conversation, with its calls in a form that can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
-        // Some providers refuse a later request with blank text.
+        // Some providers refuse a later request that contains blank text.
         if reply.text.trim().is_empty() {
             reply.text.clear();
         }
@@ -283,7 +284,7 @@ impl<'a> Conversation<'a> {
             args: arguments::for_history(args),
             ..call.clone()
         };
-        // The model makes a call that was cut again, so its beginning is enough.
+        // The model repeats a call that was cut off, so its beginning is enough.
         let begun = |call: &ToolCall| kept(call, &clip(&call.args, CUT_ARGUMENTS));
         reply.calls = calls.iter().map(|call| kept(call, &call.args)).collect();
         reply.calls.extend(cut.iter().map(begun));
@@ -293,8 +294,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The same for every session of a profile in a folder: the beginning of their requests is the same, so what one wrote to the cache serves the
-/// next. A hash, because the name of a folder is nobody else's business.
+/// The same for all sessions of a profile in a folder: their requests start alike, so each can use what another wrote to the cache. Hashed, to keep
+/// the folder's name private.
 fn cache_key(world: &SessionContext) -> String {
     let root = world.working_dir.root();
     let folder = root.map_or_else(String::new, |root| root.path().display().to_string());
@@ -302,8 +303,7 @@ fn cache_key(world: &SessionContext) -> String {
     format!("marvin-{hash:016x}")
 }
 
-/// Gives calls with a missing or duplicate id one of their own, so that every call gets exactly one answer, and normalizes tool names that have
-/// decorations.
+/// Gives calls with a missing or duplicate id a new one, so that each call gets exactly one result, and cleans up decorated tool names.
 fn normalize_calls(
     registry: &Registry,
     mut calls: Vec<ToolCall>,
@@ -316,7 +316,7 @@ fn normalize_calls(
         } else if let Some(tool) = registry.find_canonical(&call.name) {
             tool.name().clone_into(&mut call.name);
         } else {
-            // An invented name may be a page long; it is shown and sent back.
+            // An invented name can be a page long, and it is shown and sent back.
             call.name = clip(&call.name, 100);
         }
         if call.id.is_empty() || !seen.insert(call.id.clone()) {
@@ -327,8 +327,8 @@ fn normalize_calls(
     (calls, cut)
 }
 
-/// A tool name that every provider accepts (letters, digits, `_` and `-`, at most 64). A model may invent any name, and a refused one in the
-/// history would make every later request fail.
+/// A tool name that every provider accepts: letters, digits, `_` and `-`, at most 64. A model may invent any name, and an invalid one in the history
+/// would make every later request fail.
 fn sendable(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,6 +1,6 @@
 //! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error.
 //!
-//! The turn runs on the main thread; [`RunWatch`] stops it from its own.
+//! The turn runs on the main thread; [`RunWatch`] stops it from a thread of its own.
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,20 +20,19 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
-use crate::llm::models;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
-/// State that ends the run, usable from any thread.
+/// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
     settings: Settings,
     began: Instant,
     stop: Cancel,
-    /// The turn's world, as soon as there is one.
+    /// Set as soon as the session exists.
     world: OnceLock<Arc<SessionContext>>,
     ended: AtomicBool,
 }
 
-/// Runs to the end and gives the exit status; the cost line is always the last on standard error.
+/// Runs to the end and returns the exit status. The cost is always the last line on standard error.
 pub(crate) fn run(settings: Settings) -> u8 {
     let run = Arc::new(HeadlessRun {
         settings,
@@ -44,7 +43,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
     });
     let late = Arc::clone(&run);
     let watch = RunWatch::start(run.stop.clone(), move |signal| {
-        // The turn hangs where cancellation cannot reach it, for instance in a name lookup: the run ends without it.
+        // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(after(signal)) {
             std::process::exit(status.into());
         }
@@ -59,7 +58,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
     };
     run.end(status).unwrap_or_else(|| {
         loop {
-            // The watcher is ending the process.
+            // The watcher thread is ending the process.
             thread::park();
         }
     })
@@ -78,7 +77,7 @@ fn said(outcome: Outcome<()>) -> u8 {
 }
 
 impl HeadlessRun {
-    /// Records the usage, sends the message to ntfy and prints the cost line; only the first caller gets the status back.
+    /// Records the usage, sends the ntfy message and prints the cost line. Only the first caller gets the status back.
     fn end(&self, status: u8) -> Option<u8> {
         if self.ended.swap(true, Ordering::SeqCst) {
             return None;
@@ -92,7 +91,7 @@ impl HeadlessRun {
         }
         if let Some(topic) = &self.settings.ntfy {
             let took = self.began.elapsed();
-            // The sender of a signal waits for the exit.
+            // After a signal, whoever sent it is waiting for the exit.
             let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
             run_notice::ended(
                 &self.settings.env,
@@ -108,7 +107,7 @@ impl HeadlessRun {
     }
 }
 
-/// `Error: …` on one line, facts below it; prints nothing when the reader is gone.
+/// Prints `Error: …` on one line and the details below it. Failures to write are ignored.
 fn fail(problem: &Problem) -> u8 {
     if !problem.is_cancelled() {
         say(&format!("Error: {}", problem.one_line()));
@@ -119,7 +118,6 @@ fn fail(problem: &Problem) -> u8 {
     1
 }
 
-/// The run itself.
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |words: String| say(&format!("Warning: {words}"));
@@ -136,21 +134,20 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     world.set_summarizer(summarizer(&target));
-    let facts = models::facts(target.local, &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = world.registry.offer(&world.policy, facts.tools);
+    let offer = world.registry.offer(&world.policy, target.info.tools);
     let messages = vec![Message::user(prompt)];
     let mut talk = Conversation::new(&target, &offer, &person, messages, true);
     let answer = talk.answer(&ctx);
     let written = stream.finish();
     match written {
         Err(why) if why.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
-        // The turn was cancelled because of it, and reports only that.
+        // The signal cancelled the turn; the turn itself only reports a cancellation.
         Err(why) => Err(Problem::system(
             "Cannot write the answer to standard output",
             why,

@@ -1,4 +1,4 @@
-//! The active profile: its name, and what of it goes into the system prompt.
+//! The active profile: its name, and the parts of it that go into the system prompt.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -18,24 +18,24 @@ use crate::tools::engine::context::SessionContext;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
 
-/// Entries of the chat log in the prompt, and characters of each.
-const HISTORY: usize = 20;
-const HISTORY_EACH: usize = 200;
+/// Entries of the chat log that the prompt repeats.
+const HISTORY_ENTRIES: usize = 20;
+/// Characters of each of them.
+const HISTORY_CHARS: usize = 200;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProfileListing {
-    /// Its name.
     pub name: String,
-    /// It is the one in use.
+    /// Whether it is the active one.
     pub active: bool,
-    /// Saved places.
+    /// Number of saved places.
     pub places: usize,
-    /// Bytes of the chat log.
+    /// Size of the chat log.
     pub log_bytes: u64,
 }
 
-/// All profiles by name.
+/// All profiles, sorted by name.
 pub(crate) fn list(paths: &Paths, clock: &Clock, active: &str) -> Vec<ProfileListing> {
     let listed = |name: String| {
         let profile = paths.profile(&name).ok()?;
@@ -49,7 +49,8 @@ pub(crate) fn list(paths: &Paths, clock: &Clock, active: &str) -> Vec<ProfileLis
     names(paths).into_iter().filter_map(listed).collect()
 }
 
-/// The path of the profile's `preferences.yaml`, created with comments if necessary: what `preferences` opens in the editor.
+/// The path of the profile's `preferences.yaml`, which is created with explanations when it does not exist. The command `preferences` opens it in an
+/// editor.
 ///
 /// # Errors
 /// The name is invalid, or the disk is not writable.
@@ -59,14 +60,14 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     Ok(profile.preferences())
 }
 
-/// Reads what the prompt says about the user. Absent files are skipped; corrupt ones are set aside and reported. `sent` is the message about to be
-/// sent: it is already in the log, and must not appear as history.
+/// Reads what the system prompt says about the user. Missing files are skipped; corrupt ones are set aside and reported. `sent` is the message that
+/// is about to be sent: it is in the log already and must not appear as history too.
 pub(crate) fn person(
     world: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
-    // A sub-agent works on a task; the user's life is not part of it.
+    // A sub-agent works on a task and needs nothing about the user.
     if world.policy.depth > 0 {
         return UserFacts::default();
     }
@@ -98,13 +99,13 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
             "{} holds no preferences of the form NAME: value.",
             profile.preferences().display()
         )),
-        // Preferences are edited by hand: a mistake is reported and the file left for the user to fix.
+        // Users edit their preferences by hand: report the mistake and leave the file for them to fix.
         Err(problem) => warn(problem.one_line()),
     }
     out
 }
 
-/// One line for each place with a label.
+/// One line per labelled place.
 fn places(places: &[Place]) -> String {
     let mut out = String::new();
     for place in places.iter().filter(|place| !place.label.is_empty()) {
@@ -122,7 +123,7 @@ fn places(places: &[Place]) -> String {
     out
 }
 
-/// A text as one line, so that it cannot start a heading of the prompt: names come from services, entries from anywhere.
+/// `text` on one line, so that it cannot start a heading in the prompt: names come from services, entries from anywhere.
 fn on_one_line(text: &str) -> String {
     text.replace(
         [
@@ -132,18 +133,18 @@ fn on_one_line(text: &str) -> String {
     )
 }
 
-/// The last entries of the chat log, shortened by characters. Reads only the file's end.
+/// The latest entries of the chat log, each shortened. Reads only the end of the file.
 fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
-    let mut entries = log.last(HISTORY + usize::from(sent.is_some()), warn);
+    let mut entries = log.last(HISTORY_ENTRIES + usize::from(sent.is_some()), warn);
     let is_sent =
         |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;
     if let Some(at) = entries.iter().rposition(is_sent) {
         entries.remove(at);
     }
-    let older = entries.len().saturating_sub(HISTORY);
+    let older = entries.len().saturating_sub(HISTORY_ENTRIES);
     for LogEntry { role, text, time } in entries.into_iter().skip(older) {
-        let text = clip(&on_one_line(&text), HISTORY_EACH);
+        let text = clip(&on_one_line(&text), HISTORY_CHARS);
         let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }
     out

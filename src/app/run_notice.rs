@@ -1,4 +1,4 @@
-//! `--ntfy`: one message when a run ends. Topics are readable by anyone who knows their name, so nothing of the conversation is sent.
+//! `--ntfy`: one message when a run ends. Anyone who knows the name of a topic can read it, so the message contains nothing of the conversation.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::net::proxies::ProxyRoute;
 use crate::net::services;
 use crate::net::user_agent::agent;
 
-/// The topic to use: the given one, or a new random one, which is printed on standard error.
+/// The topic to use: the given one, or a new random one that is printed on standard error.
 pub(crate) fn topic(given: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();
@@ -23,7 +23,7 @@ pub(crate) fn topic(given: &str) -> String {
     topic
 }
 
-/// Sends the message; failure to send within `patience` is ignored: the process waits for it to end.
+/// Sends the message. A failure within the time limit is ignored: the process is waiting to exit.
 pub(crate) fn ended(
     env: &Env,
     topic: &str,
@@ -62,7 +62,7 @@ pub(crate) fn ended(
         took.as_secs(),
         charge(", ", totals.turns, totals.cost, totals.cost_estimated())
     );
-    // The limits count each phase; this one counts all of them.
+    // The client's timeouts apply to each phase; this one applies to the whole request.
     let stop = Cancel::new();
     let late = stop.clone();
     let _ = std::thread::Builder::new().spawn(move || {

@@ -1,4 +1,4 @@
-//! Opening a session: its world, its provider, the person it talks to.
+//! Opening a session: what its tools share, the provider, and what the model is told about the user.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,14 +7,16 @@ use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
+use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::{MARVIN_MODELS, MARVIN_PRICES, Text};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::http_provider::HttpProvider;
-use crate::llm::models;
+use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::net::user_agent::agent;
@@ -22,7 +24,7 @@ use crate::tools::engine::context::{Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
 
-/// The world of a session in its working directory.
+/// What the tools of a session share, in its working directory.
 ///
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
@@ -52,12 +54,12 @@ pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcom
     Ok(world)
 }
 
-/// The tools of a run. Those that come from outside the table are registered here.
+/// The tools of a run. Tools that are not built in are registered here.
 pub(crate) fn registry() -> Registry {
     Registry::default()
 }
 
-/// The home folder and `/` are no projects.
+/// The home folder and `/` are not projects.
 fn is_project(env: &Env, dir: &Path) -> bool {
     let home = env.get("HOME").map(Path::new);
     let same = |other: &Path| {
@@ -69,7 +71,7 @@ fn is_project(env: &Env, dir: &Path) -> bool {
     dir != Path::new("/") && !home.is_some_and(same)
 }
 
-/// What the prompt says of the person.
+/// What the system prompt says about the user.
 pub(crate) fn person(
     world: &SessionContext,
     sent: Option<&str>,
@@ -78,16 +80,16 @@ pub(crate) fn person(
     profile::person(world, sent, warn)
 }
 
-/// What model calls may cost, the same for every model of a run.
+/// What model calls may cost; the same for every model of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Spending {
     /// Prices of the user.
-    pub prices: Arc<models::Prices>,
-    /// US dollars after which no further call is made.
+    pub prices: Arc<ModelRegistry>,
+    /// No further model call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
 }
 
-/// The model that answers: what `choice` says, else the first provider that can work, with its usual model.
+/// The model that answers: the one in `choice`, else the first usable provider with its default model.
 ///
 /// # Errors
 /// The provider is unknown, has no key, or cannot be reached as it is set up.
@@ -104,11 +106,17 @@ pub(crate) fn model_target(
             ProviderChoice::Remote(remote) => {
                 let row = remote.row;
                 let model = own.unwrap_or_else(|| choose::model(env, row));
+                spending
+                    .prices
+                    .warning(row.name, model)
+                    .into_iter()
+                    .for_each(&mut *warn);
                 let provider = HttpProvider::new(remote, env, agent(env, None), warn)?;
                 (Box::new(provider), model, row.local)
             }
         };
     Ok(ModelTarget {
+        info: spending.prices.facts(provider.name(), model),
         provider,
         model: model.to_owned(),
         local,
@@ -117,28 +125,40 @@ pub(crate) fn model_target(
     })
 }
 
-/// Bytes of a list of prices, at most.
-const PRICES_CAP: u64 = 16 << 20;
+/// Largest file of prices or models in bytes; the whole catalogue of models.dev takes a quarter of it.
+const MODELS_CAP: u64 = 16 << 20;
 
-/// The user's prices with the ceiling that they set.
+/// What is known about models, with the ceiling that the user set.
 ///
 /// # Errors
-/// The file of prices cannot be read.
+/// A file of the user cannot be read.
 pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
-    let prices = settings.prices.as_deref().map(prices).transpose()?;
     Ok(Spending {
-        prices: Arc::new(prices.unwrap_or_default()),
+        prices: Arc::new(model_registry(settings)?),
         max_cost: settings.max_cost,
     })
 }
 
-/// The prices in the file that `MARVIN_PRICES` names.
-fn prices(path: &Path) -> Outcome<models::Prices> {
-    let text = open::text(path, PRICES_CAP).map_err(|why| {
-        Problem::system(
-            format!("Cannot read MARVIN_PRICES ({})", path.display()),
-            why,
-        )
-    })?;
-    models::Prices::parse(&text)
+/// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
+    let text = |variable: Text, path: &Path| {
+        open::text(path, MODELS_CAP).map_err(|why| {
+            Problem::system(
+                format!("Cannot read {} ({})", variable.name, path.display()),
+                why,
+            )
+        })
+    };
+    let prices = match &settings.prices {
+        Some(path) => UserPrices::parse(&text(MARVIN_PRICES, path)?)?,
+        None => UserPrices::default(),
+    };
+    let file = match &settings.models {
+        Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
+        None => ModelsFile::default(),
+    };
+    Ok(ModelRegistry::new(prices, file, Clock::new(&settings.env)))
 }

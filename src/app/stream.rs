@@ -1,6 +1,6 @@
-//! The listener of the non-interactive mode: text to standard output as it arrives, notices to standard error.
+//! The event sink of the non-interactive mode: text to standard output as it arrives, notices to standard error.
 //!
-//! Into a pipe or file every byte goes unchanged. On a terminal control characters are shown instead of executed: models repeat the contents of
+//! Pipes and files get every byte unchanged. On a terminal control characters are made visible instead of executed: models repeat the contents of
 //! files and pages.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use crate::chat::usage::charge;
 /// The prefix of the names of a round's tools: two spaces, U+1F527, one space.
 const MARKER: &str = "  \u{1f527} ";
 
-/// Writes events: the answer to standard output, everything else to standard error. Fires the token when the reader closes the pipe.
+/// Writes the answer to standard output and everything else to standard error. Fires the token when the reader closes the pipe.
 pub(crate) struct StdoutSink {
     state: Mutex<StreamState>,
     gone: Cancel,
@@ -34,7 +34,7 @@ struct StreamState {
 }
 
 impl StdoutSink {
-    /// A stream to this process's standard output, unbuffered.
+    /// Writes to this process's standard output, unbuffered.
     ///
     /// # Errors
     /// Standard output is closed.
@@ -52,7 +52,7 @@ impl StdoutSink {
         })
     }
 
-    /// Ends the answer's last line.
+    /// Ends the last line of the answer.
     ///
     /// # Errors
     /// Why a part of the answer could not be written: `BrokenPipe` when the reader went away.
@@ -130,14 +130,14 @@ impl EventSink for StdoutSink {
     }
 }
 
-/// One line on standard error; failures to write are ignored. On a terminal control characters are shown, not executed.
+/// Prints one line on standard error and ignores failures. On a terminal control characters are made visible.
 pub(crate) fn say(words: &str) {
     let mut errors = io::stderr().lock();
     let words = for_reader(words, errors.is_terminal());
     let _ = writeln!(errors, "{words}");
 }
 
-/// `text` as it may be written: on a terminal with its control characters made visible.
+/// `text` for output: on a terminal with visible control characters.
 pub(crate) fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
         escape_controls(&text.replace("\r\n", "\n")).into()

@@ -1,4 +1,4 @@
-//! Shortening a stored conversation with the model that answers it.
+//! Summarizes a stored conversation with the model of the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +15,14 @@ use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
 
-/// Less than the time limit of the calling tool, which then still has time to shorten without a model.
+/// Shorter than the timeout of the calling tool, which must still have time to shorten the conversation without a model.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The model of a session, for [`Summarizer`].
 struct ModelSummarizer {
     target: Arc<ModelTarget>,
 }
 
-/// Sets the model of `target` as summarizer of conversations; without a model there is none.
+/// A summarizer that uses the model of `target`; none when there is no model.
 pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer>> {
     target.provider.is_model().then(|| {
         let target = Arc::clone(target);
@@ -33,7 +32,7 @@ pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer
 
 impl Summarizer for ModelSummarizer {
     fn max_chars(&self) -> usize {
-        // Two characters a token and half of the window leave room in any language.
+        // Two characters per token and half the window leave enough room in any language.
         let window = models::facts(self.target.local, &self.target.model).window;
         usize::try_from(window).unwrap_or(usize::MAX)
     }
@@ -69,7 +68,7 @@ impl Summarizer for ModelSummarizer {
     }
 }
 
-/// Passes on what a call costs and what it waits for: its text is not a part of the answer.
+/// Forwards costs and waits of a call; its text is not part of the answer.
 struct SummarySink(Arc<dyn EventSink>);
 
 impl EventSink for SummarySink {

@@ -1,4 +1,4 @@
-//! All environment variables, those of providers and services included, and `config.yaml`, which supplies values for those that are unset.
+//! All environment variables, including those of providers and services, and `config.yaml`, which provides values for unset ones.
 
 use serde_json::Value;
 
@@ -11,18 +11,15 @@ use crate::llm::catalog::{self, ROWS};
 use crate::net::keys;
 use crate::net::services::{self, SERVICES, Service};
 
-/// One variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
-    /// Its name.
     pub name: String,
-    /// Its description.
     pub doc: String,
-    /// Holds a secret: never in a file, a log or a child.
+    /// Holds a secret: never written to a file or log, never passed to a child.
     pub secret: bool,
 }
 
-/// Every variable that Marvin obeys.
+/// Every variable that Marvin reads.
 pub(crate) fn all() -> impl Iterator<Item = Variable> {
     let secret = |name: &str, doc: String| Variable {
         name: name.to_owned(),
@@ -74,14 +71,14 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
 
 fn address(service: &Service) -> String {
     let doc = format!("address of {} ({})", service.id, service.base);
-    // Few users have a server for every travel mode.
+    // Few users run a server for each mode of travel.
     if service.id.starts_with("osrm-") {
         return format!("{doc}; \"none\" disables it");
     }
     doc
 }
 
-/// Values of the secret variables that are set, to be hidden in everything that is written down.
+/// Values of the secret variables that are set; they are masked in everything that is written.
 pub(crate) fn secrets(env: &Env) -> Vec<String> {
     all()
         .filter(|variable| variable.secret)
@@ -89,7 +86,7 @@ pub(crate) fn secrets(env: &Env) -> Vec<String> {
         .collect()
 }
 
-/// Puts `config.yaml` under the environment; returns what is wrong with it.
+/// Reads `config.yaml` as defaults for the environment and returns what is wrong with it.
 pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     let path = match Paths::new(env).settings() {
         Ok(path) if path.exists() => path,

@@ -1,5 +1,5 @@
-//! Watches for signals and for a closed standard output on a thread of its own, so that the turn can run on the main thread (one heap, no hand-over
-//! of the answer) and none of its waits delays the exit.
+//! Watches for signals and for a closed standard output on a thread of its own, so that the turn can run on the main thread (one heap, the answer is
+//! never handed over) and nothing it waits for delays the exit.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,9 +16,8 @@ use signal_hook::low_level::pipe;
 
 use crate::base::cancel::Cancel;
 
-/// The signals that end a run.
 const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// How long the turn gets after a signal to stop its children and requests.
+/// How long the turn has after a signal to stop its children and requests.
 const GRACE: Duration = Duration::from_millis(150);
 
 /// A running watch; it lasts as long as the process.
@@ -27,8 +26,8 @@ pub(crate) struct RunWatch {
 }
 
 impl RunWatch {
-    /// Fires `stop` when a signal comes or the reader is gone. When the process still lives a moment after a signal, `late` runs on
-    /// the watching thread with the signal's number.
+    /// Fires `stop` on a signal or when the reader is gone. If the process is still running a moment after a signal, calls `late` with the signal's
+    /// number, on the watcher's thread.
     ///
     /// # Errors
     /// The system has no handler, pipe or thread left.
@@ -36,7 +35,7 @@ impl RunWatch {
         let came = Arc::new(AtomicUsize::new(0));
         let (woken, wake) = UnixStream::pair()?;
         for signal in WATCHED {
-            // In this order: the number must be set when the pipe wakes the watcher.
+            // In this order: the number must be set before the pipe wakes the watcher.
             let number = usize::try_from(signal).unwrap_or_default();
             flag::register_usize(signal, Arc::clone(&came), number)?;
             pipe::register(signal, wake.try_clone()?)?;
@@ -54,7 +53,7 @@ impl RunWatch {
         Ok(watch)
     }
 
-    /// The signal that came, if one did.
+    /// The signal that was received, if any.
     pub(crate) fn signal(&self) -> Option<i32> {
         number(&self.came)
     }
@@ -66,11 +65,11 @@ fn number(came: &AtomicUsize) -> Option<i32> {
         .filter(|signal| *signal > 0)
 }
 
-/// Returns when a signal came, having fired `stop`. Makes no allocation: a thread's first one costs it a heap of its own.
+/// Fires `stop` and returns on a signal. Does not allocate: the first allocation of a thread costs a heap of its own.
 fn sleep(woken: &UnixStream, stop: &Cancel) {
     let stdout = io::stdout();
     let signal = || PollFd::new(woken, PollFlags::IN);
-    // No events requested: only an error or hang-up wakes, which is what a closed pipe causes.
+    // With no events requested only an error or hang-up wakes, which is what a closed pipe causes.
     let reader = PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty());
     let mut fds = [signal(), reader];
     loop {

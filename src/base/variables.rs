@@ -110,6 +110,7 @@ variables! {
     MARVIN_CONFIG_DIR: Text, "folder of settings and profiles instead of ~/.config/local-finder";
     MARVIN_CONTACT: Text, "contact named to services in the User-Agent";
     MARVIN_PRICES: Text, "JSON file with prices that override the built-in ones";
+    MARVIN_MODELS: Text, "JSON file in the form of models.dev, with what is newer than the built-in table";
     MARVIN_CONNECT_TIMEOUT: Whole = 10, "seconds to connect to a provider (10)";
     MARVIN_FIRST_BYTE_TIMEOUT: Whole = 60, "seconds to a reply's first byte (60; servers of this machine 300)";
     MARVIN_IDLE_TIMEOUT: Whole = 120, "seconds of silence inside a reply (120)";

@@ -6,7 +6,7 @@ use super::subcommands::SUBCOMMANDS;
 use crate::app::settings::FLAGS;
 use crate::app::settings::flag::{Complete, Flag, ValueMode, words};
 
-/// The script for a shell; `None` for a shell that is not known.
+/// The completion script for `shell`; `None` when it is not known.
 pub(crate) fn script(shell: &str) -> Option<String> {
     match shell {
         "bash" => Some(bash()),
@@ -16,10 +16,10 @@ pub(crate) fn script(shell: &str) -> Option<String> {
     }
 }
 
-/// Prints the names of the tools, one a line, in any shell.
+/// A command that prints the names of the tools, one per line, in any shell.
 const TOOL_NAMES: &str = "marvin tools 2>/dev/null | awk '{print $1}'";
 
-/// The shells.
+/// Shells with completion.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 fn shown() -> impl Iterator<Item = &'static Flag> {
@@ -153,7 +153,7 @@ fn fish() -> String {
         "complete -c marvin -n 'test (commandline -opc)[-1] = completions' -f -a '{}'",
         SHELLS.join(" ")
     );
-    // Only the word after `tool` is a name; the others are its arguments.
+    // Only the word after `tool` is a tool's name; what follows are its arguments.
     let _ = writeln!(
         out,
         "complete -c marvin -n 'test (commandline -opc)[-1] = tool' -f -a \"({})\"",

@@ -7,11 +7,9 @@ use crate::app::settings::FLAGS;
 use crate::app::settings::flag::{Flag, ValueMode};
 use crate::app::variables;
 
-/// One-line description of Marvin.
 pub(crate) const ABOUT: &str =
     "Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.";
 
-/// The forms of a call.
 pub(crate) const USAGE: [&str; 4] = [
     "marvin [flags] [words of a prompt]",
     "marvin --non-interactive --prompt TEXT [flags]",
@@ -19,7 +17,7 @@ pub(crate) const USAGE: [&str; 4] = [
     "marvin -- words that look like a subcommand",
 ];
 
-/// A flag as it is written: `-h, --help`, `--prompt TEXT`.
+/// A flag as typed: `-h, --help`, `--prompt TEXT`.
 pub(crate) fn written(flag: &Flag) -> String {
     let mut out = flag
         .short
@@ -37,7 +35,7 @@ pub(crate) fn written(flag: &Flag) -> String {
     out
 }
 
-/// The whole help.
+/// The text of `--help`.
 pub(crate) fn help() -> String {
     let mut out = format!("{ABOUT}\n\nUsage:\n");
     for usage in USAGE {

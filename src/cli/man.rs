@@ -27,7 +27,6 @@ const COST_KEYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The page.
 pub(crate) fn page() -> String {
     let mut out = format!(
         ".TH MARVIN 1 \"\" \"Marvin {}\"\n.SH NAME\nmarvin \\- {}\n.SH SYNOPSIS\n",
@@ -83,7 +82,7 @@ fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = (String, 
     }
 }
 
-/// Escapes what roff would take for its own.
+/// Escapes what roff would interpret.
 fn roff(text: &str) -> String {
     let text: String = text
         .replace('\\', "\\e")

@@ -1,4 +1,4 @@
-//! Writing what a command has to say.
+//! Output of the commands.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,7 +8,7 @@ use rustix::termios::tcgetwinsize;
 use crate::app::stream::for_reader;
 use crate::base::problem::{Outcome, Problem};
 
-/// Writes to standard output; a reader that closes the pipe is not an error.
+/// Writes to standard output. A reader that closes the pipe is not an error.
 pub(super) fn print(text: &str) -> Outcome<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
@@ -18,19 +18,19 @@ pub(super) fn print(text: &str) -> Outcome<()> {
     }
 }
 
-/// Prints text from outside, such as a page or a ticket of a cloned repository: on a terminal its control characters are shown instead of executed.
-/// Into a file or pipe every byte goes unchanged.
+/// Prints text from outside, such as a page or a ticket of a cloned repository. On a terminal control characters are made visible; files and pipes
+/// get every byte unchanged.
 pub(super) fn print_words(text: &str) -> Outcome<()> {
     print(&for_reader(text, io::stdout().is_terminal()))
 }
 
-/// The same on standard error; a caller that closed it has the exit status.
+/// The same on standard error. Failures to write are ignored: the exit status tells.
 pub(super) fn say_words(text: &str) {
     let text = for_reader(text, io::stderr().is_terminal());
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The columns of the terminal on standard output; none when it is not a terminal, or does not know.
+/// Columns of the terminal on standard output; `None` when it is not a terminal or its size is unknown.
 pub(super) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;

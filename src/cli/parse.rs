@@ -1,4 +1,4 @@
-//! Parses arguments by the tables of flags and subcommands.
+//! Parses arguments using the tables of flags and subcommands.
 
 use std::ffi::OsString;
 
@@ -10,10 +10,9 @@ use crate::app::settings::{self, CliArgs, FLAGS};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// The parsed command line.
 #[derive(Debug)]
 pub(crate) enum CliCommand {
-    /// Talk, or answer one prompt.
+    /// A conversation, or an answer to one prompt.
     Run(Box<CliArgs>),
     /// A subcommand with its arguments.
     Sub(&'static str, Vec<OsString>),
@@ -73,7 +72,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
     Ok(CliCommand::Run(Box::new(typed)))
 }
 
-/// The flag's value; one that begins with `-` is only accepted in the `=` form.
+/// The flag's value. One that starts with `-` is accepted only after `=`.
 fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
     if let Some(value) = parser.optional_value() {
         return Ok(value);
@@ -85,7 +84,7 @@ fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
     })
 }
 
-/// Takes the next word unless it begins with `-`.
+/// Takes the next word unless it starts with `-`.
 fn next_word(parser: &mut Parser) -> Option<OsString> {
     let mut rest = parser.try_raw_args()?;
     let fits = rest

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, doctor, help, man, services, tk, tool};
+use super::{complete, doctor, help, man, models, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
@@ -17,7 +17,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
 
-/// What is left to do after the command line.
+/// What remains to be done after parsing.
 pub(crate) enum CliOutcome {
     /// Exit with this status.
     Done(u8),
@@ -31,9 +31,9 @@ impl From<u8> for CliOutcome {
     }
 }
 
-/// Runs everything on the command line that needs no interactive session.
+/// Runs everything that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
-    // A caller of the non-interactive mode expects a cost line even when the flags are wrong.
+    // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {
         Ok(CliCommand::Sub(name, rest)) => {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
     }
 }
 
-/// Entry point of a crontab line.
+/// The entry point of a crontab line.
 fn fire(id: &str, settings: &Settings) -> Outcome<()> {
     let world = setup::world(settings, &mut |words| say(&words))?;
     ring::fire_scheduled(&world.alerts, id, &Cancel::new())
@@ -98,11 +98,12 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
     let asks_help = matches!(words.first().map(String::as_str), Some("--help" | "-h"));
     let settings = settings(CliArgs::default(), env);
     match name {
-        // The ticket script has a help of its own.
+        // The ticket script has its own help.
         _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
         "tool" => tool::run(&words, settings),
         "tk" => tk::run(&words, &settings),
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
+        "models" => models::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
         }

@@ -1,4 +1,4 @@
-//! `marvin services`: what Marvin can talk to, where, and with which key.
+//! `marvin services`: the services Marvin can use, their addresses and keys.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::net::services::{SERVICES, variable};
 use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::registry::Registry;
 
-/// Between two columns.
+/// Between columns.
 const GAP: &str = "  ";
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
     Ok(table(&rows, super::out::width()))
 }
 
-/// The rows in columns. On a terminal of `width` columns the tools that a service serves are named as far as they fit.
+/// The rows in columns. On a terminal of `width` columns a row lists as many tools as fit.
 fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
     let lines: Vec<[String; 4]> = rows
         .iter()
@@ -104,7 +104,7 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
     out
 }
 
-/// As many names as fit into `room` columns, and the number of omitted ones; all of them without a limit.
+/// As many names as fit into `room` columns and the number of the others; all names without a limit.
 fn fitting(names: &[&str], room: Option<usize>) -> String {
     let whole = names.join(", ");
     let Some(room) = room.filter(|room| whole.chars().count() > *room) else {

@@ -1,18 +1,15 @@
-//! The subcommands, declared once: parsing, help, completions and the manual page come from this table.
+//! The subcommands, declared once: parsing, help, completions and the manual page are generated from this table.
 
-/// A subcommand.
 pub(crate) struct Subcommand {
-    /// Its name.
     pub name: &'static str,
-    /// The arguments.
+    /// Its arguments, as the help shows them.
     pub usage: &'static str,
-    /// Description, one sentence.
+    /// One sentence.
     pub doc: &'static str,
-    /// Accepted and not shown.
+    /// Accepted but not listed.
     pub hidden: bool,
 }
 
-/// The subcommands.
 pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         name: "tool",
@@ -30,6 +27,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         name: "tk",
         usage: "COMMAND …",
         doc: "Work on tickets with the ticket script's commands.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "models",
+        usage: "[PROVIDER] [--json]",
+        doc: "List the models that a provider serves, with window, price and end.",
         hidden: false,
     },
     Subcommand {

@@ -1,4 +1,4 @@
-//! `marvin tk`: the command line of the `tk` ticket script, on Marvin's tickets.
+//! `marvin tk`: the command line of the `tk` ticket script, for Marvin's tickets.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::store::tickets::location::TicketLocation;
 use crate::tools::personal::tickets::command::{Caller, TicketCli};
 use crate::tools::personal::tickets::gate::TicketGate;
 
-/// Bytes of a note from standard input.
+/// Largest note from standard input, in bytes.
 const NOTE_CAP: u64 = 16 * 1024 * 1024;
 
 /// Runs one command of the script.
@@ -73,7 +73,7 @@ impl Caller for CliCaller<'_> {
     }
 
     fn before_create(&mut self) -> Outcome<()> {
-        // Typed by the user it is accepted at once. A child process that calls it in place of its tool is still subject to the tool's check.
+        // A user's own command needs no check. A child process that calls this instead of the tool is checked as the tool would be.
         match MARVIN_TICKET.read(self.env) {
             Some(_) => TicketGate::default().first(),
             None => Ok(()),

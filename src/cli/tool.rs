@@ -31,15 +31,15 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     } else {
         print_words(&format!("{}\n", output.text.trim_end_matches('\n')))?;
     }
-    // After a signal the status is that of the signal, even if the tool returned a partial result.
+    // After a signal the exit status is that of the signal, even if the tool returned a partial result.
     Ok(match signal.load(Ordering::SeqCst) {
         0 => u8::from(output.failed),
         signal => 128 + signal,
     })
 }
 
-/// Ctrl-C, a hang-up and a closed standard output stop the tool and its children, not only this process: its children are in their own process
-/// groups and would keep running. The value is the signal that came, 0 for none.
+/// Ctrl-C, a hang-up and a closed standard output stop the tool and its children too: they are in process groups of their own and would keep running.
+/// The value is the signal's number, 0 for none.
 pub(super) fn stop_on_signals(stop: &Cancel) -> Arc<AtomicU8> {
     let came = Arc::new(AtomicU8::new(0));
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
@@ -54,7 +54,7 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> Arc<AtomicU8> {
     let stop = stop.clone();
     std::thread::spawn(move || {
         let stdout = std::io::stdout();
-        // No events requested: only an error or hang-up wakes, which is what a closed pipe causes.
+        // With no events requested only an error or hang-up wakes, which is what a closed pipe causes.
         let mut reader = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
         while poll(&mut reader, None).is_err() {}
         stop.fire();

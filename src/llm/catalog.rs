@@ -124,7 +124,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "GEMINI_API_KEY",
-            "gemini-3-pro-preview",
+            "gemini-3.1-pro-preview",
         )
     },
     ProviderSpec {
@@ -133,7 +133,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "groq",
             "https://api.groq.com/openai/v1",
             "GROQ_API_KEY",
-            "llama-3.3-70b-versatile",
+            "openai/gpt-oss-120b",
         )
     },
     ProviderSpec {
@@ -149,7 +149,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "openai",
             "https://api.openai.com/v1",
             "OPENAI_API_KEY",
-            "gpt-5.1",
+            "gpt-6.1-terra",
         )
     },
     ProviderSpec {
@@ -162,20 +162,20 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "anthropic",
             "https://api.anthropic.com",
             "ANTHROPIC_API_KEY",
-            "claude-sonnet-4-5",
+            "claude-sonnet-5-5",
         )
     },
     keyed(
         "openai-compat",
         "https://openrouter.ai/api/v1",
         "OPENAI_COMPAT_API_KEY",
-        "qwen/qwen3-32b",
+        "qwen/qwen3.8-27b",
     ),
     keyed(
         "openrouter",
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        "qwen/qwen3-32b",
+        "qwen/qwen3.8-27b",
     ),
     ProviderSpec {
         quirks: Quirks {
@@ -217,7 +217,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         "together",
         "https://api.together.xyz/v1",
         "TOGETHER_API_KEY",
-        "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8",
+        "openai/gpt-oss-120b",
     ),
     keyed(
         "cerebras",

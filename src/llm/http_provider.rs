@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use super::choose::RemoteTarget;
 use super::failure::{Failure, FailureKind};
+use super::models::endings::successor_hint;
 use super::provider::{Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
@@ -29,6 +31,7 @@ const READ_BYTES: usize = 16 * 1024;
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
+    clock: Clock,
     /// The wire that the server turned out to need, once it is known.
     proven_wire: OnceLock<Wire>,
     /// The server refused summaries of the reasoning.
@@ -61,6 +64,7 @@ impl HttpProvider {
         Ok(Self {
             remote,
             client,
+            clock: Clock::new(env),
             proven_wire: OnceLock::new(),
             no_summaries: AtomicBool::new(false),
         })
@@ -117,6 +121,7 @@ impl HttpProvider {
         let context = ErrorContext {
             row: self.remote.row,
             model: request.model.to_owned(),
+            successor: None,
             secrets: self.remote.key.iter().cloned().collect(),
             schema_tokens: request.offer.tokens(),
         };
@@ -128,6 +133,10 @@ impl HttpProvider {
                 return Err(Failure::cancelled());
             }
             let header = |name: &str| response.header(name).map(str::to_owned);
+            let context = ErrorContext {
+                successor: self.successor(request.model),
+                ..context
+            };
             return Err(errors::from_response(
                 &context,
                 response.status,
@@ -162,6 +171,11 @@ impl HttpProvider {
         decoder.end();
         decoder.deltas().for_each(emit);
         decoder.into_result()
+    }
+
+    /// What to take instead of a model that the provider may not serve any more.
+    fn successor(&self, model: &str) -> Option<String> {
+        successor_hint(self.remote.row.name, model, self.clock.now().date())
     }
 
     /// The failure of a stream that broke after its headers had come.

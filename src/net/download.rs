@@ -1,4 +1,4 @@
-//! A file fetched into a folder: under a name that is free, whole or not at all.
+//! Downloads a file into a folder under a free name, completely or not at all.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -21,34 +21,31 @@ const PIECE: usize = 64 * 1024;
 const EACH: Duration = Duration::from_millis(200);
 /// Prefix and suffix of the names of partial files and folders.
 pub(crate) const PARTIAL: (&str, &str) = (".marvin-", ".part");
-/// No download runs that long.
+/// No download runs this long.
 const STALE: Duration = Duration::from_secs(3600);
-/// Files of one name that are counted.
+/// How many files of the same name get a number.
 const NAMESAKES: usize = 1_000;
 
 /// The destination of a download.
 #[derive(Debug, Clone)]
 pub(crate) struct DownloadTarget<'a> {
-    /// The folder; it is made.
+    /// Created if necessary.
     pub folder: &'a Path,
-    /// The file's name; `None` takes it from the response or the address.
+    /// `None` takes the name from the response or the address.
     pub name: Option<String>,
-    /// Most bytes.
+    /// Size limit in bytes.
     pub most: u64,
 }
 
-/// A file that was fetched.
 #[derive(Debug)]
 pub(crate) struct SavedFile {
-    /// Its path.
     pub path: PathBuf,
-    /// Its size.
     pub bytes: u64,
-    /// Its final address, after redirects.
+    /// The final address, after redirects.
     pub address: Address,
 }
 
-/// Fetches `address`. `told` is called now and then with the bytes received and expected. On failure nothing is left in the folder.
+/// Downloads `address`. `told` is called from time to time with the bytes received and expected. Nothing stays in the folder after a failure.
 ///
 /// # Errors
 /// `Refused` for private addresses, also in redirects; `Limit` when it is too large for `most` or the disk; `Network` for an invalid or truncated
@@ -97,7 +94,7 @@ pub(crate) fn download(
         _ => Problem::system(format!("Cannot write into {shown}"), why),
     };
     sweep(target.folder);
-    // Removed when dropped, thus on every exit path but the last.
+    // Deleted on drop, which means on every path but success.
     let mut file = unnamed(target.folder).map_err(cannot)?;
     let mut buffer = vec![0u8; PIECE];
     let mut bytes = 0u64;
@@ -130,7 +127,7 @@ pub(crate) fn download(
     })
 }
 
-/// Removes what downloads that were killed left in a folder long ago.
+/// Removes what killed downloads left behind long ago.
 pub(crate) fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -140,7 +137,7 @@ pub(crate) fn sweep(folder: &Path) {
         }
         let time = entry.metadata().and_then(|about| about.modified());
         let old = time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
-        // A link is not followed: it is not a folder.
+        // A symlink is not followed: it is not a folder.
         let _ = match entry.file_type() {
             Ok(kind) if old && kind.is_dir() => fs::remove_dir_all(entry.path()),
             Ok(_) if old => fs::remove_file(entry.path()),
@@ -159,7 +156,7 @@ fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder)
 }
 
-/// Renames the file to the first free name of its series; never replaces an existing one, not even a dangling symlink.
+/// Renames the file to the first free name of its series. Never replaces an existing file, not even a dangling symlink.
 fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBuf> {
     for count in 1..=NAMESAKES {
         let path = folder.join(numbered(name, count));
@@ -172,7 +169,7 @@ fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBu
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The problem with a response that is not a file, with the beginning of its text.
+/// The problem with a response that is not a file, quoting the start of its text.
 fn refusal(address: &Address, response: &mut Response) -> Problem {
     let words = match response.status {
         401 | 403 => " (not allowed)",
@@ -223,7 +220,7 @@ fn no_room(length: Option<u64>, free: u64, folder: &Path) -> Problem {
     .next("Nothing was saved. Make room first.")
 }
 
-/// `12.3 MB`: a size for display.
+/// A size for display: `12.3 MB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     #[allow(clippy::cast_precision_loss)]

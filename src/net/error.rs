@@ -1,29 +1,27 @@
-//! What goes wrong below HTTP, and the one place that words it.
+//! Failures below HTTP, and the one place that describes them.
 
 use std::time::Duration;
 
 use super::proxies::Proxy;
 use crate::base::problem::{Problem, ProblemKind};
 
-/// Failures of a request below HTTP.
 #[derive(Debug)]
 pub(crate) enum NetError {
-    /// The token fired.
     Cancelled,
-    /// A time limit expired: the phase and the limit.
+    /// A timeout, with its phase and length.
     TimedOut(RequestPhase, Duration),
-    /// The connection ended or broke.
+    /// The connection was closed or reset.
     Broken {
-        /// No byte of the response had arrived.
+        /// Before the first byte of the response.
         early: bool,
         /// The system's error text.
         why: String,
     },
     /// No connection could be made.
     Unreachable(String),
-    /// The proxy refused it: its status, if it sent one.
+    /// The proxy refused the connection, with its status if it sent one.
     Barred(Option<u16>),
-    /// The server's certificate is not one to trust.
+    /// The server's certificate is not trusted.
     Untrusted(String),
     /// The body cannot be decompressed.
     Garbled(String),
@@ -31,18 +29,17 @@ pub(crate) enum NetError {
     NotHttp(String),
 }
 
-/// Phases that have a limit.
+/// Phases with a timeout of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPhase {
-    /// Connecting.
     Connect,
     /// Waiting for the first byte.
     FirstByte,
-    /// Silence inside the body.
+    /// No data within the body.
     Silence,
 }
 
-/// The other side of a request, as messages name it.
+/// The other side of a request, as messages call it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer<'a> {
     name: &'a str,
@@ -67,7 +64,7 @@ impl<'a> From<&'a String> for Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// The same with its address, where the name does not tell.
+    /// Adds the address, for names that do not tell it.
     #[must_use]
     pub(crate) fn at(self, address: &'a str) -> Self {
         Self {
@@ -76,13 +73,13 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// The same with the proxy on the way, if any.
+    /// Adds the proxy, if there is one.
     #[must_use]
     pub(crate) fn through(self, proxy: Option<&'a Proxy>) -> Self {
         Self { proxy, ..self }
     }
 
-    /// ` at ADDRESS through the proxy HOST:PORT (VARIABLE)`, as far as it is known.
+    /// ` at ADDRESS through the proxy HOST:PORT (VARIABLE)`, as far as known.
     fn way(&self) -> String {
         let at = self
             .address
@@ -143,7 +140,7 @@ impl NetError {
         }
     }
 
-    /// What to do about it.
+    /// What the user can do about it.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::Barred(Some(407)) => {
@@ -162,7 +159,7 @@ impl NetError {
         }
     }
 
-    /// The problem, with `advice` of the caller's own.
+    /// The problem, with the caller's own advice.
     pub(crate) fn problem_with<'a>(&self, peer: impl Into<Peer<'a>>, advice: String) -> Problem {
         let kind = match self {
             Self::Cancelled => return Problem::cancelled(),

@@ -1,5 +1,5 @@
-//! A loopback proxy for child programs that follow redirects themselves: it checks every host they connect to, and connects to the addresses that
-//! were checked. It lives as long as one call and serves only its own child; a browser, which cannot be given proxy credentials at start, is
+//! A loopback proxy for child programs that follow redirects themselves. It checks every host they connect to and connects to the addresses that were
+//! checked. It lives as long as one call and serves only that call's child. A browser cannot be given proxy credentials on its command line; it is
 //! recognised by the user it runs as.
 
 use std::io::{self, Read, Write};
@@ -20,14 +20,14 @@ use crate::formats::address::Address;
 use crate::net::peer_owner::is_own;
 use crate::net::proxies::ProxyRoute;
 
-/// Longest head of a request.
+/// Largest request head in bytes.
 const HEAD: usize = 64 * 1024;
-/// Looking up and connecting.
+/// For the lookup and the connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// An idle connection is closed after this time.
+/// Idle connections are closed after this time.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The running proxy; it ends when dropped or when the call is stopped.
+/// The running proxy. It stops when it is dropped or the call is stopped.
 pub(crate) struct FilteringProxy {
     shared: Arc<ProxyShared>,
     address: SocketAddr,
@@ -42,9 +42,9 @@ struct ProxyShared {
     refused: Mutex<Vec<Problem>>,
 }
 
-/// How clients are admitted.
+/// Who may use the proxy.
 enum Admission {
-    /// By this proxy password.
+    /// Clients with this proxy password.
     Token(String),
     /// Programs of the same user.
     User,
@@ -65,7 +65,7 @@ impl Admission {
 }
 
 impl FilteringProxy {
-    /// Starts one for a child that takes [`FilteringProxy::variables`].
+    /// Starts a proxy for a child that reads [`FilteringProxy::variables`].
     ///
     /// # Errors
     /// No port of loopback is free.
@@ -73,7 +73,7 @@ impl FilteringProxy {
         Self::start(env, guard, Admission::Token(ids::hex(16)), stop)
     }
 
-    /// Starts one for a child that cannot log in: every program of the same user may use it while it lives.
+    /// Starts a proxy for a child that cannot authenticate: while it lives, every program of the same user can use it.
     ///
     /// # Errors
     /// As [`FilteringProxy::open`].
@@ -105,7 +105,7 @@ impl FilteringProxy {
         })
     }
 
-    /// The environment variables that make a program use it.
+    /// Environment variables that make a program use the proxy.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = match &self.shared.entry {
             Admission::Token(token) => format!("http://marvin:{token}@{}", self.address),
@@ -123,17 +123,16 @@ impl FilteringProxy {
         .to_vec()
     }
 
-    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Failures so far, as sentences.
+    /// Connections that failed, as sentences.
     pub(crate) fn refused(&self) -> Vec<String> {
         self.words(|_| true)
     }
 
-    /// Refusals of the guard so far, as sentences.
+    /// Hosts that the guard refused, as sentences.
     pub(crate) fn barred(&self) -> Vec<String> {
         self.words(|problem| problem.kind == ProblemKind::Refused)
     }
@@ -149,7 +148,7 @@ impl FilteringProxy {
 impl Drop for FilteringProxy {
     fn drop(&mut self) {
         self.shared.stop.fire();
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         drop(TcpStream::connect_timeout(
             &self.address,
             Duration::from_secs(1),
@@ -178,7 +177,7 @@ fn accept(shared: &Arc<ProxyShared>, listener: &TcpListener) {
     }
 }
 
-/// The head of a request: request line, header lines, and the bytes after it.
+/// The head of a request, and the bytes received after it.
 struct Head {
     method: String,
     target: String,
@@ -231,7 +230,7 @@ fn serve(shared: &ProxyShared, mut client: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects to the host of `url`; returns the connection and what has to be sent on it first, `None` for a tunnel.
+/// Connects to the host of `url`. Also returns what has to be sent first; `None` for a tunnel.
 fn connect(
     shared: &ProxyShared,
     url: &str,
@@ -288,7 +287,7 @@ fn first(places: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The head for the server: one request per connection, with the host that was checked.
+/// The request head for the server: one request per connection, with the host that was checked.
 fn rewritten(head: &Head, address: &Address, target: &str, login: &str) -> Vec<u8> {
     let origin = address.origin();
     let host = origin.split("://").nth(1).unwrap_or_default();
@@ -339,7 +338,7 @@ fn read_head(mut client: &TcpStream) -> io::Result<Option<Head>> {
         return Ok(None);
     };
     let lines: Vec<String> = lines.collect();
-    // A lone CR or LF would be a line of its own to some server.
+    // Some servers treat a lone CR or LF as the end of a line.
     if lines
         .iter()
         .chain([&first])
@@ -426,7 +425,7 @@ mod tests {
         assert_eq!(gateway.refused().len(), 6);
         assert_eq!(gateway.barred().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
-        // Admitted without credentials as a program of the same user, and still checked.
+        // A program of the same user needs no credentials, but its hosts are still checked.
         let open =
             FilteringProxy::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
         assert!(say(&open, &get, "").starts_with("HTTP/1.1 200"));

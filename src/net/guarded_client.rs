@@ -1,4 +1,4 @@
-//! The client for addresses that a page or a model gave: every hop of a redirect is checked and connected to the checked addresses.
+//! The HTTP client for addresses from a page or a model: each hop of a redirect is checked, and connected to the checked addresses.
 
 use std::time::Duration;
 
@@ -15,14 +15,13 @@ use crate::net::user_agent::agent;
 
 /// Redirects followed by default.
 const HOPS: usize = 10;
-/// Default limits.
 const LIMITS: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
     silence: Duration::from_secs(30),
 };
 
-/// Fetches from addresses that are not to be trusted.
+/// Fetches from untrusted addresses.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     env: Env,
@@ -32,16 +31,16 @@ pub struct GuardedClient {
     hops: usize,
 }
 
-/// An answer and where it came from at last.
+/// A response, and the address it came from.
 pub struct GuardedResponse {
-    /// The answer; its body is still to be read.
+    /// Its body has not been read yet.
     pub response: Response,
-    /// The address behind all redirects.
+    /// The final address, after redirects.
     pub address: Address,
 }
 
 impl GuardedClient {
-    /// A visitor with the environment's proxies and exceptions.
+    /// A client with the proxies and exceptions of the environment.
     ///
     /// # Errors
     /// As [`Guard::new`].
@@ -55,7 +54,7 @@ impl GuardedClient {
         })
     }
 
-    /// The same with another guard.
+    /// Replaces the guard.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_guard(mut self, guard: Guard) -> Self {
@@ -63,28 +62,29 @@ impl GuardedClient {
         self
     }
 
-    /// The same with a contact for the User-Agent.
+    /// Adds a contact to the User-Agent.
     #[must_use]
     pub fn with_contact(mut self, contact: Option<&str>) -> Self {
         self.contact = contact.map(str::to_owned);
         self
     }
 
-    /// The same with other limits.
+    /// Replaces the timeouts.
     #[must_use]
     pub fn with_limits(mut self, limits: Timeouts) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same, following at most this many redirects.
+    /// Follows at most this many redirects.
     #[must_use]
     pub fn with_hops(mut self, hops: usize) -> Self {
         self.hops = hops;
         self
     }
 
-    /// Asks for `address` and follows its redirects; statuses of 400 and more are answers. The headers go to every hop: no keys.
+    /// Requests `address` and follows its redirects; a status of 400 or more is not an error. The headers go to every hop, so they must not contain
+    /// keys.
     ///
     /// # Errors
     /// `Refused` when a hop is private or no web address; `Network`, also for a part in place of the whole; `Cancelled`.
@@ -156,7 +156,7 @@ impl GuardedClient {
     }
 }
 
-/// 206: no request here asks for a range (RFC 9110 section 15.3.7).
+/// Status 206: no request here asks for a range (RFC 9110 section 15.3.7).
 pub(super) const PARTIAL_CONTENT: u16 = 206;
 
 fn partial(address: &Address) -> Problem {

@@ -1,4 +1,4 @@
-//! The HTTP client: limits per phase, cancellation that closes the socket, connection reuse.
+//! The HTTP client: timeouts per phase, cancellation that closes the socket, connection reuse.
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -14,7 +14,7 @@ use crate::net::error::{NetError, RequestPhase};
 use crate::net::http_proxy::HttpProxyConnector;
 use crate::net::proxies::{Proxy, ProxyRoute};
 
-/// Timeouts of a request, by phase; a body that keeps coming has none.
+/// Timeouts of a request by phase. There is none for a body that keeps coming.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// Name look-up, connecting and the TLS handshake.
@@ -25,14 +25,12 @@ pub struct Timeouts {
     pub silence: Duration,
 }
 
-/// The configuration of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientOptions {
-    /// Its limits.
     pub limits: Timeouts,
-    /// The `User-Agent` it names.
+    /// The `User-Agent` header.
     pub agent: String,
-    /// The way to the service.
+    /// The proxy and certificates to use.
     pub route: ProxyRoute,
 }
 
@@ -43,14 +41,14 @@ pub(crate) struct Client {
     agent: Arc<AgentGuard>,
 }
 
-/// The agent of a client, until it is dropped or shut down.
+/// A client's agent, until the client is dropped or shut down.
 #[derive(Default)]
 struct AgentGuard(Mutex<Option<KeptAgent>>);
 
-/// An agent with the connections that it keeps.
+/// An agent with its idle connections.
 struct KeptAgent {
     agent: Agent,
-    /// A request was answered, so a connection may have been kept.
+    /// It has answered a request, so there may be an idle connection.
     used: bool,
 }
 
@@ -60,9 +58,8 @@ impl AgentGuard {
     }
 }
 
-/// A response whose body is still to be read. Reading stops when the request's token fires.
+/// A response whose body has not been read yet. Reading stops when the request's token fires.
 pub struct Response {
-    /// Status code.
     pub status: u16,
     headers: http::HeaderMap,
     body: ureq::BodyReader<'static>,
@@ -73,7 +70,7 @@ pub struct Response {
 }
 
 impl Client {
-    /// A client; nothing is opened or read before its first request.
+    /// Creates a client. Nothing is opened or read before the first request.
     pub(crate) fn new(setup: ClientOptions) -> Self {
         Self {
             silence: IdleTimeout::new(setup.limits.silence),
@@ -82,7 +79,7 @@ impl Client {
         }
     }
 
-    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have come.
+    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have arrived.
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
@@ -102,7 +99,7 @@ impl Client {
         })
     }
 
-    /// Asks for `url` and returns when the headers have come.
+    /// Requests `url` and returns when the headers have arrived.
     ///
     /// # Errors
     /// As [`Client::post`].
@@ -115,7 +112,7 @@ impl Client {
         self.send(stop, |agent| with_headers(agent.get(url), headers).call())
     }
 
-    /// Asks the server to delete `url` and returns when the headers have come.
+    /// Sends a DELETE request for `url` and returns when the headers have arrived.
     ///
     /// # Errors
     /// As [`Client::post`].
@@ -123,8 +120,8 @@ impl Client {
         self.send(stop, |agent| agent.delete(url).call())
     }
 
-    /// Sends a request, once more when a kept connection turns out to be dead: the server may have closed it meanwhile, and nothing was
-    /// answered on it.
+    /// Sends a request. It is sent a second time when an idle connection turns out to be dead: the server may have closed it in the meantime, and no
+    /// part of a response was received.
     fn send(
         &self,
         stop: &Cancel,
@@ -151,7 +148,7 @@ impl Client {
         }
         let (closing, kept) = (agent.clone(), Arc::clone(&self.agent));
         let close = stop.on_fire(move || {
-            // An agent that was shut down never opens another connection: the next request makes a new one.
+            // An agent that was shut down cannot open connections any more; the next request creates a new one.
             *kept.lock() = None;
             closing.shutdown();
         });
@@ -178,12 +175,11 @@ impl Client {
         })
     }
 
-    /// The proxy on its way, if any.
     pub(crate) fn proxy(&self) -> Option<&Proxy> {
         self.setup.route.proxy.as_ref()
     }
 
-    /// The agent, and whether a request was answered by it before.
+    /// The agent, and whether it has answered a request before.
     fn agent(&self) -> Result<(Agent, bool), NetError> {
         let mut kept = self.agent.lock();
         if let Some(kept) = kept.as_ref() {
@@ -213,10 +209,10 @@ impl Client {
             .timeout_connect(Some(limits.connect))
             .timeout_recv_response(Some(limits.first_byte))
             .input_buffer_size(32 * 1024)
-            // Below the buffer's size: headers that fill the buffer would look like a connection that was closed.
+            // Smaller than the buffer: headers that fill the buffer would look like a closed connection.
             .max_response_header_size(24 * 1024)
             .output_buffer_size(16 * 1024);
-        // Always set: otherwise ureq reads the environment itself and takes any proxy for any scheme.
+        // Always set, or ureq would read the environment itself and use any proxy for any scheme.
         let (forwarding, tunnelling) = match &route.proxy {
             Some(proxy) if proxy.forwards => (Some(proxy), None),
             other => (None, other.as_ref()),
@@ -267,18 +263,18 @@ impl fmt::Debug for Client {
 }
 
 impl Response {
-    /// A header's value as text.
+    /// A header's value, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// A header's value; bytes that are not UTF-8 are replaced.
+    /// A header's value, with bytes that are not UTF-8 replaced.
     pub fn header_text(&self, name: &str) -> Option<String> {
         let value = self.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     }
 
-    /// The headers, of a response whose body was read.
+    /// The headers, once the body has been read.
     pub fn into_headers(self) -> http::HeaderMap {
         self.headers
     }
@@ -298,7 +294,7 @@ impl Response {
         })
     }
 
-    /// Reads at most `most` bytes of the body; what goes wrong ends it.
+    /// Reads at most `most` bytes of the body and stops at the first error.
     pub fn read_some(&mut self, most: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut buffer = [0u8; 8192];
@@ -312,9 +308,9 @@ impl Response {
         out
     }
 
-    /// Takes the end of a body whose content is complete, so that the connection can serve the next request.
+    /// Reads the end of a body whose content is complete, so that the connection can be reused.
     ///
-    /// The end is on the wire already or a moment behind; a server that keeps the body open is not waited for.
+    /// The end has arrived or is about to; this does not wait for a server that keeps the body open.
     pub fn finish(mut self) {
         self.silence.set(Duration::from_millis(20));
         let mut rest = [0u8; 512];
@@ -349,7 +345,7 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
         ),
         ureq::Error::Decompress(_, why) => NetError::Garbled(crate::base::problem::io_words(&why)),
         ureq::Error::Rustls(error) => refused(&error.to_string()),
-        // The TLS library hands its refusals over as data that cannot be used.
+        // The TLS library reports refused connections as invalid data.
         ureq::Error::Io(error) if early && error.kind() == ErrorKind::InvalidData => {
             refused(&crate::base::problem::io_words(&error))
         }
@@ -375,7 +371,6 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
     }
 }
 
-/// A refusal by the TLS library, with its message.
 fn refused(words: &str) -> NetError {
     match words.strip_prefix("invalid peer certificate: ") {
         Some(why) => NetError::Untrusted(why.to_owned()),
@@ -404,7 +399,7 @@ mod tests {
         })
     }
 
-    /// Reads one request without a body; false at the end.
+    /// Reads one request without a body; false at the end of the connection.
     fn request(stream: &mut TcpStream) -> bool {
         let mut seen = Vec::new();
         let mut byte = [0];
@@ -417,7 +412,7 @@ mod tests {
         true
     }
 
-    /// Serves connections, each with its number of answers before it is closed in place of one more.
+    /// Serves connections: each answers as often as listed and then closes instead of answering.
     fn serving(answers: &'static [usize]) -> (String, std::thread::JoinHandle<usize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! Plain http through a proxy in the form proxies expect: the whole address in the request line (RFC 9112, 3.2.2). A tunnel, which is
-//! what ureq makes, is refused by many for anything but port 443.
+//! Plain HTTP through a proxy in the form that proxies expect: the whole address in the request line (RFC 9112 section 3.2.2). ureq always uses
+//! CONNECT, which many proxies refuse for ports other than 443.
 
 use ureq::Error;
 use ureq::http::Uri;
@@ -31,7 +31,7 @@ impl<In: Transport> Connector<In> for HttpProxyConnector {
     }
 }
 
-/// Lines added to the head of each request.
+/// What is added to the head of each request.
 struct ProxyHeaders {
     /// `http://host:port`, before the path.
     origin: String,
@@ -44,7 +44,7 @@ impl ProxyHeaders {
         let authority = target
             .authority()
             .map_or("", |authority| authority.as_str());
-        // A name and password in the address are not the server's name.
+        // The address may contain a user name and password, which the Host header must not.
         let host = authority
             .rsplit_once('@')
             .map_or(authority, |(_, host)| host);
@@ -54,7 +54,7 @@ impl ProxyHeaders {
         }
     }
 
-    /// `POST /path HTTP/1.1` and what follows, for the proxy.
+    /// `POST /path HTTP/1.1` and the headers, rewritten for the proxy.
     fn rewrite(&self, head: &[u8]) -> Vec<u8> {
         let path = head
             .iter()
@@ -76,11 +76,11 @@ impl ProxyHeaders {
     }
 }
 
-/// A connection to a proxy that forwards, or any other, which is left alone.
+/// A connection to a forwarding proxy. Any other connection passes through unchanged.
 pub(super) struct HttpProxyTransport<T> {
     inner: T,
     lines: Option<ProxyHeaders>,
-    /// The next write begins a request.
+    /// The next write starts a request.
     fresh: bool,
 }
 
@@ -109,7 +109,7 @@ impl<T: Transport> Transport for HttpProxyTransport<T> {
             .get(..amount)
             .unwrap_or_default();
         let whole = lines.rewrite(head);
-        // The longer head may not fit into the buffer at once.
+        // The longer head may not fit into the buffer in one go.
         let room = self.inner.buffers().output().len().max(1);
         for piece in whole.chunks(room) {
             if let Some(place) = self.inner.buffers().output().get_mut(..piece.len()) {
@@ -121,7 +121,7 @@ impl<T: Transport> Transport for HttpProxyTransport<T> {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        // A request follows a response; in the middle of one there is nothing to wait for.
+        // A new request follows a response.
         self.fresh = true;
         self.inner.await_input(timeout)
     }

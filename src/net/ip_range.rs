@@ -1,8 +1,8 @@
-//! A range of addresses in CIDR notation: `10.0.0.0/8`.
+//! An address range in CIDR notation: `10.0.0.0/8`.
 
 use std::net::IpAddr;
 
-/// An address and how many bits of it count.
+/// An address and its prefix length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IpRange {
     base: IpAddr,
@@ -10,7 +10,7 @@ pub(super) struct IpRange {
 }
 
 impl IpRange {
-    /// Reads `10.0.0.0/8`, `fd00::/8` or `[fd00::]/8`; nothing when it is none.
+    /// Parses `10.0.0.0/8`, `fd00::/8` or `[fd00::]/8`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (base, bits) = text.split_once('/')?;
         let base: IpAddr = base.trim_matches(['[', ']']).parse().ok()?;
@@ -19,7 +19,7 @@ impl IpRange {
         (bits <= most).then_some(Self { base, bits })
     }
 
-    /// Whether the address lies in it; one of the other version never does.
+    /// Whether the range contains the address; false for the other IP version.
     pub(super) fn contains(self, ip: IpAddr) -> bool {
         match (self.base, ip) {
             (IpAddr::V4(base), IpAddr::V4(ip)) => {

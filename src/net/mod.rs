@@ -1,4 +1,4 @@
-//! Floor 2: sockets and what comes over them.
+//! Floor 2: sockets and the protocols on them.
 
 pub(crate) mod download;
 pub(crate) mod error;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-/// True when the other end belongs to the user that Marvin runs as. Only Linux provides this; elsewhere loopback counts as the user's own.
+/// True when the other end belongs to the user that Marvin runs as. Only Linux tells; elsewhere every loopback connection counts as the user's own.
 pub(super) fn is_own(client: &TcpStream) -> bool {
     if !cfg!(target_os = "linux") {
         return true;
@@ -18,7 +18,7 @@ pub(super) fn is_own(client: &TcpStream) -> bool {
         .any(|table| owner(&table, theirs, ours) == Some(user))
 }
 
-/// The user of the socket from `from` to `to` in a table of the kernel.
+/// The user id of the socket from `from` to `to` in a table of the kernel.
 fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     let (from, to) = (ending(from)?, ending(to)?);
     table.lines().skip(1).find_map(|line| {
@@ -28,7 +28,7 @@ fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     })
 }
 
-/// An address as the table ends it; one that came as IPv6 has more before it.
+/// The end of an address in the table's format; an IPv4 address mapped to IPv6 has more in front.
 fn ending(place: SocketAddr) -> Option<String> {
     let IpAddr::V4(ip) = place.ip() else {
         return None;

@@ -14,25 +14,24 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{ALL_PROXY, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE};
 use crate::net::ip_range::IpRange;
 
-/// The way to one server.
+/// How to reach one server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProxyRoute {
-    /// The proxy on the way, if any.
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
     pub roots: Option<Vec<u8>>,
-    /// The only addresses to connect to, already checked: no further lookup.
+    /// Connect only to these addresses, which were checked, without another lookup.
     pub pinned: Option<Vec<SocketAddr>>,
 }
 
-/// A proxy that the environment names.
+/// A proxy from the environment.
 #[derive(Clone)]
 pub(crate) struct Proxy {
-    /// The variable that names it.
+    /// The variable that set it.
     pub variable: &'static str,
     /// Its host and port, without name and password.
     pub place: String,
-    /// It forwards requests as they are; otherwise it makes tunnels.
+    /// It forwards requests as they are; otherwise it opens tunnels.
     pub(super) forwards: bool,
     pub(super) inner: ureq::Proxy,
 }
@@ -59,12 +58,12 @@ impl Proxy {
     }
 }
 
-/// Bytes of a file of certificates, at most; those of a whole system have less than one megabyte.
+/// Largest certificate file in bytes; the bundle of a whole system has less than a megabyte.
 const ROOTS_CAP: u64 = 16 << 20;
 
 impl ProxyRoute {
-    /// The way to `url`: `HTTP_PROXY` for http, `HTTPS_PROXY` for https, else `ALL_PROXY`, each also in lower case and only where
-    /// `NO_PROXY` does not name the host; never a proxy for loopback. For https the certificates of `SSL_CERT_FILE`.
+    /// The route to `url`: the proxy is `HTTP_PROXY` for http and `HTTPS_PROXY` for https, else `ALL_PROXY`, in upper or lower case, unless
+    /// `NO_PROXY` names the host; loopback never has one. Certificates for https come from `SSL_CERT_FILE`.
     ///
     /// # Errors
     /// When a variable that is needed cannot be used. A proxy's value is never repeated: it may hold a password.
@@ -112,7 +111,7 @@ fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
             .next("Write it as http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (other than letters and digits as %XX), or name the host in NO_PROXY.")
     };
     let inner = ureq::Proxy::new(value.trim()).map_err(|_| unusable())?;
-    // The client is built without SOCKS and would quietly go past such a proxy.
+    // The client is built without SOCKS and would silently bypass such a proxy.
     if !matches!(inner.uri().scheme_str(), Some("http" | "https")) {
         return Err(unusable());
     }
@@ -131,7 +130,7 @@ fn is_loopback(host: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether `NO_PROXY` names the host: `*`, a domain with everything below it, an address, a network, each with a port if need be.
+/// Whether `NO_PROXY` names the host: `*`, a domain including everything below it, an address or a network, each with an optional port.
 fn spares(list: &str, host: &str, port: u16) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     list.split([',', ' '])

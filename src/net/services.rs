@@ -1,26 +1,24 @@
-//! Outside services as a table: base address, override variable, key variable, and the tools that use them.
+//! Outside services as a table: base address, override variable, key variable and purpose.
 
 use std::time::Duration;
 
 use crate::base::env::Env;
 use crate::net::keys;
 
-/// One service.
 #[derive(Debug)]
 pub struct Service {
     /// Its id; `MARVIN_URL_<ID>` overrides its base.
     pub id: &'static str,
-    /// Its name, as sentences use it.
+    /// As sentences use it.
     pub name: &'static str,
-    /// Default base.
     pub base: &'static str,
-    /// Variable of its key, when it takes one.
+    /// The variable of its key, if it accepts one.
     pub key: Option<&'static str>,
-    /// Its purpose.
+    /// What Marvin uses it for.
     pub about: &'static str,
-    /// Minimum time between two requests of this process.
+    /// Minimum time between two requests.
     pub gap: Duration,
-    /// The public server is used only with a contact in the User-Agent, as its usage policy asks.
+    /// The usage policy of the public server demands a contact in the User-Agent.
     pub contact: bool,
 }
 
@@ -58,11 +56,11 @@ impl Service {
     }
 }
 
-/// Declares services: a constant for callers, and a row in the table.
+/// Declares services: a constant for callers and a row of the table.
 macro_rules! services {
     ($($name:ident = $row:expr;)*) => {
         $( #[doc = concat!("The row of ", stringify!($name), ".")] pub(crate) static $name: Service = $row; )*
-        /// Every service besides the language models' providers.
+        /// Every service except the providers of language models.
         pub static SERVICES: &[&Service] = &[$(&$name),*];
     };
 }
@@ -109,34 +107,34 @@ pub(crate) fn wikipedia_in(language: &str) -> String {
     format!("https://{language}.wikipedia.org")
 }
 
-/// The service called `id`.
+/// Looks up a service by its id.
 pub fn service(id: &str) -> Option<&'static Service> {
     SERVICES.iter().copied().find(|service| service.id == id)
 }
 
-/// The variable that overrides the base of `id`.
+/// The variable that overrides the base of the service `id`.
 pub fn variable(id: &str) -> String {
     format!("MARVIN_URL_{}", id.to_uppercase().replace('-', "_"))
 }
 
 impl Service {
-    /// The effective base address.
+    /// The base address in use.
     pub fn base_in<'a>(&'a self, env: &'a Env) -> &'a str {
         without_slash(env.get(&variable(self.id)).unwrap_or(self.base))
     }
 
-    /// True when the base address was overridden by the user.
+    /// True when the user has replaced the base address.
     pub fn is_own(&self, env: &Env) -> bool {
         self.base_in(env) != self.base
     }
 
-    /// Its key, when one is set.
+    /// The key, if one is set.
     pub fn key_in(&self, env: &Env) -> Option<String> {
         keys::find(env, self.key?)
     }
 }
 
-/// A base as paths are appended to it.
+/// A base address ready for a path to be appended.
 pub(crate) fn without_slash(base: &str) -> &str {
     base.trim().trim_end_matches('/')
 }

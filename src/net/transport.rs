@@ -1,7 +1,7 @@
-//! An idle timeout inside ureq: how long one read of a body may wait, regardless of the total time.
+//! An idle timeout inside ureq: how long one read of a body may wait, independent of the total time.
 //!
-//! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut the wait for a first
-//! byte. This connector is the last in the chain and only changes how long a body read may wait.
+//! ureq's own timeouts apply either to whole phases, which would cut off a healthy long stream, or to every read, which would also limit the wait for
+//! the first byte. This connector is the last of the chain and only changes how long a body read may wait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// The longest silence, shared by every connection of a client and changeable between reads.
+/// The idle timeout, shared by every connection of a client and changeable between reads.
 #[derive(Debug, Clone)]
 pub(super) struct IdleTimeout(Arc<AtomicU64>);
 
@@ -58,7 +58,7 @@ impl<In: Transport> Connector<In> for IdleTimeoutConnector {
     }
 }
 
-/// A connection whose body reads have a limit of silence.
+/// A connection with an idle timeout for body reads.
 #[derive(Debug)]
 pub(super) struct IdleTimeoutTransport<T> {
     inner: T,
@@ -75,7 +75,7 @@ impl<T: Transport> Transport for IdleTimeoutTransport<T> {
     }
 
     fn await_input(&mut self, mut timeout: NextTimeout) -> Result<bool, Error> {
-        // While headers are awaited the limit is that of the response; afterwards none is set, and silence is the limit.
+        // While headers are awaited, the timeout is that of the response; afterwards there is none, so the idle timeout applies.
         if timeout.reason != Timeout::RecvResponse {
             let silence = Wait::from(self.silence.get());
             if timeout.after > silence {
@@ -95,21 +95,21 @@ impl<T: Transport> Transport for IdleTimeoutTransport<T> {
     }
 }
 
-/// Most addresses of a host that are tried; ureq's own limit.
+/// How many addresses of a host are tried; ureq's own limit.
 const MAX_ADDRESSES: usize = 16;
 
-/// A resolver that parses numeric addresses itself: ureq's own starts a thread for every lookup.
+/// A resolver that parses numeric addresses itself, because ureq starts a thread for every lookup.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     resolver: DefaultResolver,
-    /// The proxy that every connection goes to instead.
+    /// The proxy that all connections go to.
     via: Option<Uri>,
-    /// The fixed answer to every lookup.
+    /// The fixed result of every lookup.
     pinned: Option<Vec<SocketAddr>>,
 }
 
 impl Lookup {
-    /// A resolver that gives the address of `via` for every name.
+    /// A resolver that returns the address of `via` for every name.
     pub(super) fn through(via: Option<Uri>) -> Self {
         Self {
             resolver: DefaultResolver::default(),
@@ -118,7 +118,7 @@ impl Lookup {
         }
     }
 
-    /// A look-up that gives these addresses.
+    /// A resolver that always returns these addresses.
     pub(super) fn pinned(addresses: Vec<SocketAddr>) -> Self {
         Self {
             pinned: Some(addresses),

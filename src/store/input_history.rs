@@ -12,13 +12,13 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 
-/// Entries kept.
+/// Entries that are kept.
 const KEEP: usize = 1_000;
-/// Lines in the file before it is cut down to [`KEEP`].
+/// The file is trimmed to [`KEEP`] lines when it has this many.
 const TRIM_AT: usize = 2_000;
-/// Bytes of the file's end that are read.
+/// How much of the end of the file is read, in bytes.
 const WINDOW: u64 = 8 << 20;
-/// Bytes of a line above which it is neither stored nor offered.
+/// Lines with more bytes are neither stored nor offered.
 const LINE_CAP: usize = 1 << 20;
 /// First line of the files of one line editor.
 const MARK: &[u8] = b"_HiStOrY_V2_";
@@ -30,12 +30,12 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct InputHistory {
     path: PathBuf,
     entries: Vec<String>,
-    /// Lines in the file, as far as this process knows; `None` when it is longer than what was read.
+    /// Lines in the file as far as this process knows; `None` when there are more than were read.
     lines: Option<usize>,
 }
 
 impl InputHistory {
-    /// Reads the last 1,000 entries of the file (`ProfilePaths::history`). Problems go to `warn`; the history is then empty.
+    /// Reads the last 1,000 entries of the file (`ProfilePaths::history`). On failure the history is empty and `warn` gets a message.
     pub(crate) fn open(path: PathBuf, warn: &mut dyn FnMut(String)) -> Self {
         let (bytes, whole) = end(&path).unwrap_or_else(|problem| {
             warn(problem.one_line());
@@ -59,12 +59,12 @@ impl InputHistory {
         history
     }
 
-    /// Oldest first; entries may have several lines.
+    /// Oldest first; an entry may have several lines.
     pub(crate) fn entries(&self) -> &[String] {
         &self.entries
     }
 
-    /// Adds what was just sent, here and in the file. Blank input and a repetition of the last entry are left out.
+    /// Adds input to the history and the file, unless it is blank or repeats the last entry.
     ///
     /// # Errors
     /// The file cannot be written; the entry is in [`InputHistory::entries`] all the same.
@@ -99,7 +99,7 @@ impl InputHistory {
         self.entries.drain(..surplus);
     }
 
-    /// Cuts the file down to its last lines, byte for byte, when it has grown too long; the lock is held.
+    /// Cuts the file down to its last lines, byte for byte, when it has grown too long. The caller holds the lock.
     fn trim(&mut self) -> Outcome<()> {
         let bytes = atomic::read(&self.path, STATE_CAP)?.unwrap_or_default();
         let all = lines(&bytes);
@@ -125,7 +125,7 @@ impl InputHistory {
     }
 }
 
-/// The file's end, from the start of a line, and whether that is the whole file.
+/// The end of the file from the start of a line, and whether that is the whole file.
 fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
     let Some((file, length)) = ordinary(path)? else {
         return Ok((Vec::new(), true));
@@ -159,13 +159,13 @@ fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
     }
 }
 
-/// True when the file's last line is this one.
+/// Whether this is the last line of the file.
 fn ends_with(path: &Path, line: &str) -> Outcome<bool> {
     let Some((file, length)) = ordinary(path)? else {
         return Ok(false);
     };
     let whole = format!("\n{line}\n");
-    // The first line of all has no line break in front.
+    // Nothing comes before the very first line.
     let wanted = if length == line.len() as u64 + 1 {
         whole.get(1..).unwrap_or_default()
     } else {
@@ -179,7 +179,7 @@ fn ends_with(path: &Path, line: &str) -> Outcome<bool> {
     Ok(read.is_ok() && there == wanted.as_bytes())
 }
 
-/// The lines of a file, without the mark of a line editor.
+/// The lines of a file, without the marker of a line editor.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let skipped = usize::from(text.is_empty() || text.split(|b| *b == b'\n').next() == Some(MARK));
@@ -190,7 +190,7 @@ fn escaped(entry: &str) -> String {
     entry.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// The reverse; a backslash before anything else is itself, as other programs write it.
+/// Undoes the escaping; a backslash before anything else stands for itself, as other programs write it.
 fn unescaped(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars();

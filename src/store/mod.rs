@@ -1,4 +1,4 @@
-//! Floor 4: what Marvin keeps for a user: one owner for each file.
+//! Floor 4: what Marvin stores for a user, with one module for each file.
 
 pub(crate) mod bookmarks;
 pub(crate) mod calendar;

@@ -12,24 +12,24 @@ use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::lock::Lock;
 use crate::disk::paths::{PROJECT_NOTES, Paths};
 
-/// Bytes of a note that is read whole, at most.
+/// Largest note in bytes.
 pub(crate) const MAX_NOTE_BYTES: u64 = 64 << 20;
-/// How long to wait for another writer; less than a call may take.
+/// How long to wait for another process's write; less than the timeout of a call.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// The folder's name in messages.
 const CALLED: &str = "notes folder";
-/// Characters of an ending such as `.md` at most.
+/// Longest file extension in characters, such as `.md`.
 const ENDING: usize = 8;
 
-/// The notes folder of this mode, which may not exist yet.
+/// The notes folder in use, which may not exist yet.
 pub(crate) struct NotesDir {
     root: Option<Root>,
     project: bool,
-    /// Spellings of the folder that a path may start with.
+    /// Ways of writing the folder that a path may start with.
     prefixes: Vec<String>,
 }
 
-/// Keeps two writers of notes apart. `None` where no lock can be made: a note is then still written whole or not at all.
+/// Prevents two processes from writing notes at the same time. `None` where locks are not possible: a note is still written completely or not at all.
 ///
 /// # Errors
 /// Another writer does not end; the call was cancelled.
@@ -45,7 +45,7 @@ pub(crate) fn lock(paths: &Paths, stop: &Cancel) -> Outcome<Option<Lock>> {
 }
 
 impl NotesDir {
-    /// The folder as it is: the project's if there is one, else the user's.
+    /// The notes folder: the project's if there is a project, else the user's.
     ///
     /// # Errors
     /// The home folder is unknown, or the folder cannot be opened.
@@ -70,7 +70,7 @@ impl NotesDir {
         Ok(home.with(root))
     }
 
-    /// The folder, made when it is not there.
+    /// As [`Self::open`], and creates the folder if necessary.
     ///
     /// # Errors
     /// As [`NotesDir::open`], and when it cannot be made.
@@ -123,7 +123,7 @@ impl NotesDir {
         })
     }
 
-    /// A path for display: from the home folder, or from the project.
+    /// A path for display, starting at the home folder or the project.
     pub(crate) fn shown(&self, rel: &RelPath) -> String {
         let dir = if self.project {
             PROJECT_NOTES
@@ -136,7 +136,7 @@ impl NotesDir {
         }
     }
 
-    /// The note that a caller means, which must exist.
+    /// Finds the note that a caller means; it has to exist.
     ///
     /// # Errors
     /// No note of that name, with the nearest; what the fence refuses.
@@ -156,7 +156,7 @@ impl NotesDir {
         }
         let meant = root.check(names.last().map_or(text, String::as_str))?;
         match root.metadata(&meant) {
-            // A folder: reading it says so.
+            // A folder: reading it will report that.
             Ok(_) => Ok(meant),
             Err(mut problem) => {
                 if problem.kind == ProblemKind::Missing {
@@ -171,7 +171,7 @@ impl NotesDir {
         }
     }
 
-    /// The file of a note with this name: the existing one, else a new one that ends in `.md`.
+    /// The file for a note of this name: the existing one, else a new one with the extension `.md`.
     ///
     /// # Errors
     /// The name is invalid, or the fence refuses it.
@@ -193,7 +193,7 @@ impl NotesDir {
         root.check_write(&format!("{rel}.md"))
     }
 
-    /// The requested folder; empty means all of it.
+    /// The folder with this name; empty means the whole notes folder.
     ///
     /// # Errors
     /// The fence refuses it.
@@ -220,7 +220,7 @@ impl NotesDir {
         Ok(rel)
     }
 
-    /// The path without the notes folder's own name in front, in any spelling.
+    /// The path without the name of the notes folder in front, however it is written.
     fn bare<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path.trim();
         loop {
@@ -233,7 +233,7 @@ impl NotesDir {
         }
     }
 
-    /// The possible paths for a name, the likeliest first: as written, then without `Notes/`.
+    /// Possible paths for a name, the most likely first: as written, then without `Notes/`.
     fn names(&self, text: &str) -> Vec<String> {
         let bare = self.bare(text);
         let shorter = without_notes(bare);
@@ -252,7 +252,7 @@ impl NotesDir {
             return Ok(Some(rel.clone()));
         }
         let longer = root.check(&format!("{rel}.md"))?;
-        // A name that only its ending makes too long is not an error of the one without.
+        // A name that is too long only with the extension is fine without it.
         let there = rel.name().is_some_and(|name| name.len() < 252) && is_file(&longer)?;
         Ok(there.then_some(longer))
     }
@@ -276,7 +276,7 @@ fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     same.then(|| rest.trim_start_matches('/'))
 }
 
-/// The path without `Notes/` in front; the bare word stays, it may be a note's name.
+/// The path without a leading `Notes/`; the word alone stays, because a note may have that name.
 fn without_notes(path: &str) -> &str {
     match below(path, "Notes") {
         Some(rest) if !rest.is_empty() => rest,
@@ -284,7 +284,7 @@ fn without_notes(path: &str) -> &str {
     }
 }
 
-/// A note of the same name in other letters, when it is the only one.
+/// The note whose name differs only in case, if there is just one.
 fn other_case(root: &Root, rel: &RelPath) -> Option<RelPath> {
     let name = rel.name()?.to_lowercase();
     let parent = rel.parent();
@@ -305,7 +305,7 @@ fn other_case(root: &Root, rel: &RelPath) -> Option<RelPath> {
     }
 }
 
-/// The note in the same folder whose name, without its ending, is nearest.
+/// The note in the same folder with the most similar name, ignoring extensions.
 fn near(root: &Root, rel: &RelPath) -> Option<String> {
     let parent = rel.parent();
     let entries = root.list(&parent).ok()?;
@@ -343,7 +343,7 @@ fn nameable(rel: &RelPath) -> Outcome<()> {
     Ok(())
 }
 
-/// Whether a name ends like a file's: a dot and a few letters or digits, at least one of them a letter.
+/// Whether a name has a file extension: a dot and a few letters or digits, at least one of them a letter.
 fn has_ending(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, end)| {
         !stem.is_empty()

@@ -10,7 +10,7 @@ use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::disk::paths::ProfilePaths;
 use crate::disk::{atomic, json_records};
 
-/// One place, as the file has it. A text that is missing is empty.
+/// A place as in the file. Missing texts are empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Place {
     pub(crate) label: String,
@@ -18,7 +18,7 @@ pub(crate) struct Place {
     pub(crate) address: String,
     pub(crate) phone: String,
     pub(crate) website: String,
-    /// Latitude and longitude in degrees.
+    /// In degrees.
     pub(crate) lat: Option<f64>,
     pub(crate) lng: Option<f64>,
     pub(crate) notes: String,
@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Writes what is known of the place into its record; what is unknown keeps the record's value, and so do keys of others.
+    /// Writes the known facts into the place's record. Unknown ones keep the record's value, and so do keys of other programs.
     fn fill(&self, record: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -59,7 +59,7 @@ impl Place {
         put("notes", text(&self.notes));
     }
 
-    /// False for an entry edited by hand that has neither label nor name: there is nothing to call it by.
+    /// False for a manually edited entry with neither label nor name.
     fn is_usable(&self) -> bool {
         [&self.label, &self.name]
             .iter()
@@ -72,18 +72,18 @@ impl Place {
     }
 }
 
-/// A change that was written.
+/// The result of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PlacesChange {
-    /// A place was added, not updated.
+    /// A place was added rather than updated.
     pub(crate) new: bool,
-    /// Places afterwards.
+    /// Number of places afterwards.
     pub(crate) total: usize,
     /// What the user should know about the file.
     pub(crate) notice: Option<String>,
 }
 
-/// The address book of one profile. Several processes may use it.
+/// The address book of one profile. Several processes may use it at the same time.
 #[derive(Debug)]
 pub(crate) struct SavedPlaces<'a> {
     path: PathBuf,
@@ -91,7 +91,7 @@ pub(crate) struct SavedPlaces<'a> {
 }
 
 impl<'a> SavedPlaces<'a> {
-    /// That of the profile; nothing is read or made yet.
+    /// Opens the address book of the profile; nothing is read or created yet.
     pub(crate) fn of(profile: &ProfilePaths, clock: &'a Clock) -> Self {
         Self {
             path: profile.saved_places(),
@@ -99,7 +99,7 @@ impl<'a> SavedPlaces<'a> {
         }
     }
 
-    /// The places that can be called by something, in the order of the file.
+    /// The places that have a label or name, in file order.
     ///
     /// # Errors
     /// The file cannot be read (`Config` when it is not understood).
@@ -110,7 +110,7 @@ impl<'a> SavedPlaces<'a> {
         Ok(places.filter(Place::is_usable).collect())
     }
 
-    /// [`SavedPlaces::read`] for work that must go on: trouble goes to `warn`, and a file that is not understood is moved aside, never
+    /// [`SavedPlaces::read`] for callers that have to continue: problems go to `warn`, and a file that cannot be parsed is moved aside, never
     /// silently replaced.
     pub(crate) fn read_or_set_aside(&self, warn: &mut dyn FnMut(String)) -> Vec<Place> {
         let problem = match self.read() {
@@ -128,7 +128,7 @@ impl<'a> SavedPlaces<'a> {
         Vec::new()
     }
 
-    /// How many entries the file has; 0 when it cannot be read.
+    /// Number of entries; 0 when the file cannot be read.
     pub(crate) fn count(&self) -> usize {
         let Ok(Some(bytes)) = json_records::read(&self.path) else {
             return 0;
@@ -136,7 +136,7 @@ impl<'a> SavedPlaces<'a> {
         json_records::raw(&self.path, &bytes).map_or(0, |records| records.len())
     }
 
-    /// Adds the place, or updates the one with its label.
+    /// Adds the place, or updates the one with the same label.
     ///
     /// # Errors
     /// The lock or the disk; the file is then as it was.
@@ -171,7 +171,7 @@ impl<'a> SavedPlaces<'a> {
         Ok(PlacesChange { new, total, notice })
     }
 
-    /// Takes out the place with this label.
+    /// Removes the place with this label.
     ///
     /// # Errors
     /// `Missing` with the nearest label when there is none, and nothing is written; the lock or the disk.
@@ -200,7 +200,7 @@ impl<'a> SavedPlaces<'a> {
     }
 }
 
-/// A label as it is stored and compared.
+/// A label in the form in which it is stored and compared.
 pub(crate) fn label_key(label: &str) -> String {
     label.trim().to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! `preferences.yaml`: created with comments; `prefs.yaml`, its former name, is read when only that exists.
+//! `preferences.yaml`, which is created with explanations. `prefs.yaml`, its former name, is read when only that exists.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::disk::{atomic, lock, yaml};
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The contents of a new file. Everything is commented out: nothing is assumed about the user.
+/// The content of a new file. Everything is commented out: Marvin assumes nothing about the user.
 const BEGINNING: &str = "\
 # What Marvin should know about you. Take the \"#\" off a line to set it; keys of your own are kept, and shown to the model.
 
@@ -45,14 +45,14 @@ const BEGINNING: &str = "\
 #notes: \"\"
 ";
 
-/// The value of one key; none when it, or the file, is missing or cannot be read.
+/// The value of a key; `None` when the key or the file is missing or cannot be read.
 pub(crate) fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
     let read = |path: PathBuf| yaml::read(&path).ok().flatten();
     let value = read(profile.preferences()).or_else(|| read(profile.preferences_fallback()))?;
     value.get(key).filter(|value| !value.is_null()).cloned()
 }
 
-/// Changes the preferences under their lock; comments and unknown keys stay.
+/// Changes the preferences under their lock; comments and unknown keys are kept.
 ///
 /// # Errors
 /// The file is not a list of keys, `change` fails, or the disk does; the file is then as it was.

@@ -1,4 +1,4 @@
-//! Profiles as folders: listing them, the active one, creating one.
+//! Profiles as folders: listing, the active one, creating.
 
 use std::fs;
 use std::sync::{PoisonError, RwLock};
@@ -7,10 +7,10 @@ use crate::base::problem::Outcome;
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::Paths;
 
-/// Bytes of `last_profile` that are looked at.
+/// How much of `last_profile` is read, in bytes.
 const NAME_CAP: u64 = 4096;
 
-/// The active profile: `last_profile` if it names one that exists, else `main`, else `default` if only that exists.
+/// The active profile: the one in `last_profile` if it exists, else `main`, else `default` if only that exists.
 pub(crate) fn active(paths: &Paths) -> String {
     let named = paths
         .last_profile()
@@ -27,7 +27,7 @@ pub(crate) fn active(paths: &Paths) -> String {
     if only_default { "default" } else { "main" }.to_owned()
 }
 
-/// Name of the profile that a session works with; a session may switch it while calls run.
+/// Name of the profile that a session uses; the session may switch it while calls are running.
 #[derive(Debug)]
 pub struct ActiveProfile(RwLock<String>);
 
@@ -38,7 +38,6 @@ impl Default for ActiveProfile {
 }
 
 impl ActiveProfile {
-    /// The name.
     pub fn get(&self) -> String {
         self.0
             .read()
@@ -46,20 +45,18 @@ impl ActiveProfile {
             .clone()
     }
 
-    /// Switches to `name`.
     pub fn set(&self, name: &str) {
         name.clone_into(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Whether there is such a profile.
 pub(crate) fn exists(paths: &Paths, name: &str) -> bool {
     paths
         .profile(name)
         .is_ok_and(|profile| profile.dir().is_dir())
 }
 
-/// The names of all profiles, sorted; folders whose names no profile can have are passed over.
+/// The names of all profiles, sorted. Folders with names that no profile can have are skipped.
 pub(crate) fn names(paths: &Paths) -> Vec<String> {
     let Ok(dir) = paths.profiles() else {
         return Vec::new();
@@ -75,7 +72,7 @@ pub(crate) fn names(paths: &Paths) -> Vec<String> {
     names
 }
 
-/// The profile name for the input `raw`: lower case, spaces to underscores; an existing one that differs only in case wins.
+/// The profile name for the input `raw`: lower case, underscores for spaces. An existing name that differs only in case wins.
 ///
 /// # Errors
 /// The name cannot be a folder's name here.
@@ -91,7 +88,7 @@ pub(crate) fn name(paths: &Paths, raw: &str) -> Outcome<String> {
     Ok(same.unwrap_or(name))
 }
 
-/// Makes the profile active from the next start on, creating its folder if necessary; true when it is new.
+/// Makes the profile active from the next start on, creating it if necessary; true when it is new.
 ///
 /// # Errors
 /// The name is invalid, or the disk is not writable.

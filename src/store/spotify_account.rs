@@ -1,4 +1,4 @@
-//! Spotify's part of `tokens.json`, and the pending sign-in; both readable by the owner only.
+//! Spotify's part of `tokens.json`, and the pending sign-in. Only the owner can read either.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 use crate::disk::paths::Paths;
 
-/// Maximum bytes of a file.
+/// Largest file in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Seconds until a pending sign-in expires.
 const MAX_PENDING_SECONDS: i64 = 3_600;
-/// A younger pending sign-in is reused, so that an address given earlier stays valid.
+/// A pending sign-in younger than this is reused, so that an address handed out earlier stays valid.
 const REUSABLE_SECONDS: i64 = 2_700;
-/// How many seconds before its expiry a token is refreshed.
+/// A token is refreshed this many seconds before it expires.
 const RENEW_SECONDS_BEFORE_END: i64 = 60;
 
-/// Stored facts about the account.
+/// What is stored about the account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AccountToken {
     pub(crate) access: String,
@@ -31,7 +31,7 @@ pub(crate) struct AccountToken {
     /// Expiry in Unix seconds.
     pub(crate) expires: i64,
     pub(crate) scope: String,
-    /// It was issued to Marvin's own sign-in, which uses no client secret.
+    /// Issued to Marvin's own sign-in, which has no client secret.
     pub(crate) ours: bool,
     /// Spotify reported that it lacks a scope.
     pub(crate) lacks_scope: bool,
@@ -59,12 +59,12 @@ impl AccountToken {
         }
     }
 
-    /// True when there is a token to use or refresh.
+    /// Whether there is a token to use or refresh.
     pub(crate) fn is_there(&self) -> bool {
         !self.access.is_empty() || !self.refresh.is_empty()
     }
 
-    /// True when it can be used now.
+    /// Whether the token can be used without a refresh.
     pub(crate) fn is_fresh(&self, now: i64) -> bool {
         !self.access.is_empty() && self.expires.saturating_sub(RENEW_SECONDS_BEFORE_END) > now
     }
@@ -79,20 +79,19 @@ pub(crate) struct PendingAuth {
     pub(crate) client: String,
 }
 
-/// The files.
 #[derive(Debug)]
 pub(crate) struct TokenStore {
     tokens: PathBuf,
     sign_in: PathBuf,
-    /// The token file of the original.
+    /// The token file of the original program.
     old: Option<PathBuf>,
-    /// In Unix seconds.
+    /// Unix seconds.
     now: i64,
     clock: Clock,
 }
 
 impl TokenStore {
-    /// That of the profile; nothing is read or made yet.
+    /// Opens the files of the profile; nothing is read or created yet.
     ///
     /// # Errors
     /// The name cannot be a profile's, or there is not set.
@@ -112,12 +111,12 @@ impl TokenStore {
         self.now
     }
 
-    /// The lock for token refreshes of several processes.
+    /// The lock that several processes take to refresh the token.
     pub(crate) fn renewal(&self) -> PathBuf {
         self.tokens.with_file_name("spotify-renewal")
     }
 
-    /// The account's token; the original program's file is imported once.
+    /// Reads the account's token. The file of the original program is imported once.
     ///
     /// # Errors
     /// The file cannot be read or parsed.
@@ -146,7 +145,7 @@ impl TokenStore {
         Ok(old)
     }
 
-    /// Writes the token; other keys are kept.
+    /// Writes the token; other keys stay.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -162,7 +161,7 @@ impl TokenStore {
         self.change(|own| {
             if AccountToken::of(&Value::Object(own.clone())).refresh == refused.refresh {
                 set(own, &AccountToken::default());
-                // A token that was imported and refused is not imported again.
+                // An imported token that was refused is not imported again.
                 own.insert("imported".to_owned(), true.into());
             }
         })
@@ -200,7 +199,7 @@ impl TokenStore {
             .filter(|pending| !pending.verifier.is_empty()))
     }
 
-    /// The pending sign-in if it is recent and for this application and address.
+    /// The pending sign-in if it is recent and belongs to this application and address.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -239,7 +238,7 @@ impl TokenStore {
 
     /// Removes the pending sign-in.
     pub(crate) fn end(&self) {
-        // If it cannot be removed, it expires.
+        // On failure it expires anyway.
         let _ = std::fs::remove_file(&self.sign_in);
     }
 }
@@ -265,7 +264,7 @@ fn set(own: &mut Map<String, Value>, token: &AccountToken) {
     }
 }
 
-/// The token file of the original program: lifetime in seconds, and the time of issue.
+/// Reads the token file of the original program, which has a lifetime in seconds and the time of issue.
 fn import(path: &Path) -> Option<AccountToken> {
     let value = Value::Object(object(&atomic::read(path, MAX_FILE_BYTES).ok()??)?);
     let saved = value.number("_saved_at").unwrap_or(0.0);

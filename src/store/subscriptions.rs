@@ -1,4 +1,4 @@
-//! `ntfy_subscriptions.json`: a list, or the older object of topics; the last seen messages are merged into its current entries.
+//! `ntfy_subscriptions.json`: a list, or an object of topics as in older versions. The last seen messages are merged into the current entries.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,40 +13,39 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::{self, Lock};
 
-/// Bytes of the file at most.
+/// Largest file in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Minutes that a poll looks back at most before any message was seen: how long servers keep messages.
+/// How far back a poll looks when no message was seen yet, in minutes: as long as servers keep messages.
 const LONGEST_LOOK: i64 = 12 * 60;
-/// Seconds by which the clock here may be ahead of the server's.
+/// How far the local clock may be ahead of the server's, in seconds.
 const SKEW: i64 = 300;
-/// For so many seconds, messages that a session showed still count as unread in a list.
+/// For this many seconds a list still treats messages that a session has shown as unread.
 const RECENT: i64 = 3_600;
-/// The last message of the session's polls: its id, and the server's time of it, as the clocks may differ.
+/// The last message that the session's polls have seen: its id, and the server's time of it, as the clocks may differ.
 const SEEN: [&str; 2] = ["lastMessageId", "lastMessageTime"];
-/// The last message that was listed on demand.
+/// The last message that was listed on request.
 const LISTED: [&str; 2] = ["lastListedId", "lastListedTime"];
 
-/// One subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subscription {
     pub(crate) topic: String,
     pub(crate) label: String,
     pub(crate) seen: LastSeen,
-    /// The last message that was listed on demand; what a session showed in passing is not.
+    /// The last message that was listed on request, not just shown by a session.
     listed: LastSeen,
-    /// When the topic was last polled, else subscribed to, in Unix seconds.
+    /// When the topic was last polled or else subscribed to, in Unix seconds.
     checked: Option<i64>,
     /// When the file was read.
     now: i64,
 }
 
-/// The last message seen on a topic.
+/// The last message seen of a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LastSeen {
     pub(crate) id: Option<String>,
-    /// In Unix seconds; 0 when none was seen.
+    /// Unix seconds; 0 when none was seen.
     pub(crate) time: i64,
 }
 
@@ -58,7 +57,7 @@ impl Subscription {
             let checked = seconds("lastChecked");
             let mark = |[id, time]: [&str; 2]| {
                 let id = text(id).filter(|id| is_name(id));
-                // Without the server's time, the time of the last poll is the best bound for an id that is gone.
+                // If the server no longer has the id and its time is unknown, the time of the last poll is the best bound.
                 let bound = id.and(checked).map(|time| time - SKEW);
                 LastSeen {
                     id: id.map(str::to_owned),
@@ -79,7 +78,7 @@ impl Subscription {
         })
     }
 
-    /// The `since` of a poll: the last message, else a duration, which needs no clock that agrees with the server's.
+    /// The `since` parameter of a poll: the last message, else a duration, which does not require synchronized clocks.
     pub(crate) fn since(&self) -> String {
         if let Some(id) = &self.seen.id {
             return id.clone();
@@ -91,7 +90,7 @@ impl Subscription {
         }
     }
 
-    /// The subscription as seen by a list: what a session showed within the last hour is unread too.
+    /// The subscription for a list: messages that a session has shown within the last hour count as unread.
     #[must_use]
     pub(crate) fn for_list(mut self) -> Self {
         let hour = self.now - RECENT - SKEW;
@@ -117,7 +116,7 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
 }
 
-/// A time as files have it: Unix seconds or milliseconds, or RFC 3339.
+/// A time as found in files: Unix seconds or milliseconds, or RFC 3339.
 fn seconds(value: &Value) -> Option<i64> {
     let number = match value {
         Value::Number(number) => number.as_i64().or_else(|| {
@@ -138,7 +137,7 @@ fn seconds(value: &Value) -> Option<i64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// The subscriptions; an unreadable file is set aside, with a warning through `warn`.
+/// Reads the subscriptions. An unreadable file is set aside, with a message to `warn`.
 pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Subscription> {
     let parsed = || {
         let bytes = atomic::read(path, MAX_FILE_BYTES).ok()??;
@@ -148,7 +147,7 @@ pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> 
         None => return Vec::new(),
         Some(Some(value)) => value,
         Some(None) => {
-            // Once more under the lock: another program may write in place.
+            // Again, under the lock: another program may be writing in place.
             let lock = Lock::take(path, LOCK_TIMEOUT, &Cancel::new());
             match (lock, parsed()) {
                 (Ok(_lock), Some(None)) => {
@@ -202,16 +201,16 @@ fn topic(entry: &Map<String, Value>) -> &str {
         .unwrap_or_default()
 }
 
-/// The reader of the messages.
+/// Who has read the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageReader {
-    /// A session, in passing.
+    /// A session that showed them.
     Session,
-    /// A list on demand.
+    /// A list on request.
     List,
 }
 
-/// Merges the seen messages into the file's current entries, in its current form; everything else in it stays.
+/// Merges the seen messages into the current entries of the file, in its current layout; everything else stays.
 pub(crate) fn remember(
     path: &Path,
     seen: &BTreeMap<String, LastSeen>,
@@ -249,7 +248,7 @@ fn note(entry: &mut Map<String, Value>, seen: &LastSeen, reader: MessageReader, 
         MessageReader::List => &[SEEN, LISTED],
     };
     for [id_key, time_key] in marks {
-        // Another process may have seen later messages meanwhile.
+        // Another process may have seen later messages.
         let theirs = entry.get(*time_key).and_then(seconds).unwrap_or_default();
         if let Some(id) = &seen.id
             && seen.time >= theirs
@@ -261,7 +260,7 @@ fn note(entry: &mut Map<String, Value>, seen: &LastSeen, reader: MessageReader, 
     entry.insert("lastChecked".to_owned(), now.into());
 }
 
-/// Adds a subscription, or gives an existing one a new label; true when it is new.
+/// Adds a subscription, or updates the label of an existing one; true when it is new.
 ///
 /// # Errors
 /// The file cannot be read or written.
@@ -305,7 +304,7 @@ pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> 
     Ok(new)
 }
 
-/// Takes a subscription out; true when there was one.
+/// Removes a subscription; true when there was one.
 ///
 /// # Errors
 /// As [`add`].
@@ -327,7 +326,7 @@ pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcom
     Ok(found)
 }
 
-/// Changes the file in the form that it has; one that cannot be understood is set aside before.
+/// Changes the file in its current layout. A file that cannot be parsed is set aside first.
 fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<()> {
     // Sets a broken file aside.
     let _ = read(path, clock, &mut |_| {});

@@ -1,4 +1,4 @@
-//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end at once.
+//! `usage.json` and `cost-log.jsonl`: lifetime totals. They are merged with the file under a lock, because two processes may end at the same time.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -39,7 +39,7 @@ pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str)
 /// Totals of all sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LifetimeUsage {
-    /// US dollars.
+    /// In US dollars.
     pub(crate) cost: f64,
     /// Model calls.
     pub(crate) turns: u64,
@@ -62,7 +62,7 @@ pub(crate) struct ModelSum {
     pub(crate) cost_estimated: bool,
 }
 
-/// The totals in the file and what the ledger holds unsaved. None while nothing was ever used.
+/// The totals of the file and of what the ledger has not saved yet. `None` when nothing was ever used.
 ///
 /// # Errors
 /// The file cannot be read or is not understood.
@@ -124,18 +124,17 @@ pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<Lifetim
 /// One model call of the cost log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoggedCall {
-    /// When it ended.
     pub(crate) time: Timestamp,
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
-    /// US dollars.
+    /// In US dollars.
     pub(crate) cost: f64,
     /// The dollars are an estimate.
     pub(crate) cost_estimated: bool,
 }
 
 impl LoggedCall {
-    /// The call in a line of the log; what a crash tore is none.
+    /// Parses a line of the log; `None` for one that a crash has torn.
     fn read(line: &[u8]) -> Option<Self> {
         let line: Value = serde_json::from_slice(line).ok()?;
         let tokens = |key: &str| line.get(key).and_then(count).unwrap_or_default();
@@ -177,7 +176,7 @@ impl LoggedCall {
     }
 }
 
-/// The profile's model calls since a moment: those in the log, then those that the ledger holds unsaved.
+/// The profile's calls since a time: those in the log, then those that the ledger has not saved yet.
 ///
 /// # Errors
 /// The log is there and cannot be read.
@@ -212,7 +211,7 @@ pub(crate) fn calls_since(
     Ok(calls)
 }
 
-/// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
+/// Adds this run's totals to the file. A corrupt file is set aside, and the new one starts with this run.
 fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
     if totals == &Totals::default() {
         return Ok(None);
@@ -241,7 +240,7 @@ fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>>
     Ok(notice)
 }
 
-/// The file's keys; none when it is not understood. An empty file, as a machine that lost power leaves it, holds nothing that could be lost.
+/// The keys of the file; `None` when it cannot be parsed. An empty file, as left by a power failure, contains nothing that could be lost.
 fn parsed(bytes: &[u8]) -> Option<Map<String, Value>> {
     if bytes.trim_ascii().is_empty() {
         return Some(Map::new());
@@ -249,7 +248,7 @@ fn parsed(bytes: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(bytes).ok().filter(can_add)
 }
 
-/// Adds to the original's keys; every other key stays as it is.
+/// Adds to the known keys; every other key stays as it is.
 fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     add_number(map, "total_cost", totals.cost);
     add_count(map, "total_llm_turns", totals.turns);
@@ -293,7 +292,7 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     }
 }
 
-/// False when a field that should be a count or a sum has another type: adding to it would lose it.
+/// False when a field that should be a count or a sum has another type: adding to it would destroy it.
 fn can_add(map: &Map<String, Value>) -> bool {
     let fits = |key: &str, fits: &dyn Fn(&Value) -> bool| {
         map.get(key)
@@ -321,7 +320,7 @@ fn can_add(map: &Map<String, Value>) -> bool {
         })
 }
 
-/// A number, also one written as text.
+/// A number, also when written as a string.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
@@ -330,7 +329,7 @@ fn number(value: &Value) -> Option<f64> {
     .filter(|number: &f64| number.is_finite())
 }
 
-/// Changes the object under `key`; something else there is replaced by one.
+/// Changes the object under `key`; any other value there is replaced by an object.
 fn in_object(
     map: &mut Map<String, Value>,
     key: &str,
@@ -344,7 +343,7 @@ fn in_object(
     map.insert(key.to_owned(), Value::Object(inner));
 }
 
-/// A count; others may have written 5.0 or "5" for 5.
+/// A count; other programs may have written 5.0 or "5" for 5.
 fn count(value: &Value) -> Option<u64> {
     // `as` saturates.
     value.as_u64().or_else(|| number(value).map(|n| n as u64))
@@ -362,8 +361,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     map.insert(key.to_owned(), json!(sum));
 }
 
-/// Adds one line for each model call, for questions about a period. A log that cannot be written is not a failure of the run, and
-/// no wait: it is not forced to the disk.
+/// Appends one line per call. It is not synced to disk, and a failure to write is ignored: reports of a period are not worth a wait.
 fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
     let mut lines = String::new();
     for LoggedTurn { ts, turn } in turns {

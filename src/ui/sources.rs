@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
 use crate::llm::{catalog, choose};
 use crate::store::profiles;
@@ -34,10 +35,8 @@ impl Sources for Candidates<'_> {
     }
 
     fn models(&self, provider: &str) -> Vec<String> {
-        let row = catalog::row(provider);
-        row.map(|row| choose::model(&self.0.env, row).to_owned())
-            .into_iter()
-            .collect()
+        let lists = self.0.modules.get::<ModelLists>();
+        catalog::row(provider).map_or_else(Vec::new, |row| lists.names(&self.0.env, row))
     }
 
     fn tools(&self) -> Vec<String> {

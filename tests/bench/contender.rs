@@ -117,7 +117,11 @@ impl Stage {
                     "--data-binary",
                 ]);
                 command.arg(format!("@{}", self.dir.path().join("body.json").display()));
-                command.arg(format!("{base}/chat/completions"));
+                let path = match plan.starts_with("responses") {
+                    true => "responses",
+                    false => "chat/completions",
+                };
+                command.arg(format!("{base}/{path}"));
             }
             Contender::Aichat => {
                 let config = home.join("aichat");
@@ -132,6 +136,9 @@ impl Stage {
                 command.env("MARVIN_CONFIG_DIR", home.join("config"));
                 command.env("OPENAI_COMPAT_URL", base);
                 command.env("OPENAI_COMPAT_API_KEY", "x");
+                if plan.starts_with("responses") {
+                    command.env("OPENAI_COMPAT_WIRE", "responses");
+                }
                 command.args([
                     "--non-interactive",
                     "--provider",

@@ -11,7 +11,8 @@ const DELTAS: usize = 100_000;
 
 fn main() {
     for (name, body) in [
-        ("openai", openai()),
+        ("openai-compat", openai()),
+        ("openai", responses()),
         ("anthropic", anthropic()),
         ("ollama", ollama()),
     ] {
@@ -23,7 +24,7 @@ fn main() {
                 .unwrap_or_default();
             let nanoseconds = best.as_nanos() as f64 / DELTAS as f64;
             println!(
-                "{name:<10} reads of {size:>9} bytes, {} bytes a delta: {nanoseconds:>6.1} ns a delta",
+                "{name:<13} reads of {size:>9} bytes, {} bytes a delta: {nanoseconds:>6.1} ns a delta",
                 body.len() / DELTAS
             );
         }
@@ -101,6 +102,19 @@ fn openai() -> Vec<u8> {
     };
     let mut body: String = (0..DELTAS).map(chunk).collect();
     body.push_str("data: [DONE]\n\n");
+    body.into_bytes()
+}
+
+fn responses() -> Vec<u8> {
+    let chunk = |n: usize| {
+        let padding = "x".repeat(1 + n % 16);
+        format!(
+            "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"sequence_number\":{n},\"item_id\":\"msg_0123456789\",\
+             \"output_index\":0,\"content_index\":0,\"delta\":\" word{n}\",\"logprobs\":[],\"obfuscation\":\"{padding}\"}}\n\n"
+        )
+    };
+    let mut body: String = (0..DELTAS).map(chunk).collect();
+    body.push_str("event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n");
     body.into_bytes()
 }
 

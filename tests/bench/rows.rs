@@ -49,20 +49,40 @@ pub fn streams(stage: &Stage, one: &Row, quick: bool) {
     ];
     let words: Vec<_> = words.into_iter().cycle().take(DELTAS).collect();
     let words = words.join(" ");
-    for (plan, title) in [("stream", "large writes"), ("each", "a write for each")] {
+    for (plan, title) in [
+        ("stream", "large writes"),
+        ("each", "a write for each"),
+        ("responses_stream", "Responses, large writes"),
+        ("responses_each", "Responses, a write for each"),
+    ] {
+        // The others speak chat completions only.
+        let contenders: Vec<Contender> = stage
+            .contenders()
+            .into_iter()
+            .filter(|who| {
+                !plan.starts_with("responses") || matches!(who, Contender::Curl | Contender::Marvin)
+            })
+            .collect();
         let plan = format!("{plan}-{DELTAS}");
         let title = format!("{DELTAS} deltas, {title}");
-        let many = row(
+        let many = row_of(
             stage,
+            contenders,
             &title,
             rounds,
             |who| stage.ask(who, &plan, &home, 1),
             |who, text| match who {
-                Contender::Curl => text.matches("\"content\"").count() == DELTAS,
+                Contender::Curl => {
+                    text.matches("\"content\"").count() == DELTAS
+                        || text.matches("\"delta\"").count() == DELTAS
+                }
                 _ => text.trim() == words,
             },
         );
-        for ((who, many), (_, one)) in many.iter().zip(one) {
+        for (who, many) in &many {
+            let Some((_, one)) = one.iter().find(|(other, _)| other == who) else {
+                continue;
+            };
             let cpu = |s: &Series| s.median(|c| c.cpu);
             let each = cpu(many)
                 .zip(cpu(one))
@@ -186,7 +206,18 @@ fn row(
     command: impl Fn(Contender) -> Command,
     right: impl Fn(Contender, &str) -> bool,
 ) -> Row {
-    let contenders = stage.contenders();
+    row_of(stage, stage.contenders(), title, rounds, command, right)
+}
+
+/// The same for some contenders; the first one is the base of the ratios.
+fn row_of(
+    stage: &Stage,
+    contenders: Vec<Contender>,
+    title: &str,
+    rounds: usize,
+    command: impl Fn(Contender) -> Command,
+    right: impl Fn(Contender, &str) -> bool,
+) -> Row {
     let scratch = stage.dir.path();
     let output = scratch.join("stdout");
     let check = |who: &Contender| {

@@ -2,7 +2,8 @@
 //!
 //! It prints its port and serves until standard input ends. The first part of the path says what to answer:
 //! `/one` one word; `/stream-N` N words in large writes; `/each-N` N words, a write for each; `/loop-N` N rounds of one tool
-//! call, then a word; `/parallel-N` one round of N calls, then a word. `GET /stats` gives, and clears, what was seen.
+//! call, then a word; `/parallel-N` one round of N calls, then a word. With `responses_` before `stream` or `each` the words come as the
+//! Responses API sends them. `GET /stats` gives, and clears, what was seen.
 
 #![allow(clippy::print_stdout)]
 
@@ -145,6 +146,10 @@ impl Reply {
     fn new(name: &str) -> Self {
         let mut parts = name.split('-');
         let kind = parts.next().unwrap_or_default();
+        let (kind, responses) = match kind.strip_prefix("responses_") {
+            Some(kind) => (kind, true),
+            None => (kind, false),
+        };
         let mut number = || parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         let (count, round): (usize, usize) = (number(), number());
         let mut reply = Self {
@@ -158,7 +163,12 @@ impl Reply {
             "stop"
         };
         for i in 0..count {
-            if kind == "calls" {
+            if responses {
+                let (word, padding) = (word(i), "x".repeat(1 + i % 16));
+                reply.event("output_text.delta", &format!(
+                    r#""sequence_number":{i},"item_id":"msg_bench00000000000000000000000000000000000000000000","output_index":0,"content_index":0,"delta":" {word}","logprobs":[],"obfuscation":"{padding}""#
+                ));
+            } else if kind == "calls" {
                 reply.chunk(&delta(&format!(
                     r#""tool_calls":[{{"index":{i},"id":"call_{round}_{i}","type":"function","function":{{"name":"get_working_dir","arguments":"{{}}"}}}}]"#
                 )));
@@ -166,6 +176,13 @@ impl Reply {
                 reply.chunk(&delta(&format!(r#""content":" {}""#, word(i))));
             }
             marks.push(reply.bytes.len());
+        }
+        if responses {
+            reply.event("completed", &format!(
+                r#""sequence_number":{count},"response":{{"status":"completed","output":[],"usage":{{"input_tokens":9,"output_tokens":{count},"total_tokens":{}}}}}"#,
+                count + 9
+            ));
+            return reply.ended(kind, marks);
         }
         let last = delta("").replace(
             "\"finish_reason\":null",
@@ -177,15 +194,28 @@ impl Reply {
             count + 9
         ));
         reply.chunk("[DONE]");
-        reply.bytes.extend_from_slice(b"0\r\n\r\n");
-        let whole = reply.bytes.len();
-        reply.ends = if kind == "each" {
+        reply.ended(kind, marks)
+    }
+
+    /// The reply with its end, in a write for each mark or in large ones.
+    fn ended(mut self, kind: &str, marks: Vec<usize>) -> Self {
+        self.bytes.extend_from_slice(b"0\r\n\r\n");
+        let whole = self.bytes.len();
+        self.ends = if kind == "each" {
             marks
         } else {
             (WRITE..whole).step_by(WRITE).collect()
         };
-        reply.ends.push(whole);
-        reply
+        self.ends.push(whole);
+        self
+    }
+
+    fn event(&mut self, name: &str, fields: &str) {
+        let frame =
+            format!("event: response.{name}\ndata: {{\"type\":\"response.{name}\",{fields}}}\n\n");
+        let mut chunk = String::new();
+        let _ = write!(chunk, "{:x}\r\n{frame}\r\n", frame.len());
+        self.bytes.extend_from_slice(chunk.as_bytes());
     }
 
     fn chunk(&mut self, data: &str) {

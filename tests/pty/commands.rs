@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use crate::stage::{
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
+use crate::support::server::{Answer, Exchange};
 
 /// Makes a script one that runs.
 pub(crate) fn executable(path: &Path) {
@@ -119,7 +121,7 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
     pty.wait_text("anna");
     server.wait_requests(2, LIMIT);
     pty.wait_text("Profile anna");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let requests = server.requests().len();
     assert!((2..=3).contains(&requests), "{requests} requests");
     // Under the new profile it is the first message.
@@ -317,12 +319,24 @@ fn preferences_open_in_the_editor_and_the_screen_comes_back() {
 fn the_model_is_changed_for_the_session() {
     let home = Home::new();
     let server = playing([says("From another.")]);
+    let list = json!({"data": [{"id": "other-model"}, {"id": "small"}]});
+    server.expect(Exchange::get("/v1/models").answer(Answer::json(&list)));
     let pty = full(&home, &server);
-    pty.send("!model openai-compat other-model\r");
+    // Tab asks for the provider's own list, once, and waits for nothing: until the list is there, nothing is completed.
+    pty.send("!model openai-compat oth");
+    let begun = Instant::now();
+    while !pty.with(|screen| input(screen).contains("other-model")) {
+        assert!(begun.elapsed() < LIMIT, "{}", pty.screen());
+        pty.send("\t");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    pty.send("\r");
     pty.wait_text("openai-compat answers, with other-model.");
     pty.send("hello\r");
     pty.wait_text("From another.");
-    assert_eq!(server.request(0).json()["model"], "other-model");
+    let sent = server.requests();
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[1].json()["model"], "other-model");
     pty.send("!model nosuch whatever\r");
     pty.wait_text("Error:");
     // It stays with the one it had.

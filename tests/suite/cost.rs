@@ -185,6 +185,32 @@ fn what_the_provider_charges_counts_for_the_cost_and_its_limit() {
 }
 
 #[test]
+fn tokens_of_the_cache_are_charged_at_their_own_price() {
+    // Each of the two calls: 2,000 tokens at $1, 38,000 at $0.05 and 100 at $5 for a million. At one price for all input it would be nine times as much.
+    let usage = json!({
+        "input_tokens": 40_000, "output_tokens": 100, "total_tokens": 40_100,
+        "input_tokens_details": {"cached_tokens": 38_000}, "output_tokens_details": {"reasoning_tokens": 0},
+    });
+    let server = Server::answering(move |_, n| {
+        let stream = responses::Stream::new().usage(usage.clone());
+        Answer::sse(match n {
+            0 => stream.call("call_1", "get_working_dir", "{}", 8).end(),
+            _ => stream.text(&["ok"]).end(),
+        })
+    });
+    let home = Home::new();
+    let asked = ask(&home, "openai", server.url("/v1"), "gpt-6.1-terra");
+    let cost = asked.args(["--max-cost", "0.02"]).run().expect(0).cost();
+    assert!((cost.session_cost - 0.0088).abs() < 1e-9, "{cost:?}");
+    assert_eq!(
+        (cost.llm_turns, cost.cached, cost.estimated),
+        (2, 76_000, false)
+    );
+    let today = get_usage(&home, "today");
+    assert!(today.contains(": $0.0088, 2 model calls"), "{today}");
+}
+
+#[test]
 fn a_bill_that_cannot_be_one_is_not_believed() {
     for bill in [
         json!(-1),

@@ -83,7 +83,7 @@ fn a_run_ends_whatever_replaces_a_state_file() {
 #[test]
 fn files_of_the_environment_do_not_hang_a_run() {
     let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
-    for variable in ["MARVIN_PRICES", "MARVIN_SUBAGENT_LOG"] {
+    for variable in ["MARVIN_PRICES", "MARVIN_MODELS", "MARVIN_SUBAGENT_LOG"] {
         for obstacle in OBSTACLES {
             let home = Home::new();
             let at = home.path().join("odd");

@@ -1,4 +1,4 @@
-//! The catalogue of tools as a user or a program reads it, and the help of one tool.
+//! The catalogue of tools for users and programs, and the help of one tool.
 
 use std::fmt::Write as _;
 

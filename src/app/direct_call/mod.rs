@@ -30,7 +30,7 @@ impl EventSink for StderrSink {
     }
 }
 
-/// A session for one call: in the working directory of `settings`, else in the current directory wherever it is.
+/// A session for one call, in the working directory of `settings` or else in the current directory, whatever it is.
 ///
 /// # Errors
 /// The directory does not exist, or a tool group does not.
@@ -45,19 +45,18 @@ pub(crate) fn world(settings: &Settings) -> Outcome<SessionContext> {
         world.working_dir = Default::default();
         world.working_dir.set(Root::open(current)?, false);
     }
-    // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
+    // Notes and tickets belong to the project only when its directory was given on the command line; otherwise to the user.
     world.set_coding(is_given);
     Ok(world)
 }
 
-/// Runs the tool `name` with `args` (a JSON object); the tool's own failure is in the output.
+/// Runs the tool `name` with `args` (a JSON object). A failure of the tool is part of the output.
 pub(crate) fn run(world: SessionContext, name: &str, args: String, stop: &Cancel) -> ToolOutput {
     let mut ctx = ToolContext::new(Arc::new(world), stop.clone(), Arc::new(StderrSink));
     ctx.approval = Approval::UserInvoked;
     batch::run_one(&ctx, &call(name, args)).output
 }
 
-/// A call of `name` with `args`, a JSON object.
 pub(crate) fn call(name: &str, args: String) -> ToolCall {
     ToolCall {
         id: ids::call(),

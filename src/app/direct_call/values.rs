@@ -1,4 +1,4 @@
-//! Parses `key=value` words into an argument object, converted by the parameters' types.
+//! Turns `key=value` words into a JSON object of arguments, using the types of the parameters.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::engine::parameter::Parameter;
 
-/// Parses `key=value` words: a list takes commas or the key again, `key=` is the empty text.
+/// Parses `key=value` words. Lists are separated by commas or repeat the key; `key=` is the empty string.
 ///
 /// # Errors
 /// An unknown parameter, a word that is not a pair, or `json` that is not an object.
@@ -57,7 +57,7 @@ fn unknown(parameters: &[Parameter], key: &str) -> Problem {
     }
 }
 
-/// Converts by type; an invalid value stays text and is explained by the tool's own decoder.
+/// Converts `value` to `kind`. An invalid value stays a string, and the tool's own decoder reports it.
 fn convert(kind: Type, value: &str) -> Value {
     match kind {
         Type::Text | Type::Choice(_) => Value::from(value),

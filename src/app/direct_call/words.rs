@@ -7,25 +7,21 @@ use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
 
-/// A call as it was typed; its tool is not looked up yet.
+/// A parsed call; the tool has not been looked up yet.
 #[derive(Debug, Default)]
 pub(crate) struct DirectCommand {
     name: String,
     /// `key=value` words.
     pairs: Vec<String>,
     json: Option<String>,
-    /// The working directory.
     pub dir: Option<PathBuf>,
     asks_help: bool,
 }
 
-/// What a call means in a session.
+/// What a call resolves to in a session.
 pub(crate) enum DirectRequest {
-    /// Show the tool's parameters.
     Help(ToolRef),
-    /// Run it.
     Call {
-        /// The tool.
         tool: ToolRef,
         /// Its arguments, a JSON object.
         args: String,
@@ -88,7 +84,7 @@ impl DirectCommand {
         if self.asks_help {
             return Ok(DirectRequest::Help(tool));
         }
-        // A tool that takes a whole text, such as a patch, reads it in every form, as it does for a model.
+        // A freeform tool, such as one for patches, accepts the same forms here as from a model.
         let args = match &self.json {
             Some(json) if tool.is_freeform() && self.pairs.is_empty() => json.clone(),
             json => {

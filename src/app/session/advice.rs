@@ -1,8 +1,8 @@
-//! Errors of lower floors name command-line flags; within a conversation they name its commands instead.
+//! Error messages of lower floors mention command-line flags; in a conversation they mention the matching commands instead.
 
 use crate::base::problem::Problem;
 
-/// Phrases for the command line, and their replacements in a conversation; longer texts first.
+/// Phrases about the command line and their replacements. Longer phrases come first.
 const WORDS: &[(&str, &str)] = &[
     (
         "--provider NAME (marvin doctor lists them)",
@@ -24,7 +24,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Puts the commands of a conversation where flags are named.
+/// Replaces flags by commands of the conversation.
 pub(super) fn in_chat(problem: &mut Problem) {
     let texts = std::iter::once(&mut problem.what).chain(&mut problem.next);
     for text in texts.filter(|text| text.contains("--")) {

@@ -11,16 +11,16 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::tools::engine::approval::{ApprovalRequest, Approver};
 
-/// Whether there is a user to ask.
+/// Whether there is a user who can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskMode {
-    /// One sits at the terminal.
+    /// Somebody is at the terminal.
     Person,
-    /// Standard input is a pipe: there is no one to ask.
+    /// Standard input is a pipe, so nobody can answer.
     Nobody,
 }
 
-/// Asks through the session.
+/// Asks the user through the session.
 pub(super) struct Asker {
     inbox: Arc<Inbox>,
     always: Mutex<HashSet<ApprovalRequest>>,
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// The approver's verdict when the user answers `verdict`; `None` drops the question.
+    /// The result of asking when the user answers with `verdict`; `None` drops the question unanswered.
     fn asked(
         asker: &Asker,
         inbox: &Inbox,

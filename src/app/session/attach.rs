@@ -1,4 +1,4 @@
-//! Files that a message names with `@path`: their text goes to the model with it, under the read budget.
+//! Attaches files that a message mentions as `@path`: the model gets their text with the message, within the read budget.
 
 use std::fs;
 use std::io::Read;
@@ -16,12 +16,12 @@ use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
-/// Most bytes of one file.
+/// Size limit for one file, in bytes.
 const EACH: usize = 100_000;
-/// Most entries of a folder.
+/// Entries listed of one folder.
 const LISTED: usize = 1_000;
 
-/// `said`, followed by the files it names. A name that is not a file is left unchanged: it may be a person's.
+/// The message, followed by the files it mentions. A mention that is not a file stays as it is: it may be a person.
 pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
@@ -43,8 +43,8 @@ pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(S
     out
 }
 
-/// A message may be pasted, and a link may have any name: what lies outside the working directory goes to the model only when the
-/// user agrees to the file that it really is.
+/// The message may have been pasted and a link can point anywhere, so the user is asked about a target outside the working directory, by its real
+/// path.
 fn approved(place: &AttachTarget, ctx: &ToolContext) -> Result<(), String> {
     match place {
         AttachTarget::Inside(..) => Ok(()),
@@ -58,7 +58,7 @@ fn approved(place: &AttachTarget, ctx: &ToolContext) -> Result<(), String> {
     }
 }
 
-/// The names after an `@` at the beginning of a word; quoted if they contain blanks.
+/// The mentioned names: an `@` at the start of a word, with quotes around names that contain blanks.
 fn names(said: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = said;
@@ -100,15 +100,14 @@ fn names(said: &str) -> Vec<String> {
     found
 }
 
-/// A file or folder that is there.
+/// A mentioned file or folder that exists.
 enum AttachTarget {
-    /// In the working directory, behind its fence.
     Inside(Arc<Root>, RelPath),
-    /// Anywhere else, free of links.
+    /// Elsewhere; all links are resolved.
     Outside(PathBuf),
 }
 
-/// The file meant by `name`: from the home folder, from the root, or from the working directory. `None` when it does not exist.
+/// Resolves `name` relative to the home folder, the root or the working directory. `None` when it does not exist.
 fn place(name: &str, world: &SessionContext) -> Option<AttachTarget> {
     let root = world.working_dir.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
@@ -145,7 +144,7 @@ impl AttachTarget {
         match self {
             Self::Inside(root, rel) => root.open_read(rel).map_err(|problem| problem.what),
             Self::Outside(path) => {
-                // The path is free of links: one that is there now was put there after the question.
+                // The path has no links; one found now was created after the user was asked.
                 let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
                 fs::OpenOptions::new()
                     .read(true)
@@ -221,7 +220,7 @@ fn read(file: fs::File, world: &SessionContext) -> Result<String, String> {
     Ok(content)
 }
 
-/// Data with a heading, fenced so that it reads as data.
+/// Data under a heading, fenced so that the model does not take it for instructions.
 fn block(name: &str, kind: &str, content: &str) -> String {
     format!("\n\n{}", enclosed(kind, &format!("name={name:?}"), content))
 }
@@ -237,7 +236,7 @@ mod tests {
     use crate::tools::engine::policy::ToolPolicy;
     use std::sync::Mutex;
 
-    /// Approves or declines, and records the questions.
+    /// Approves or declines, and records the requests.
     struct Answers(bool, Arc<Mutex<Vec<String>>>);
 
     impl Approver for Answers {

@@ -1,4 +1,4 @@
-//! What the longer commands do.
+//! The longer commands of the conversation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::ToolContext;
 
-/// Most bytes of a command's output that the model gets to see.
+/// How much of a command's output the model gets to see, in bytes.
 const OUTPUT_FOR_MODEL: usize = 8_000;
 
 impl Session {
@@ -51,7 +51,7 @@ impl Session {
         self.shows.push(UiUpdate::System(words));
     }
 
-    /// Where the user's commands run: the working directory, else where Marvin was started, else home.
+    /// The directory for the user's commands: the working directory, else where Marvin was started, else home.
     pub(super) fn place(&self) -> PathBuf {
         let root = self
             .world
@@ -186,7 +186,7 @@ impl Session {
                     BackendState::Ready { target, .. } if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
                     }
-                    // Without a provider the word can only be a provider's name.
+                    // With no provider yet, the word can only name a provider.
                     _ => (Some(word), None),
                 };
                 self.choose(ModelChoice { provider, model });
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Chooses the provider, on a thread: a local server may take time to answer.
+    /// Chooses a provider on a thread, because a local server may take time to answer.
     pub(super) fn choose(&mut self, choice: ModelChoice) {
         let spending = self.spending.clone();
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
@@ -216,7 +216,7 @@ impl Session {
                 .next("Stop it with Esc or Ctrl-C, then take it back.");
             return self.shows.push(UiUpdate::Failed(problem));
         }
-        // One after another: the outcome of the previous one decides which message is the last.
+        // One at a time: only after one undo is it known which message is the last.
         if self.undos > 0 {
             self.undos += 1;
             return;
@@ -239,7 +239,7 @@ impl Session {
         self.undos = usize::from(begun);
     }
 
-    /// The last exchange is out of the log, or stays in all three places: the log, the conversation and the screen.
+    /// The last exchange is removed from the log, the conversation and the screen, or from none of them.
     pub(super) fn undone(&mut self, outcome: Outcome<()>) {
         self.holding -= 1;
         let more = std::mem::take(&mut self.undos).saturating_sub(1);
@@ -254,7 +254,7 @@ impl Session {
                 self.shows.push(UiUpdate::Undone(said));
                 if more > 0 {
                     self.undo();
-                    // Those behind it wait for this one.
+                    // The undos that are queued behind this one need it to succeed.
                     self.undos = self.undos.min(1) * more;
                 }
             }
@@ -263,7 +263,7 @@ impl Session {
         self.go_on();
     }
 
-    /// Goes on under another profile, made if it is new; `resend` is sent once more there.
+    /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
     pub(super) fn switch(&mut self, name: String, resend: Option<String>) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
         self.holding += 1;
@@ -306,7 +306,7 @@ impl Session {
         self.go_on();
     }
 
-    /// Takes the conversation from the log again, after a tool changed it there.
+    /// Loads the conversation from the log again after a tool has changed it there.
     pub(super) fn reload(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         let _ = self.with_log(move |log| {

@@ -1,4 +1,4 @@
-//! The commands of the conversation: one table drives parsing, help, completion, and what each of them does.
+//! The commands of the conversation. One table drives parsing, help, completion and what they do.
 
 use super::{Session, listing, usage};
 use crate::app::direct_call::catalogue;
@@ -6,13 +6,12 @@ use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
 
-/// One row: syntax, description, and what it does.
+/// One command.
 pub(crate) struct CommandSpec {
-    /// Names, the usual one first.
+    /// Names, the preferred one first.
     pub names: &'static [&'static str],
-    /// Words after the name, for the help.
+    /// Arguments as the help shows them.
     pub args: &'static str,
-    /// Its description.
     pub about: &'static str,
     /// Works in shell mode without `!` too.
     in_shell_mode: bool,
@@ -22,9 +21,9 @@ pub(crate) struct CommandSpec {
 /// What a command does.
 #[derive(Clone, Copy)]
 enum CommandHandler {
-    /// Without further words; with some, the line is a message.
+    /// Takes no arguments: a line with more words is a message.
     Bare(fn(&mut Session)),
-    /// With the text after the name.
+    /// Takes the text after the name.
     Taking(fn(&mut Session, &str) -> Outcome<()>),
 }
 
@@ -158,7 +157,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     .in_shell_mode(),
 ];
 
-/// What begins a command for the shell.
+/// Starts a shell command.
 const SHELL_MARK: &str = "!";
 
 /// A line that is a command.
@@ -171,7 +170,7 @@ pub(super) struct SessionCommand<'a> {
 }
 
 impl SessionCommand<'_> {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
     /// The words after the name are wrong, or it cannot be done.
@@ -186,7 +185,7 @@ impl SessionCommand<'_> {
     }
 }
 
-/// The row that `line` calls, and the text after its name; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
+/// The row for `line` and the text after the name; `None` when the line is a message. Names are case-insensitive; `usage of X` is a message.
 fn find(line: &str) -> Option<(&'static CommandSpec, &str)> {
     let (name, rest) = line
         .split_once(char::is_whitespace)
@@ -195,7 +194,7 @@ fn find(line: &str) -> Option<(&'static CommandSpec, &str)> {
         row.names.iter().any(|own| own.eq_ignore_ascii_case(name))
             && match row.handler {
                 CommandHandler::Bare(_) => rest.is_empty(),
-                // `!sh` alone is the mode.
+                // `!sh` without arguments enters shell mode.
                 CommandHandler::Taking(_) => !(rest.is_empty() && row.names.contains(&"!sh")),
             }
     };
@@ -217,7 +216,7 @@ pub(super) fn read(line: &str) -> Option<SessionCommand<'_>> {
     })
 }
 
-/// The list that `!help` shows.
+/// The text of `!help`.
 pub(crate) fn help() -> String {
     let left = |row: &CommandSpec| format!("{} {}", row.names.join(", "), row.args);
     let width = ROWS
@@ -250,7 +249,7 @@ fn run_in_shell(session: &mut Session, text: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// A command for the shell, and whether it runs in the background.
+/// The shell command in `text`, and whether it runs in the background.
 fn shell_job(text: &str) -> Outcome<(String, bool)> {
     let (text, background) = match text.strip_suffix('&') {
         Some(before) if !before.ends_with('&') => (before.trim_end(), true),
@@ -267,7 +266,6 @@ fn shell_job(text: &str) -> Outcome<(String, bool)> {
 mod tests {
     use super::*;
 
-    /// The first name of the row that a line calls, and the text after its name.
     fn command(line: &str) -> Option<(&'static str, &str)> {
         find(line.trim()).map(|(row, rest)| (row.names[0], rest))
     }

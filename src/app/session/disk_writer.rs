@@ -1,5 +1,4 @@
-//! All writes of the session, one after another on their own thread: the interface never waits for a disk or for another process's lock, and order
-//! is kept.
+//! All writes of the session, in order, on a thread of their own: the interface never waits for a disk or for another process's lock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,25 +7,25 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 type WriteJob = Box<dyn FnOnce() + Send>;
 
-/// The queue of things to write. Its thread starts with the first of them.
+/// The queue of pending writes. The thread starts with the first one.
 #[derive(Default)]
 pub(super) struct DiskWriter {
     work: Option<Sender<WriteJob>>,
 }
 
 impl DiskWriter {
-    /// Has `work` done after all that was given before.
+    /// Queues `work`; it runs after everything queued before.
     pub(super) fn put(&mut self, work: impl FnOnce() + Send + 'static) {
         let work: WriteJob = Box::new(work);
         let unsent = match self.thread().send(work) {
             Ok(()) => return,
             Err(unsent) => unsent.0,
         };
-        // There was no thread left to start: late is better than never.
+        // No thread could be started: write here rather than lose the data.
         unsent();
     }
 
-    /// As [`DiskWriter::put`]; the receiver is notified when it is done.
+    /// As [`DiskWriter::put`]; the receiver is notified when `work` is done.
     pub(super) fn put_and_tell(&mut self, work: impl FnOnce() + Send + 'static) -> Receiver<()> {
         let (done, told) = bounded(1);
         self.put(move || {
@@ -36,7 +35,7 @@ impl DiskWriter {
         told
     }
 
-    /// Waits until all is written, at most `limit`. False when it was not.
+    /// Waits up to `limit` until everything is written; false when that was not enough.
     pub(super) fn finish(&mut self, limit: Duration) -> bool {
         if self.work.is_none() {
             return true;

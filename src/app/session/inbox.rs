@@ -1,7 +1,7 @@
-//! Messages from workers to the session: one queue for all, and a wake-up when it is not empty.
+//! Messages from workers to the session: one queue, and a wake-up when it is not empty.
 //!
-//! Pieces of text that wait for the session are joined, so that an interface that reads thirty times a second never holds up a stream of five
-//! thousand pieces, and the queue stays as small as the text itself.
+//! Adjacent pieces of streamed text are joined while they wait. An interface that reads thirty times a second never slows down a stream of five
+//! thousand pieces, and the queue is no larger than the text.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,89 +20,79 @@ use crate::store::chat_log::LogEntry;
 use crate::tools::Effect;
 use crate::tools::engine::registry::FinishedCall;
 
-/// Something a worker says.
+/// A message from a worker.
 pub(super) enum WorkerEvent {
-    /// The running turn says something.
+    /// From the running turn.
     Event(u64, Event),
-    /// A tool of a turn waits for the user.
+    /// A tool needs an answer of the user.
     Question(PendingQuestion),
-    /// The turn is over.
+    /// A turn has ended.
     Ended(u64, Box<TurnEnd>),
-    /// A provider was chosen, or cannot be.
+    /// A provider was chosen, or none could be.
     Chosen(Outcome<Box<ModelTarget>>),
-    /// A command of the user ended.
+    /// A shell command of the user has ended.
     Command {
-        /// Which.
         id: u64,
         /// Its output and how it ended.
         outcome: Outcome<String>,
     },
-    /// Requested text: a list, a report, a tool's result.
+    /// Text that the user asked for: a list, a report, a tool's result.
     Listing(Outcome<String>),
-    /// A word of the system.
+    /// A notice of Marvin itself.
     Notice(String),
-    /// A message from outside that the user subscribed to.
+    /// A message of an ntfy topic that the user subscribed to.
     News(String),
-    /// Something that calls the user: an alarm, the end of a timer.
+    /// An alarm or the end of a timer.
     Call(String),
-    /// The end of the log, as the start of the conversation.
+    /// The end of the chat log, with which the conversation starts.
     Loaded(Vec<LogEntry>),
-    /// A tool that the user called ended.
-    Called {
-        /// Which.
-        id: u64,
-        /// Its result.
-        ended: Box<FinishedCall>,
-    },
-    /// The profile is switched on disk.
+    /// A tool that the user called has ended.
+    Called { id: u64, ended: Box<FinishedCall> },
+    /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
-    /// The last exchange is out of the log.
+    /// The last exchange was removed from the log.
     Undone(Outcome<()>),
 }
 
 /// How a turn ended.
 #[derive(Debug)]
 pub(super) struct TurnEnd {
-    /// The conversation with all that came; `None` after a breakdown.
+    /// The conversation with everything that was received; `None` after a crash of the worker.
     pub(super) talk: Option<TalkState>,
-    /// Effects that tools requested of the session.
+    /// Changes of the session that tools requested.
     pub(super) effects: Vec<Effect>,
     /// Why there is no answer.
     pub(super) failure: Option<Failure>,
 }
 
-/// What one turn of a conversation leaves to the next.
+/// What one turn passes on to the next.
 #[derive(Debug, Default)]
 pub(super) struct TalkState {
-    /// The messages.
     pub(super) messages: Vec<Message>,
-    /// Their token count.
     pub(super) meter: TokenMeter,
-    /// The system prompt that the provider has cached.
+    /// The system prompt as the provider has cached it.
     pub(super) system: Option<SystemPrompt>,
 }
 
-/// A profile that is active now.
+/// The profile that is active now.
 #[derive(Debug)]
 pub(super) struct ProfileSwitch {
-    /// Its name.
     pub(super) name: String,
-    /// It did not exist before.
+    /// It was created by the switch.
     pub(super) created: bool,
-    /// The end of its conversation.
+    /// The end of its chat log.
     pub(super) entries: Vec<LogEntry>,
-    /// The message that caused the switch, to be sent once more.
+    /// The message that caused the switch; it is sent again.
     pub(super) resend: Option<String>,
 }
 
-/// The queue.
 pub(super) struct Inbox {
     notes: Mutex<VecDeque<WorkerEvent>>,
     bell: Sender<()>,
 }
 
 impl Inbox {
-    /// An empty queue and its bell: one message waits in it whenever notes wait.
+    /// An empty queue, and a channel that holds one item whenever the queue is not empty.
     pub(super) fn new() -> (Arc<Self>, Receiver<()>) {
         let (bell, rung) = bounded(1);
         let inbox = Self {
@@ -112,7 +102,7 @@ impl Inbox {
         (Arc::new(inbox), rung)
     }
 
-    /// Adds a note and rings.
+    /// Adds an event and wakes the session.
     pub(super) fn send(&self, note: WorkerEvent) {
         let mut notes = self.lock();
         match (notes.back_mut(), note) {
@@ -127,11 +117,11 @@ impl Inbox {
             (_, note) => notes.push_back(note),
         }
         drop(notes);
-        // A bell that is ringing already needs no second ring.
+        // A full channel already means a wake-up.
         let _ = self.bell.try_send(());
     }
 
-    /// Everything that waits.
+    /// Empties the queue.
     pub(super) fn take(&self) -> VecDeque<WorkerEvent> {
         std::mem::take(&mut *self.lock())
     }
@@ -141,7 +131,7 @@ impl Inbox {
     }
 }
 
-/// Passes a turn's events on, with its number.
+/// Forwards a turn's events together with its number.
 pub(super) struct EventRelay {
     pub(super) inbox: Arc<Inbox>,
     pub(super) turn: u64,

@@ -64,7 +64,7 @@ pub(super) fn places(world: &SessionContext) -> String {
     out
 }
 
-/// The current provider and model, and the available ones.
+/// The current provider and model, and the others that are available.
 pub(super) fn models(world: &SessionContext, now: &str) -> String {
     let mut out = format!("{now}\n\n");
     for row in ROWS {

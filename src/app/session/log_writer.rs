@@ -1,4 +1,4 @@
-//! Writes the conversation to the chat log: an entry that cannot be written is kept for the next attempt, or for the end.
+//! Writes the conversation to the chat log. An entry that cannot be written is retried with the next one and when the session ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,14 +6,14 @@ use crate::base::problem::{Outcome, Problem};
 use crate::store::chat_log::{ChatLog, LogRole};
 use crate::tools::engine::context::SessionContext;
 
-/// Entries that are not on disk yet. Cheap to clone; all clones are one.
+/// Entries that are not on disk yet. Clones share the same entries.
 #[derive(Clone, Default)]
 pub(super) struct LogWriter(Arc<Mutex<UnsavedEntries>>);
 
 #[derive(Default)]
 struct UnsavedEntries {
     entries: Vec<PendingEntry>,
-    /// Why the last attempt failed; `None` while the log is up to date.
+    /// Why the last attempt failed; `None` when everything is on disk.
     failure: Option<String>,
 }
 
@@ -24,7 +24,7 @@ struct PendingEntry {
 }
 
 impl LogWriter {
-    /// Appends an entry after pending ones. The first of several failures is reported, and their end.
+    /// Appends an entry, after the pending ones. Of several failures in a row only the first is reported, and that writing works again.
     pub(super) fn append(
         &self,
         world: &SessionContext,
@@ -50,16 +50,16 @@ impl LogWriter {
         }
     }
 
-    /// Tries once more to write what waits.
+    /// Retries the pending entries.
     pub(super) fn flush(&self, world: &SessionContext) {
         let mut unsaved = self.lock();
         if !unsaved.entries.is_empty() {
-            // Entries that are still unsaved are reported at the end.
+            // What still cannot be written is reported by `left`.
             let _ = unsaved.write(world, &mut |_| {});
         }
     }
 
-    /// Removes the last message of `profile` and everything after it from the pending entries, if that message is `said`.
+    /// Removes the last message of `profile` and everything after it from the pending entries, provided that its text is `said`.
     pub(super) fn take_back(&self, profile: &str, said: &str) -> bool {
         let mut unsaved = self.lock();
         let of_user = |entry: &PendingEntry| entry.profile == profile && entry.role == LogRole::You;
@@ -78,7 +78,7 @@ impl LogWriter {
         true
     }
 
-    /// Words for the user when something of the conversation is not on disk.
+    /// A message for the user when something is not on disk.
     pub(super) fn left(&self) -> Option<String> {
         let unsaved = self.lock();
         let what = match unsaved.entries.len() {
@@ -97,7 +97,7 @@ impl LogWriter {
 }
 
 impl UnsavedEntries {
-    /// Writes everything that waits, profile by profile, in order.
+    /// Writes everything pending, grouped by profile, in order.
     fn write(&mut self, world: &SessionContext, warn: &mut dyn FnMut(String)) -> Outcome<()> {
         while let Some(first) = self.entries.first() {
             let profile = first.profile.clone();
@@ -123,7 +123,6 @@ impl UnsavedEntries {
     }
 }
 
-/// The chat log of a profile.
 pub(super) fn open(world: &SessionContext, profile: &str) -> Outcome<ChatLog> {
     let file = world.paths.profile(profile)?.chat_log();
     Ok(ChatLog::new(file, &world.clock))

@@ -1,8 +1,8 @@
 //! A conversation with the user: one session behind both interfaces.
 //!
 //! An interface calls [`Session::submit`] and [`Session::cancel`] for what the user does, [`Session::receive`] after a wake-up, and displays what
-//! [`Session::shows`] yields. The session lives on the interface's thread and never waits: answers, commands, lists and all disk access have
-//! threads of their own that report through [`inbox`].
+//! [`Session::shows`] returns. The session lives on the interface's thread and never blocks: answers, commands, lists and all disk access run on
+//! threads of their own and report through [`inbox`].
 
 mod advice;
 pub(crate) mod approve;
@@ -53,52 +53,49 @@ use approve::{AskMode, Asker};
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 
-/// Spoken entries of the chat log that a session starts with.
+/// Messages of the chat log that a session starts with.
 const SEED: usize = 20;
-/// How long a cancelled turn may take to end; after that the session continues without it. Longer than a command that ignores TERM has until it is
-/// killed.
+/// How long a cancelled turn may take to end before the session continues without it. Longer than the time after which a command that ignores SIGTERM
+/// is killed.
 const GRACE: Duration = Duration::from_millis(120);
-/// How long leaving waits for the message of `--ntfy` to be sent.
+/// How long closing waits until the `--ntfy` message is sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
-/// How long leaving waits for pending writes. Bounded, so that a stuck disk cannot keep the process alive.
+/// How long closing waits for pending writes: a stuck disk must not keep the process alive.
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// The state of the provider.
 enum BackendState {
-    /// Being chosen.
     Choosing,
-    /// This one.
     Ready {
         target: Arc<ModelTarget>,
         offer: Arc<Offer>,
     },
-    /// None can, and why.
+    /// No provider can be used, and why.
     Failed(String),
 }
 
-/// The turn that runs.
+/// The running turn.
 struct RunningTurn {
     id: u64,
     stop: Cancel,
     _with_session: OnFire,
     since: Instant,
-    /// The message as it was typed.
     said: String,
-    /// The profile it was sent under; a tool may change that meanwhile.
+    /// The profile it was sent under; a tool may change the profile during the turn.
     profile: String,
-    /// The message was sent again after a switch of the profile.
+    /// It was sent a second time, after a change of the profile.
     resent: bool,
-    /// The answer's text so far.
+    /// The answer so far.
     text: String,
-    /// Offset in it of the text after the last round of tools.
+    /// Where in it the text after the last tool calls begins.
     latest: usize,
-    /// The next piece of text follows a round of tools.
+    /// Tool calls came after the last piece of text.
     gap: bool,
-    /// When the user stopped it.
+    /// When the user cancelled it.
     cancelled: Option<Instant>,
 }
 
-/// A message that waits for its turn.
+/// A message that has not been sent yet.
 struct Queued {
     text: String,
     resent: bool,
@@ -115,47 +112,47 @@ pub(crate) struct Session {
     spending: Spending,
     messages: Vec<Message>,
     meter: TokenMeter,
-    /// The system prompt that the provider has cached.
+    /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
-    /// Messages as typed, newest last, for `!undo`.
+    /// The user's messages, the latest last, for `!undo`.
     said: Vec<String>,
-    /// The directory of shell mode.
+    /// The directory of shell mode, while it is on.
     shell: Option<PathBuf>,
-    /// Fires when the session is dropped: nothing that it started outlives it.
+    /// Fires when the session is dropped, so that nothing it started outlives it.
     all: Cancel,
     turn: Option<RunningTurn>,
-    /// The turn that was gone on without, and how many messages there were then.
+    /// The turn that the session continued without, and the number of messages at that time.
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::ShellJob>,
     history: Option<Arc<Mutex<InputHistory>>>,
     news: NtfyInbox,
-    /// ntfy topics that are listened to.
+    /// Number of ntfy topics subscribed to.
     topics: usize,
     /// Number of the next turn or job.
     next: u64,
-    /// Changes under way (profile, model, log) that must be done before the next message goes.
+    /// Pending changes (profile, model, log) that have to finish before the next message is sent.
     holding: usize,
-    /// `!undo`s that are under way or wait for the one before.
+    /// `!undo`s that are running or queued.
     undos: usize,
-    /// Words of the system that came in the middle of an answer.
+    /// Notices that came during an answer; they are shown after it.
     held: Vec<String>,
-    /// System rows that came in the middle of an answer: added to the conversation now, they would be lost with that answer's copy of it.
+    /// System messages that came during an answer. Added to the conversation now they would be lost, because the turn works on its own copy.
     rows: Vec<String>,
-    /// Texts that are being made.
+    /// Lists and reports that are being prepared.
     listings: usize,
     greeted: bool,
-    /// The last answer failed.
+    /// Whether the last answer failed.
     failed: bool,
-    /// When the session was opened.
+    /// When the session started.
     began: Instant,
-    /// A tool has requested to leave: nothing more is sent.
+    /// A tool has asked to leave: nothing more is sent.
     leaving: bool,
     shows: Vec<UiUpdate>,
 }
 
 impl Session {
-    /// Opens the active profile's conversation. The second value rings when [`Session::receive`] has something to do.
+    /// Opens the conversation of the active profile. The receiver gets an item when [`Session::receive`] has something to do.
     ///
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
@@ -231,7 +228,7 @@ impl Session {
         Ok((session, bell))
     }
 
-    /// New updates to show, in order.
+    /// The updates since the last call, in order.
     pub(crate) fn shows(&mut self) -> Vec<UiUpdate> {
         let mut shows = std::mem::take(&mut self.shows);
         for show in &mut shows {
@@ -242,7 +239,7 @@ impl Session {
         shows
     }
 
-    /// Adds a system row to the conversation, after the pending answer.
+    /// Adds a system message to the conversation, after the running answer.
     fn tell_model(&mut self, text: String) {
         if self.turn.is_some() {
             self.rows.push(text);
@@ -251,12 +248,12 @@ impl Session {
         }
     }
 
-    /// The session's world, for completions.
+    /// What tools share in this session; completion needs it.
     pub(crate) fn world(&self) -> &Arc<SessionContext> {
         &self.world
     }
 
-    /// True while an answer comes, a command runs in the foreground, or a change is under way: a plain face waits so long.
+    /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
     pub(crate) fn busy(&self) -> bool {
         self.turn.is_some()
             || self.holding > 0
@@ -266,12 +263,12 @@ impl Session {
             || self.jobs.iter().any(|job| !job.background)
     }
 
-    /// Messages that wait for their turn, in order.
+    /// Messages that have not been sent yet, in order.
     pub(crate) fn queue(&self) -> impl Iterator<Item = &str> {
         self.queue.iter().map(|queued| queued.text.as_str())
     }
 
-    /// The latest reply as the model wrote it; while it arrives, its text so far.
+    /// The latest reply as the model wrote it, or the part that has arrived.
     pub(crate) fn reply(&self) -> Option<&str> {
         let arriving = self
             .turn
@@ -289,19 +286,19 @@ impl Session {
         replies.find(|text| !text.is_empty())
     }
 
-    /// Takes the last waiting message back.
+    /// Removes the last queued message and returns it.
     pub(crate) fn take_back(&mut self) -> Option<String> {
         self.queue.pop_back().map(|queued| queued.text)
     }
 
-    /// Earlier input, oldest first; the file is read when it is first wanted.
+    /// Earlier input, the oldest first. The file is read on the first call.
     pub(crate) fn history(&mut self) -> Vec<String> {
         let history = self.input_history();
         let held = history.lock().unwrap_or_else(PoisonError::into_inner);
         held.entries().to_vec()
     }
 
-    /// Takes a line, or several, that the user sent.
+    /// Handles input of the user: a command or a message, of one line or several.
     pub(crate) fn submit(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -329,7 +326,7 @@ impl Session {
         }
     }
 
-    /// Cancels what is running: the answer, else the last command in the foreground. False when nothing is.
+    /// Cancels the running answer, else the last command in the foreground. False when nothing is running.
     pub(crate) fn cancel(&mut self) -> bool {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
@@ -347,7 +344,7 @@ impl Session {
         job.is_some() || self.turn.is_some()
     }
 
-    /// Fires when the process is about to end without [`Session::close`]: stops all that runs.
+    /// Stops everything that is running when it fires: for a process that ends without calling [`Session::close`].
     pub(crate) fn stopper(&self) -> Cancel {
         self.all.clone()
     }
@@ -357,7 +354,7 @@ impl Session {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
     }
 
-    /// Processes the messages of the workers.
+    /// Handles the messages of the workers.
     pub(crate) fn receive(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         for note in inbox.take() {
@@ -371,7 +368,7 @@ impl Session {
         }
     }
 
-    /// The user closed the editor on the preferences.
+    /// The user has closed the editor that was opened for the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
         self.shows.push(match yaml::read(path) {
             Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
@@ -379,7 +376,7 @@ impl Session {
         });
     }
 
-    /// Ends everything and writes what is left to write, within two seconds. Words for the user when something was not saved.
+    /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved.
     pub(crate) fn close(mut self) -> Option<String> {
         let began = Instant::now();
         if self.turn.is_some() {
@@ -390,7 +387,7 @@ impl Session {
             }
         }
         self.all.fire();
-        // A command that was just started must still be cancelled: otherwise it would outlive the process.
+        // A command that was started just now must still be cancelled, or it would outlive the process.
         while !self.jobs.is_empty() && began.elapsed() < GRACE * 4 {
             thread::sleep(Duration::from_millis(5));
             self.receive();
@@ -421,13 +418,13 @@ impl Session {
         (!words.is_empty()).then(|| words.join("\n"))
     }
 
-    /// Commands that run in the background.
+    /// The commands that run in the background.
     fn background(&self) -> Vec<String> {
         let jobs = self.jobs.iter().filter(|job| job.background);
         jobs.map(|job| job.command.clone()).collect()
     }
 
-    /// The state for a status line.
+    /// What a status line shows.
     pub(crate) fn status(&self) -> SessionStatus {
         let (provider, model) = match &self.brain {
             BackendState::Ready { target, .. } => {

@@ -1,4 +1,4 @@
-//! Disk access of the session: the chat log, the input history, ntfy messages; and the threads for it.
+//! Disk access of the session and its threads: the chat log, the input history, ntfy messages.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -32,9 +32,9 @@ impl Session {
         self.said = yours.map(|entry| entry.text.clone()).collect();
     }
 
-    /// The context as it is after a change of the conversation that no request has counted yet.
+    /// Updates the gauge of the context after a change of the conversation that no request has counted yet.
     pub(super) fn gauge(&mut self) {
-        // An estimate: exactness would load the tokenizer on the thread that draws.
+        // An estimate is enough: an exact count would load the tokenizer on the interface's thread.
         let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
         self.world.context.set_messages(tokens);
     }
@@ -103,7 +103,7 @@ impl Session {
         );
     }
 
-    /// Adds an entry to the chat log of `profile`; the receiver is notified when it is written.
+    /// Appends an entry to the chat log of `profile`; the receiver is notified when it is written.
     pub(super) fn log(&mut self, profile: &str, role: LogRole, said: String) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
@@ -114,8 +114,7 @@ impl Session {
         })
     }
 
-    /// Does something with the log, in its order, that must be done before the next message goes. False, and shown, when there is
-    /// no log.
+    /// Queues work on the log that has to be done before the next message is sent. False, with an error shown, when there is no log.
     pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
         match log_writer::open(&self.world, &self.world.profile()) {
             Ok(log) => {
@@ -130,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Makes a text on a thread and shows it.
+    /// Prepares a text on a thread and then shows it.
     pub(super) fn list(
         &mut self,
         make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
@@ -142,7 +141,7 @@ impl Session {
         self.listings += usize::from(begun);
     }
 
-    /// Runs `work` on a thread; false, with an error shown, when no thread can be started.
+    /// Runs `work` on a new thread; false, with an error shown, when none can be started.
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
         let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
         if let Err(why) = begun {

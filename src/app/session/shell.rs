@@ -1,4 +1,4 @@
-//! Commands that the user types: no approval, no path fence, a timeout of two minutes; their output goes into the conversation.
+//! Commands that the user types: no approval, no path fence, and a timeout of two minutes. Their output becomes part of the conversation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::shell;
 
-/// Timeout of a command, in the foreground and in the background.
+/// Applies in the foreground and in the background.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
-/// A command that runs.
+/// A running command.
 pub(super) struct ShellJob {
     pub(super) id: u64,
     pub(super) command: String,
@@ -26,7 +26,7 @@ pub(super) struct ShellJob {
 }
 
 impl ShellJob {
-    /// Starts `command` in `dir` on a thread of its own, which reports its end.
+    /// Starts `command` in `dir` on a thread that reports how it ended.
     pub(super) fn start(
         id: u64,
         command: String,
@@ -63,8 +63,8 @@ impl ShellJob {
     }
 }
 
-/// The new directory for a line that is only `cd DIR`, starting from `now`; `None` for any other line. Each line runs in a shell of its own, so the
-/// session has to remember the directory.
+/// The new directory when the line is only `cd DIR`, relative to `now`; `None` for any other line. Each line runs in a new shell, so the session has
+/// to keep the directory.
 ///
 /// # Errors
 /// There is no such directory.

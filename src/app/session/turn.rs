@@ -1,4 +1,4 @@
-//! One turn on a thread of its own: attachments, the loop, and what is saved when it ends.
+//! One turn on a thread of its own: attachments, the agent loop, and what is saved when it ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,33 +22,32 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Offer;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
-/// How long the request waits until the user's message is on disk: another process may hold the log.
+/// How long the request waits for the user's message to be written: another process may hold the lock of the log.
 const SAVED: Duration = Duration::from_secs(6);
 
-/// Everything a turn needs, its own.
+/// Everything a turn needs; it shares nothing that changes with the session.
 pub(super) struct TurnJob {
     pub(super) id: u64,
     pub(super) world: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
     pub(super) offer: Arc<Offer>,
     pub(super) coding: bool,
-    /// The conversation before the message.
     pub(super) messages: Vec<Message>,
     pub(super) meter: TokenMeter,
-    /// The system prompt of the turns before.
+    /// The system prompt of the previous turns.
     pub(super) system: Option<SystemPrompt>,
-    /// The message as it was typed.
+    /// The message as typed.
     pub(super) text: String,
-    /// Commands that run in the background, one a line.
+    /// The commands that run in the background, one per line.
     pub(super) jobs: String,
     pub(super) stop: Cancel,
     pub(super) inbox: Arc<Inbox>,
-    /// Hears when the message is in the log.
+    /// Notified when the message is in the log.
     pub(super) saved: Receiver<()>,
 }
 
 impl TurnJob {
-    /// Starts the turn's thread. It sends exactly one [`WorkerEvent::Ended`], also when it breaks down.
+    /// Starts the turn's thread. It sends exactly one [`WorkerEvent::Ended`], even when it panics.
     pub(super) fn start(self) -> Result<(), Problem> {
         let (inbox, id) = (Arc::clone(&self.inbox), self.id);
         thread::Builder::new()

@@ -1,4 +1,4 @@
-//! Messages and their answers: the queue, the turn that runs, how it ends.
+//! Messages and their answers: the queue, the running turn, and how a turn ends.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,13 +10,12 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
-use crate::llm::models;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
 
 impl Session {
-    /// Sends the next queued message, unless something blocks it.
+    /// Sends the next queued message, if nothing has to finish first.
     pub(super) fn go_on(&mut self) {
         if self.turn.is_some() || self.holding > 0 || self.leaving {
             return;
@@ -38,7 +37,7 @@ impl Session {
             BackendState::Ready { target, offer } => {
                 let (target, mut offer) = (Arc::clone(target), Arc::clone(offer));
                 if let Some(queued) = self.queue.pop_front() {
-                    // One that is the same is kept: it is rendered once, and providers cache what begins alike.
+                    // An unchanged offer is reused: its schema is rendered once, and providers cache identical prefixes.
                     let now = self.offer(&target);
                     if !now.has_tools_of(&offer) {
                         offer = Arc::new(now);
@@ -53,10 +52,10 @@ impl Session {
         }
     }
 
-    /// The tools that the model is offered: those of the table, and those that have come since.
+    /// The tools offered to the model: the built-in ones and those registered since.
     pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
-        let most = models::facts(target.local, &target.model).tools;
-        self.world.registry.offer(&self.world.policy, most)
+        let registry = &self.world.registry;
+        registry.offer(&self.world.policy, target.info.tools)
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
@@ -105,7 +104,7 @@ impl Session {
         }
     }
 
-    /// The user cancelled the answer, but its worker hangs where cancellation cannot reach it: the session continues with what was shown.
+    /// A cancelled turn hangs where cancellation cannot reach it: the session continues with what was shown so far.
     pub(super) fn abandon(&mut self) {
         if let Some(turn) = self.turn.take() {
             let id = turn.id;
@@ -119,7 +118,7 @@ impl Session {
         }
     }
 
-    /// A turn that was abandoned has ended after all. The results of its tools become part of the conversation, unless something was said since.
+    /// An abandoned turn has ended after all. Its tool results join the conversation, unless more was said in the meantime.
     pub(super) fn ended_late(&mut self, id: u64, end: TurnEnd) {
         let now = (id, self.messages.len());
         if self.turn.is_none()
@@ -178,7 +177,7 @@ impl Session {
         self.go_on();
     }
 
-    /// Applies the effects of tools; `said` is the message to send again if the profile has changed.
+    /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.
     pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
         for effect in effects {
             match effect {

@@ -12,77 +12,68 @@ use crate::chat::usage::Tokens;
 use crate::store::chat_log::LogEntry;
 use crate::tools::engine::approval::ApprovalRequest;
 
-/// One thing to show, in order.
+/// One update, to be shown in order.
 ///
-/// As JSON it is `{"type": …, "data": …}`, as an [`Event`] is.
+/// Its JSON form is `{"type": …, "data": …}`, like that of an [`Event`].
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub(crate) enum UiUpdate {
     /// The end of an earlier conversation.
     Past(Vec<LogEntry>),
-    /// The following messages belong to this profile.
+    /// The messages that follow belong to this profile.
     Profile(String),
-    /// The user's message, now being sent.
+    /// The user's message, as it is being sent.
     You {
-        /// Its text.
         text: String,
-        /// `14:30`.
+        /// Such as `14:30`.
         time: String,
     },
-    /// The running turn says something.
+    /// From the running turn.
     Event(Event),
-    /// The answer is over.
     AnswerEnd(TurnOutcome),
-    /// Something failed.
     Failed(Problem),
-    /// A word of the system, Markdown nowhere.
+    /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
-    /// Something that calls the user, with the terminal's bell.
+    /// An alarm or similar: shown with the terminal's bell.
     Call(String),
-    /// Text to read verbatim: a list, a report, a tool's result, the welcome.
+    /// Text to show verbatim: a list, a report, a tool's result, the welcome.
     Listing(String),
-    /// A command of the user and what it printed.
+    /// A shell command of the user and its output.
     Ran {
-        /// The command.
         command: String,
         /// Its output and how it ended.
         output: String,
     },
-    /// The profile's last exchange was undone: it is no longer shown, and its message may be edited.
+    /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
-    /// A tool waits for the user's answer.
+    /// A tool needs an answer of the user.
     Ask(PendingQuestion),
-    /// Open this file in the user's editor, then say [`super::Session::edited`].
+    /// Open this file in the user's editor, then call [`super::Session::edited`].
     Edit(#[serde(serialize_with = "shown_path")] PathBuf),
-    /// Leave, with this text.
+    /// End the program and print this text.
     Leave(String),
 }
 
-/// A path that is not UTF-8 is shown as far as it is.
+/// Replaces bytes that are not UTF-8.
 fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.to_string_lossy())
 }
 
-/// A question that waits for the user. Dropping it means no.
+/// A question for the user. Dropping it means no.
 #[derive(Debug, Serialize)]
 pub(crate) struct PendingQuestion {
-    /// The action to approve.
     pub request: ApprovalRequest,
-    /// Receives the answer.
     #[serde(skip)]
     pub reply: Sender<Verdict>,
 }
 
-/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Yes, this time.
     Once,
-    /// Yes, and for exactly this in this session.
+    /// Yes, now and whenever the same request comes again in this session.
     Always,
-    /// No.
     No,
-    /// No, with a word to the model.
+    /// No, with an explanation for the model.
     NoBecause(String),
 }
 
@@ -90,50 +81,44 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TurnOutcome {
-    /// It is complete.
     Complete,
-    /// The user stopped it; what came stays.
+    /// The user stopped it; the part that was received stays.
     Stopped,
-    /// It failed; [`UiUpdate::Failed`] follows.
+    /// [`UiUpdate::Failed`] follows with the reason.
     Failed,
 }
 
 /// The state that a status line shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionStatus {
-    /// The provider's name; `None` while it is being chosen or cannot be.
+    /// `None` while none is chosen.
     pub provider: Option<&'static str>,
-    /// The model's name.
     pub model: String,
-    /// The active profile.
     pub profile: String,
     /// Messages in the conversation.
     pub messages: usize,
-    /// US dollars of this session.
+    /// Cost of this session in US dollars.
     pub cost: f64,
-    /// A part of the dollars is an estimate.
+    /// Whether a part of the cost is an estimate.
     pub cost_estimated: bool,
     /// Tokens of this session.
     pub tokens: Tokens,
-    /// Percent of the context in use, if known.
+    /// Percentage of the context window in use, if known.
     pub context: Option<u64>,
-    /// Coding mode.
     pub coding: bool,
-    /// Shell mode, with its directory.
+    /// The directory of shell mode, while it is on.
     pub shell: Option<PathBuf>,
-    /// ntfy topics that are listened to.
+    /// Number of ntfy topics subscribed to.
     pub topics: usize,
-    /// Running jobs, longest first.
+    /// Running calls, the oldest first.
     pub running: Vec<RunningCall>,
 }
 
-/// Something that takes time.
+/// Something that is running.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunningCall {
     /// The command or tool that the user called; empty for an answer.
     pub what: String,
-    /// Since when.
     pub since: Instant,
-    /// It runs in the background.
     pub background: bool,
 }

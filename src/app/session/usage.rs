@@ -1,4 +1,4 @@
-//! `usage`: what this session, the week and all of life cost, each with its period; the days and models as bars where people would rather look than read.
+//! The `usage` report: what this session, the last week and all sessions cost, with bars for days and models.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,13 +12,12 @@ use crate::chat::usage::{Tokens, charge, estimate_mark};
 use crate::store::usage::{self, LoggedCall};
 use crate::tools::engine::context::SessionContext;
 
-/// Days in the chart, and in the week that ends today.
+/// Days in the chart, and days of the week that ends today.
 const DAYS: i32 = 14;
 const WEEK: i32 = 7;
-/// Columns of the longest bar.
+/// Width of the longest bar, in columns.
 const BAR: f64 = 24.0;
 
-/// Usage of one item.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct UsageSum {
     turns: u64,
@@ -27,7 +26,6 @@ struct UsageSum {
     cost_estimated: bool,
 }
 
-/// The report.
 pub(super) fn report(world: &SessionContext) -> Outcome<String> {
     let now = world.clock.now();
     let (today, zone) = (now.date(), now.time_zone());
@@ -84,18 +82,17 @@ impl UsageSum {
     }
 }
 
-/// The day so many days before.
+/// The date `days` before `today`.
 fn back(today: Date, days: i32) -> Date {
     let span = jiff::Span::new().days(days);
     today.checked_sub(span).unwrap_or(today)
 }
 
-/// `4 Mar`.
+/// Such as `4 Mar`.
 fn short(day: Date) -> String {
     day.strftime("%-d %b").to_string()
 }
 
-/// The line for one period.
 fn line(period: &str, sum: UsageSum) -> String {
     format!(
         "{period}: {}, {}{}\n",
@@ -116,7 +113,7 @@ fn session(world: &SessionContext) -> String {
     line("This session", sum)
 }
 
-/// Sums by day and by model. What is dated later than today comes from a clock that was wrong.
+/// Sums per day and per model. Days after today come from a wrong clock and are left out.
 fn sums(
     calls: &[LoggedCall],
     today: Date,
@@ -142,7 +139,7 @@ fn sums(
     (days, models)
 }
 
-/// One bar a row: by money where any was spent, else by tokens.
+/// One bar per row: by cost if anything was spent, else by tokens.
 fn bars(out: &mut String, rows: &[(String, UsageSum)]) {
     let paid = rows.iter().any(|(_, sum)| sum.cost > 0.0);
     #[allow(clippy::cast_precision_loss)]
@@ -182,7 +179,7 @@ fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let eighths = (share.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
-    // A small amount is never shown as zero.
+    // Never show a small amount as nothing.
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
@@ -252,7 +249,7 @@ mod tests {
         );
         assert_eq!((blocks(&row("big")), blocks(&row("small"))), (24, 12));
         assert!(!report.contains("old"), "{report}");
-        // Every number says of which time it is; the day before the week is in the chart alone.
+        // Each number is labelled with its period; the day before the week appears only in the chart.
         let week = "Last 7 days (4 Mar to 10 Mar), profile main: 2 model calls, ~2,000 tokens in (600 cached), 20 out, $0.7500";
         assert_eq!(row("Last 7 days"), week);
         assert!(row("Tue 03 Mar").contains("~$0.1250  ~1,010 tokens"));

@@ -1,4 +1,4 @@
-//! The first lines of a session, and what they say when no provider is set up yet.
+//! The first lines of a session, and how to set up a provider when there is none.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::base::env::Env;
 use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
 
-/// Providers named in full; the others are in `marvin doctor`.
+/// The providers that the welcome mentions; `marvin doctor` lists all.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
 
-/// The welcome: what works, and without a model how to get one. `new` for a conversation without history.
+/// The welcome text: what is available, and without a model how to get one. `new` means that there is no history yet.
 pub(super) fn words(env: &Env, target: &ModelTarget, new: bool) -> String {
     if !target.provider.is_model() {
         return offline(env, new);
@@ -52,7 +52,7 @@ fn offline(env: &Env, new: bool) -> String {
     out
 }
 
-/// The one line that sets a provider up, and what was found when it was looked for.
+/// How to set up one provider, and what was found of it.
 fn setting(env: &Env, row: &'static ProviderSpec) -> (String, String) {
     let remote = choose::remote(env, row);
     match row.key {

@@ -43,7 +43,7 @@ impl Session {
                 ));
                 self.note(WorkerEvent::Notice(words));
             }
-            // Notices in the middle of an answer are shown after it.
+            // A notice during an answer is shown after it.
             WorkerEvent::Notice(words) if self.turn.is_some() => self.held.push(words),
             WorkerEvent::Call(words) => self.shows.push(UiUpdate::Call(words)),
             WorkerEvent::Notice(words) => self.shows.push(UiUpdate::System(words)),
@@ -97,7 +97,7 @@ impl Session {
                 self.brain = BackendState::Ready { target, offer };
             }
             Err(problem) => {
-                // A failed change keeps the previous provider.
+                // When a change fails, the previous provider stays.
                 if matches!(self.brain, BackendState::Choosing) {
                     let mut problem = Problem::config(problem.one_line());
                     advice::in_chat(&mut problem);

@@ -1,4 +1,4 @@
-//! A flag as a row: its name, its value, how it is completed, and what it stores.
+//! A flag of the command line as a row: name, value, completion, and what it stores.
 
 use std::ffi::OsString;
 
@@ -9,42 +9,32 @@ use crate::llm::choose;
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueMode {
-    /// None.
     Nothing,
-    /// One, named so in the help.
+    /// One value, under this name in the help.
     Value(&'static str),
-    /// The next word, unless it begins with `-` or there is none.
+    /// The next word, unless it starts with `-` or is missing.
     Maybe(&'static str),
 }
 
 /// The kind of completion for a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Complete {
-    /// No completion.
     Nothing,
-    /// Names of files.
     File,
-    /// Names of folders.
     Folder,
-    /// Names of providers.
     Provider,
-    /// Modules of tools.
     Group,
 }
 
-/// One flag.
 pub(crate) struct Flag {
-    /// Long name, without dashes.
+    /// Without dashes.
     pub long: &'static str,
-    /// Short name.
     pub short: Option<char>,
-    /// Its value.
     pub takes: ValueMode,
-    /// How the value is completed.
     pub complete: Complete,
-    /// Description, one sentence.
+    /// One sentence.
     pub doc: &'static str,
-    /// Accepted and not shown.
+    /// Accepted but not listed.
     pub hidden: bool,
     /// Stores the value.
     pub apply: fn(&mut CliArgs, OsString) -> Outcome<()>,
@@ -84,7 +74,7 @@ impl Flag {
     }
 }
 
-/// Words that complete a value.
+/// The fixed words that complete a value.
 pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
     match complete {
         Complete::Provider => choose::names().collect(),
@@ -96,7 +86,7 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
     }
 }
 
-/// A value that must be text.
+/// The value as text.
 pub(crate) fn text(value: OsString, flag: &str) -> Outcome<String> {
     value.into_string().map_err(|value| {
         Problem::input(format!(

@@ -1,4 +1,4 @@
-//! The settings of a run: the flags with what each stores in [`CliArgs`], and what these mean together with the environment: [`Settings`].
+//! The settings of a run: the flags with what each stores in [`CliArgs`], and [`Settings`], which is what they mean together with the environment.
 
 pub(crate) mod flag;
 mod prompt;
@@ -7,68 +7,66 @@ use std::path::PathBuf;
 
 use crate::base::env::Env;
 use crate::base::problem::Problem;
-use crate::base::variables::{LLM_PROVIDER, MARVIN_MODEL, MARVIN_PRICES, MARVIN_TOOLS, Text};
+use crate::base::variables::{
+    LLM_PROVIDER, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+};
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
 /// The interface to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interface {
-    /// Lines only.
+    /// Line by line.
     Plain,
-    /// The whole screen.
+    /// Full screen.
     Screen,
 }
 
-/// The provider and model that the user wants; what is not said is chosen.
+/// The provider and model that the user asked for; the rest is chosen automatically.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelChoice {
-    /// The provider.
     pub provider: Option<String>,
-    /// The model.
     pub model: Option<String>,
 }
 
-/// Facts about this process that are looked up once.
+/// Facts about this process, looked up once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessFacts {
-    /// The current directory; `None` when it is gone.
+    /// `None` when the current directory no longer exists.
     pub current: Option<PathBuf>,
-    /// Standard input is a terminal.
     pub stdin_is_terminal: bool,
 }
 
-/// What a run was told: a flag beats the environment, which beats `config.yaml`. Computed once, and the same value in every mode.
+/// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The environment with `config.yaml` below, for what is looked up when it is needed: keys, addresses, time limits.
+    /// The environment on top of `config.yaml`, for values that are read where they are needed: keys, addresses, timeouts.
     pub env: Env,
-    /// The process.
     pub process: ProcessFacts,
-    /// The prompt, or where it is.
     pub prompt: PromptSource,
-    /// The folder to work in, when one was named.
+    /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
-    /// Who is to answer.
     pub model: ModelChoice,
-    /// Groups of tools to offer, as written.
+    /// Groups of tools to offer, as given.
     pub tools: Option<String>,
-    /// The user's list of prices.
+    /// A file with the user's own prices.
     pub prices: Option<PathBuf>,
-    /// US dollars after which no further call is made.
+    /// The user's file of models.
+    pub models: Option<PathBuf>,
+    /// No further model call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
-    /// The ntfy topic that is told of the end.
+    /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
-    /// The interface that was asked for.
+    /// The interface, if one was chosen.
     pub interface: Option<Interface>,
-    /// Standard error tells what is done.
+    /// Report progress on standard error.
     pub verbose: bool,
 }
 
 impl Settings {
-    /// The meaning of `args` in `env`.
+    /// Combines `args` with `env`.
     pub(crate) fn new(args: CliArgs, env: Env, process: ProcessFacts) -> Self {
-        // Every field is named, so that a flag without a meaning does not compile.
+        // Without `..`, so that a new flag does not compile until it has a meaning.
         let CliArgs {
             words,
             non_interactive,
@@ -83,7 +81,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
-            // These decide what is run, before there are settings.
+            // These select the command before there are settings.
             fire_alarm: _,
             help: _,
             version: _,
@@ -99,13 +97,14 @@ impl Settings {
             working_dir,
             model: ModelChoice {
                 provider: provider.or_else(|| set(LLM_PROVIDER)),
-                // The environment's model is a caller's word to a run that nobody watches.
+                // The environment sets the model only for non-interactive runs, where the caller decides.
                 model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
             prices: set(MARVIN_PRICES).map(PathBuf::from),
+            models: set(MARVIN_MODELS).map(PathBuf::from),
             max_cost,
             ntfy,
             interface,
@@ -119,7 +118,7 @@ impl Settings {
 /// The command line as typed: flags and words, not yet interpreted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CliArgs {
-    /// Words that are not flags.
+    /// Arguments that are not flags.
     pub words: Vec<String>,
     /// `--non-interactive`.
     pub non_interactive: bool,
@@ -139,13 +138,13 @@ pub(crate) struct CliArgs {
     pub tools: Option<String>,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
-    /// `--ntfy`; empty when the topic is to be made up.
+    /// `--ntfy`; empty for a random topic.
     pub ntfy: Option<String>,
     /// `--plain`, `--curses`.
     pub interface: Option<Interface>,
     /// `--verbose`.
     pub verbose: bool,
-    /// `--fire-alarm`: what the scheduler calls.
+    /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
     /// `--help`.
     pub help: bool,
@@ -153,7 +152,7 @@ pub(crate) struct CliArgs {
     pub version: bool,
 }
 
-/// The flags of `marvin`.
+/// All flags.
 pub(crate) static FLAGS: &[Flag] = &[
     flag(
         "non-interactive",
@@ -320,9 +319,8 @@ pub(crate) static FLAGS: &[Flag] = &[
         .hidden(),
 ];
 
-/// The flag with this long name.
 pub(crate) fn long(name: &str) -> Option<&'static Flag> {
-    // A hidden flag with a short name is known by that alone.
+    // A hidden flag that has a short name is known only by that.
     FLAGS
         .iter()
         .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))

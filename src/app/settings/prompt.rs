@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 
-/// Largest prompt that is read.
+/// Largest prompt in bytes.
 const PROMPT_CAP: u64 = 64 << 20;
 
 /// Where the prompt comes from.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromptSource {
-    /// Given as a flag's value.
+    /// From `--prompt`.
     pub text: Option<String>,
-    /// A file that holds it.
+    /// From `--prompt-file`.
     pub file: Option<PathBuf>,
-    /// Words that are not flags.
+    /// Arguments that are not flags.
     pub words: Vec<String>,
-    /// Standard input is appended as data.
+    /// Append standard input as data.
     pub with_stdin: bool,
 }
 
 impl PromptSource {
-    /// The prompt of a non-interactive run: text, file, words, or standard input.
+    /// The prompt of a non-interactive run: from a flag, a file, the arguments or standard input.
     pub(crate) fn required(&self, stdin_is_terminal: bool) -> Outcome<String> {
         match self.first()? {
             Some(prompt) => Ok(prompt),
@@ -39,7 +39,7 @@ impl PromptSource {
         }
     }
 
-    /// The initial prompt from the command line, if any, for an interactive session.
+    /// The first prompt of an interactive session, if the command line has one.
     ///
     /// # Errors
     /// The prompt file or standard input cannot be read.
@@ -111,7 +111,7 @@ fn read_stdin() -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A prompt is sent whole or not at all.
+/// Prompts are never truncated.
 fn within_cap(bytes: &[u8]) -> Outcome<()> {
     if bytes.len() as u64 > PROMPT_CAP {
         return Err(Problem::limit(format!(

@@ -7,15 +7,15 @@ use serde::Serialize;
 pub(super) struct Finding {
     pub(super) area: &'static str,
     pub(super) name: String,
-    /// No action is needed.
+    /// Nothing to do.
     pub(super) ok: bool,
     /// What was found.
     pub(super) state: String,
-    /// What to do; empty if no action is needed.
+    /// What to do; empty when `ok`.
     pub(super) advice: String,
 }
 
-/// The finding about `name`; the advice applies if it is not ok.
+/// A finding about `name`; the advice is kept only if it is not ok.
 pub(super) fn finding(
     area: &'static str,
     name: &str,

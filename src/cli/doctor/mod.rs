@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 mod finding;
+mod model;
 mod outside;
 
 use crate::app::settings::Settings;
@@ -16,7 +17,7 @@ use crate::base::variables::{
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::{ProviderSpec, ROWS};
-use crate::llm::choose;
+use crate::llm::choose::{self, ProviderChoice};
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
@@ -25,11 +26,11 @@ use finding::{Finding, finding};
 /// A program that tools use.
 struct Program {
     name: &'static str,
-    /// Its purpose.
+    /// What it is for.
     what: &'static str,
     /// How to install it.
     get: &'static str,
-    /// The argument that prints its version, if it has one.
+    /// The argument that prints its version, if there is one.
     version: Option<&'static str>,
 }
 
@@ -91,6 +92,9 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
             ),
         },
     );
+    if let Ok(ProviderChoice::Remote(remote)) = &chosen {
+        findings.insert(1, model::chosen(remote, settings));
+    }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));

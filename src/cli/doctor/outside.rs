@@ -1,4 +1,4 @@
-//! The outside services in `marvin doctor`: address, key and contact of each. No request is sent.
+//! Outside services in `marvin doctor`: address, key and contact of each. Sends no request.
 
 use super::finding::{Finding, finding};
 use crate::app::profile;
@@ -12,15 +12,14 @@ use crate::net::user_agent;
 use crate::store::preferences;
 use crate::tools::output::web_links;
 
-/// The consequence of a missing key.
+/// What a missing key means.
 enum MissingKey {
-    /// The service answers all the same, only less.
+    /// The service works with restrictions.
     Less(&'static str),
     /// The service is not used.
     Unused(&'static str),
 }
 
-/// What Marvin does without the service's key.
 fn without(id: &str) -> MissingKey {
     match id {
         "semantic-scholar" => MissingKey::Less("it answers more reluctantly without"),
@@ -43,7 +42,7 @@ fn page(id: &str) -> Option<&'static str> {
     }
 }
 
-/// A finding for each service.
+/// One finding per service.
 pub(super) fn findings(env: &Env) -> Vec<Finding> {
     let contact = contact(env);
     SERVICES
@@ -52,7 +51,7 @@ pub(super) fn findings(env: &Env) -> Vec<Finding> {
         .collect()
 }
 
-/// The contact in the User-Agent: the environment's, else the active profile's.
+/// The contact in the User-Agent: from the environment, else from the active profile.
 fn contact(env: &Env) -> Option<String> {
     let set = MARVIN_CONTACT.read(env).and_then(user_agent::contact);
     set.or_else(|| {
@@ -109,7 +108,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     )
 }
 
-/// A base address set by the user, without credentials.
+/// A base address that the user set, without credentials.
 fn shown(base: &str) -> String {
     let base = escape_controls(base);
     let Some((scheme, rest)) = base.split_once("://") else {

@@ -140,6 +140,8 @@ pub struct ErrorContext {
     pub row: &'static ProviderSpec,
     /// The model's name.
     pub model: String,
+    /// When the model ended and what to take instead, where that is known.
+    pub successor: Option<String>,
     /// Values that must never be shown: the key.
     pub secrets: Vec<String>,
     /// Tokens that the tool schemas of the request take; 0 when not known.
@@ -152,6 +154,7 @@ impl ErrorContext {
         Self {
             row,
             model: row.model.to_owned(),
+            successor: None,
             secrets: Vec::new(),
             schema_tokens: 0,
         }

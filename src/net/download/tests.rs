@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A server that gives every connection one answer, made of the request's first line.
+/// Answers each connection once, depending on the first line of the request.
 fn server(ip: &str, make: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind((ip, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -221,13 +221,13 @@ fn every_hop_of_a_redirect_is_judged() {
     assert!(problem.what.contains("more than 10 times"), "{problem}");
     let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
     assert_eq!(saved.address.target, "/end");
-    // The same is fetched where the user allows it: the guard refused it before.
+    // The same address works where the user allows it, so it was the guard that refused.
     let open = visitor("127.0.0.0/8");
     assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
     assert_eq!(hits.load(Ordering::SeqCst), 1);
 }
 
-/// A name that resolves to an allowed address when checked, and to another one a moment later.
+/// A name that resolves to an allowed address when it is checked, and to another one right after.
 #[test]
 fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     let dir = tempfile::tempdir().unwrap();

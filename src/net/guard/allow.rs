@@ -1,4 +1,4 @@
-//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the user exempts from the guard against private addresses.
+//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the user exempts from the check for private addresses.
 
 use std::net::IpAddr;
 
@@ -7,17 +7,15 @@ use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Host;
 use crate::net::ip_range::IpRange;
 
-/// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// A host with any address; with a port, only that one.
+    /// A host with any address, optionally on one port only.
     Host(Host, Option<u16>),
-    /// A network: an address and its prefix length.
     Network(IpRange),
 }
 
 impl Allowed {
-    /// Whether this entry allows the host, regardless of its addresses.
+    /// Whether this entry allows the host, whatever its addresses are.
     pub(super) fn names(&self, host: &Host, port: u16) -> bool {
         matches!(self, Self::Host(own, only) if own == host && only.is_none_or(|only| only == port))
     }
@@ -31,7 +29,7 @@ impl Allowed {
     }
 }
 
-/// The entries of the variable.
+/// Parses the variable.
 ///
 /// # Errors
 /// `Config` with the first invalid entry.

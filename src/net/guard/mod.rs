@@ -1,12 +1,12 @@
-//! The guard in front of addresses that a model or a page gave: no request goes to a private network, whatever the host is called (server-side
-//! request forgery).
+//! Guards requests to addresses from a model or a page against server-side request forgery: none of them reaches a private network, whatever the host
+//! is called.
 //!
-//! The name is resolved here, once, and the connection is made to the addresses that were checked, so a DNS server that answers differently the
-//! second time (DNS rebinding) gains nothing. Behind a proxy of the user's environment the lookup here is only a check: the proxy resolves names
-//! itself, and restricting what it can reach is its task. Names that cannot be resolved here are then left to it; local names, numeric addresses,
-//! and names that resolve to private addresses here are refused all the same.
+//! A name is resolved here, once, and the connection goes to the addresses that were checked, so a DNS server that answers differently the second
+//! time (DNS rebinding) gains nothing. Behind a proxy of the user's environment the lookup is only a check: the proxy resolves names itself, and
+//! restricting it is its own task. Names that cannot be resolved here are then left to the proxy; local names, numeric addresses and names that
+//! resolve to private addresses are still refused.
 //!
-//! Bases of services (`MARVIN_URL_<ID>`) are the user's own choice and do not come through here.
+//! Base addresses of services (`MARVIN_URL_<ID>`) are the user's own choice and are not checked.
 
 mod allow;
 mod ranges;
@@ -29,7 +29,7 @@ use crate::base::variables::MARVIN_ALLOW_PRIVATE;
 use crate::formats::address::{Address, Host};
 use allow::Allowed;
 
-/// Name suffixes of this machine and the local network, whoever resolves them.
+/// Suffixes of names on this machine and the local network, whoever resolves them.
 const LOCAL: [&str; 9] = [
     "localhost",
     "local",
@@ -42,10 +42,9 @@ const LOCAL: [&str; 9] = [
     "private",
 ];
 
-/// Looks a name up; the port is put into each address.
+/// Resolves a host name; the port becomes part of each address.
 pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
-/// Checks addresses.
 #[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Vec<Allowed>,
@@ -61,7 +60,7 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    /// The guard with the exceptions of `MARVIN_ALLOW_PRIVATE`, from the environment or config.yaml.
+    /// A guard with the exceptions of `MARVIN_ALLOW_PRIVATE`, from the environment or config.yaml.
     ///
     /// # Errors
     /// `Config` when the variable has an entry that cannot be read.
@@ -72,7 +71,7 @@ impl Guard {
         })
     }
 
-    /// The same with another way to look names up.
+    /// Replaces the resolver.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_names(mut self, names: Names) -> Self {
@@ -80,7 +79,7 @@ impl Guard {
         self
     }
 
-    /// The addresses to which `address` may connect, all checked; empty when only the proxy on the way can resolve the name.
+    /// The checked addresses to which `address` may connect; empty when only the proxy can resolve the name.
     ///
     /// # Errors
     /// `Refused` for a private address; `Network` when the name cannot be resolved and there is no proxy; `Cancelled`.
@@ -141,7 +140,7 @@ impl Guard {
         }
     }
 
-    /// Asks on a thread of its own: a look-up cannot be interrupted, only left behind.
+    /// Resolves on a thread of its own: a lookup cannot be interrupted, only abandoned.
     fn look_up(
         &self,
         name: &str,
@@ -176,7 +175,7 @@ impl Guard {
     }
 }
 
-/// A name for this machine or its network, or one without a dot, which a search list of the network completes.
+/// True for names of this machine and its network, and for names without a dot, which a search list of the network completes.
 fn is_local(name: &str) -> bool {
     !name.contains('.')
         || LOCAL.iter().any(|end| {

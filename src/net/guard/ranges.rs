@@ -1,8 +1,8 @@
-//! Address ranges that are refused: a table for IPv4, and for IPv6 everything that is not clearly the public internet.
+//! Refused address ranges: a table for IPv4; for IPv6 everything that is not clearly the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are not the public internet (IANA's registry of special addresses, and what clouds use).
+/// IPv4 networks outside the public internet: IANA's registry of special-purpose addresses, and what clouds use.
 const V4: &[([u8; 4], u32, &str)] = &[
     ([0, 0, 0, 0], 8, "this machine"),
     ([10, 0, 0, 0], 8, "a private network"),
@@ -23,7 +23,7 @@ const V4: &[([u8; 4], u32, &str)] = &[
     ([240, 0, 0, 0], 4, "a reserved network"),
 ];
 
-/// Parts of 2000::/3 that are not the public internet either: first 32 bits, length, what it is.
+/// Parts of 2000::/3 that are not public either: first 32 bits, prefix length, description.
 const V6: &[(u32, u32, &str)] = &[
     (0x2001_0000, 32, "a tunnel"), // Teredo
     (0x2001_0002, 32, "a test network"),
@@ -34,7 +34,7 @@ const V6: &[(u32, u32, &str)] = &[
     (0x3fff_0000, 20, "an example in documents"),
 ];
 
-/// The range of an address that is not public.
+/// The description of the range of an address that is not public.
 pub(super) fn private(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => v4(ip),
@@ -55,7 +55,7 @@ fn v6(ip: Ipv6Addr) -> Option<&'static str> {
     if ip.is_loopback() || ip.is_unspecified() {
         return Some("this machine");
     }
-    // IPv4 addresses embedded in IPv6, which a translator at the network's border would unwrap.
+    // IPv4 addresses embedded in IPv6, which a translator at the border of the network would unwrap.
     if ip.to_ipv4_mapped().is_some() || [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0] {
         return v4(tail);
     }
@@ -67,7 +67,7 @@ fn v6(ip: Ipv6Addr) -> Option<&'static str> {
             _ => "no public address",
         });
     }
-    // An interface that carries an IPv4 address within (ISATAP).
+    // An interface identifier that contains an IPv4 address (ISATAP).
     if e & !0x0300 == 0 && f == 0x5efe {
         return Some("a tunnel");
     }

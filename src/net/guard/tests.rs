@@ -1,4 +1,4 @@
-//! The guard with a name service of its own: disguises, exceptions, proxies, cancelling.
+//! The guard with a resolver of its own: disguised addresses, exceptions, proxies, cancellation.
 
 use super::*;
 use crate::base::problem::ProblemKind;
@@ -76,7 +76,7 @@ fn private_addresses_are_refused_under_every_name() {
         kind(&guard, "http://none.test/", false),
         Err(ProblemKind::Network)
     );
-    // A proxy may know names that are not known here.
+    // A proxy may know names that this machine does not.
     assert_eq!(kind(&guard, "http://none.test/", true), Ok(0));
 }
 
@@ -134,7 +134,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
     use std::net::TcpListener;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // The same port of another private address: the one that is not to be reached.
+    // The same port of another private address, which must not be reached.
     let inside = TcpListener::bind(("127.0.0.2", port)).unwrap();
     inside.set_nonblocking(true).unwrap();
     thread::spawn(move || {
@@ -153,7 +153,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
             );
         }
     });
-    // 127.0.0.1 plays the public address, by an exception for it alone.
+    // 127.0.0.1 stands for the public address, by an exception for it alone.
     let allowed = format!("127.0.0.1:{port}");
     let visit = |path: &str| {
         let asked = Arc::new(AtomicUsize::new(0));
@@ -173,7 +173,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
             asked.load(Ordering::SeqCst),
         )
     };
-    // One look-up, judged and connected to.
+    // One lookup, checked and connected to.
     let (got, asked) = visit("/");
     assert_eq!((got.unwrap(), asked), (200, 1));
     // The second request resolves the name again, and the new answer is checked before anything is sent.

@@ -1,4 +1,4 @@
-//! An answer of a service, whole: its status, its body as JSON or text, and the sentence for one that is a refusal.
+//! A complete response of a service: its status, its body as JSON or text, and the error message for a refusal.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -17,38 +17,37 @@ use crate::net::http::Response;
 use crate::net::retry_after;
 use crate::net::services::Service;
 
-/// Bytes that are read at once.
+/// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
-/// Characters of a service's own message in an error.
+/// How much of a service's own message an error quotes, in characters.
 const SAID: usize = 300;
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct ServiceResponse {
     /// The service that sent it.
     pub service: &'static Service,
-    /// Its status; redirects were followed.
+    /// The status, after redirects.
     pub status: u16,
     /// Its body, decompressed.
     pub bytes: Vec<u8>,
     headers: HeaderMap,
-    /// Keys that went with the request: a service may repeat them.
+    /// Keys sent with the request: the service may repeat them.
     hidden: Vec<String>,
 }
 
 /// Why a body could not be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// It has more bytes than this.
+    /// It is larger than this many bytes.
     TooLarge(usize),
-    /// It is compressed in a way that cannot be undone.
+    /// It cannot be decompressed.
     Garbled(String),
-    /// The connection failed.
     Net(NetError),
 }
 
-/// Reads a body of at most `most` bytes and decompresses it: by its header, or by its first bytes, because some proxies drop the header (Stack
-/// Exchange always compresses).
+/// Reads and decompresses a body of at most `most` bytes. The compression is recognised by the header or the first bytes, because some proxies drop
+/// the header (Stack Exchange always compresses).
 ///
 /// # Errors
 /// See [`Unread`].
@@ -59,7 +58,7 @@ pub(crate) fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unre
     }
 }
 
-/// The same, with the bytes received before the connection broke, and the error: for documents of which a part is useful.
+/// As [`body`], but on a broken connection returns what was received together with the error: part of a document is useful.
 ///
 /// # Errors
 /// As [`body`], except for broken connections.
@@ -84,7 +83,7 @@ pub(crate) fn body_so_far(
     unpacked_by(response, bytes, most).map(|bytes| (bytes, None))
 }
 
-/// Undoes the compression that the client left.
+/// Undoes compression that the HTTP client does not.
 fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>, Unread> {
     let deflated = response
         .header("content-encoding")
@@ -92,7 +91,7 @@ fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u
     if bytes.starts_with(&[0x1f, 0x8b]) {
         unpacked(GzDecoder::new(bytes.as_slice()), most)
     } else if deflated {
-        // The header's name means zlib; some servers send the bare stream.
+        // "deflate" means zlib, but some servers send the bare stream.
         unpacked(ZlibDecoder::new(bytes.as_slice()), most).or_else(|why| match why {
             Unread::Garbled(_) => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
             why => Err(why),
@@ -115,7 +114,7 @@ fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
 }
 
 impl Unread {
-    /// The message for the failure; `place` is the sender.
+    /// The error message; `place` is the sender.
     pub(crate) fn problem(self, place: &str) -> Problem {
         match self {
             Self::TooLarge(most) => Problem::limit(format!(
@@ -130,7 +129,7 @@ impl Unread {
 }
 
 impl ServiceResponse {
-    /// An answer without headers.
+    /// A response without headers.
     #[cfg(test)]
     pub(crate) fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
         Self {
@@ -163,12 +162,12 @@ impl ServiceResponse {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// True for statuses of 200 to 299, but for a part in place of the whole. Not yet success: services refuse under 200 too.
+    /// True for a status of 200 to 299 except 206. That alone is not success: some services report errors with status 200.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status) && self.status != PARTIAL_CONTENT
     }
 
-    /// The body of a success that is JSON and names no error: worth keeping.
+    /// The body if it is a success in JSON without an error, and so worth caching.
     pub(super) fn sound(&self) -> Option<Value> {
         let says = |value: &Value, key: &str| match value.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
@@ -180,12 +179,12 @@ impl ServiceResponse {
         good.then_some(value)
     }
 
-    /// The body as text, in the charset of its header or its own declaration, else UTF-8.
+    /// The body as text: in the charset of the header, else of the document, else UTF-8.
     pub fn text(&self) -> String {
         charset::decoded(&self.bytes, self.header("content-type").unwrap_or_default())
     }
 
-    /// The body as JSON, regardless of status and content type.
+    /// The body as JSON, whatever the status and content type say.
     pub fn value(&self) -> Option<Value> {
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).ok(),
@@ -193,7 +192,7 @@ impl ServiceResponse {
         }
     }
 
-    /// The body of a successful answer as JSON.
+    /// The body of a successful response as JSON.
     ///
     /// # Errors
     /// Every other status, with the service's own message if `said` finds one in the body; a body that is not JSON.
@@ -207,7 +206,7 @@ impl ServiceResponse {
         }
     }
 
-    /// How long the service asked clients to wait.
+    /// How long the service asks clients to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         retry_after::retry_after(self.header("retry-after")?)
     }
@@ -221,7 +220,7 @@ impl ServiceResponse {
             .any(|mark| start.starts_with(mark))
     }
 
-    /// The problem with a body that says success and cannot be understood.
+    /// The problem with a successful response whose body cannot be parsed.
     pub fn unreadable(&self) -> Problem {
         let name = begin(self.service.name);
         Problem::network(if self.bytes.trim_ascii().is_empty() {
@@ -243,7 +242,7 @@ impl ServiceResponse {
         )
     }
 
-    /// The problem for an error status, with the service's own message.
+    /// The problem for an error status, including the service's own message.
     pub fn refused(&self, said: Option<&str>) -> Problem {
         let name = begin(self.service.name);
         let status = self.status;
@@ -313,7 +312,7 @@ impl ServiceResponse {
     }
 }
 
-/// When a service may be used again, in natural language.
+/// When a service can be used again, in natural language.
 pub(crate) fn again(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
@@ -326,7 +325,7 @@ pub(crate) fn again(wait: Duration) -> String {
     format!("Try again in {wait}.")
 }
 
-/// A service's name at the start of a sentence.
+/// Capitalizes a service's name for the start of a sentence.
 fn begin(name: &str) -> String {
     match name.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),

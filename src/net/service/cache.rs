@@ -1,4 +1,4 @@
-//! Kept between requests: answers for a while, so that nothing is fetched twice, and connections.
+//! The cache of responses and the pool of idle connections.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use super::answer::ServiceResponse;
 use crate::net::http::Client;
 
-/// Answers that are kept, and their total size in bytes.
+/// Cached responses, and their total size in bytes.
 const ANSWERS: usize = 64;
 const BYTES: usize = 16 << 20;
-/// Connections that are kept.
+/// Idle connections.
 const IDLE: usize = 8;
 
-/// Answers with the address they came from and the time until which they hold; the newest last.
+/// Responses with their address and expiry, the newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<VecDeque<(String, Instant, ServiceResponse)>>);
 
 impl Answers {
-    /// The answer that `url` gave a while ago.
+    /// The cached response for `url`.
     pub(crate) fn get(&self, url: &str) -> Option<ServiceResponse> {
         let now = Instant::now();
         let mut kept = lock(&self.0);
@@ -27,7 +27,7 @@ impl Answers {
         found.map(|(.., answer)| answer.clone())
     }
 
-    /// Keeps an answer for `time`.
+    /// Caches a response for `time`.
     pub(crate) fn put(&self, url: String, time: Duration, answer: &ServiceResponse) {
         let mut kept = lock(&self.0);
         kept.retain(|(own, ..)| *own != url);
@@ -42,19 +42,19 @@ impl Answers {
     }
 }
 
-/// Idle clients. A client serves one request at a time, so that cancelling one does not end another.
+/// Idle clients. Each serves one request at a time, so that cancelling one request does not end another.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<VecDeque<(String, Client)>>);
 
 impl Clients {
-    /// A client that was at `origin` already.
+    /// An idle client that is connected to `origin`.
     pub(crate) fn take(&self, origin: &str) -> Option<Client> {
         let mut idle = lock(&self.0);
         let at = idle.iter().rposition(|(own, _)| own == origin)?;
         idle.remove(at).map(|(_, client)| client)
     }
 
-    /// Keeps a client whose last answer was read to its end.
+    /// Returns a client whose last response was read completely.
     pub(crate) fn give(&self, origin: String, client: Client) {
         let mut idle = lock(&self.0);
         idle.push_back((origin, client));

@@ -1,4 +1,4 @@
-//! The one client for the services of the table: a request waits for its host's rate limit, names Marvin and the contact, is limited in time and
+//! The client for the services of the table. A request waits for its host's rate limit, identifies Marvin and the contact, is limited in time and
 //! size, and is retried at most once, when the service says when.
 
 mod answer;
@@ -23,10 +23,10 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
 
-/// The longest pause that a service can ask for.
+/// The longest pause that a service can impose.
 const REST: Duration = Duration::from_secs(3_600);
 
-/// The service client: shared by all requests of a session.
+/// The client for services, shared by all requests of a session.
 #[derive(Debug)]
 pub struct ServiceClient {
     env: Env,
@@ -36,7 +36,7 @@ pub struct ServiceClient {
 }
 
 impl ServiceClient {
-    /// A client for `env`; `gates` is the folder with the rate limit files shared by processes. Nothing is opened or read.
+    /// Creates a client; `gates` is the folder for the rate limits shared between processes. Opens and reads nothing.
     pub fn new(env: &Env, gates: Option<PathBuf>) -> Self {
         Self {
             env: env.clone(),
@@ -46,7 +46,7 @@ impl ServiceClient {
         }
     }
 
-    /// Begins a request to `service`; `contact` is named in the User-Agent.
+    /// Starts a request to `service`; `contact` goes into the User-Agent.
     pub fn request<'a>(
         &'a self,
         service: &'static Service,
@@ -56,7 +56,7 @@ impl ServiceClient {
         RequestBuilder::new(self, service, contact, stop)
     }
 
-    /// Waits until `who` may send a request to `host`: one per `gap`, across all processes. Hosts on this machine have no limit.
+    /// Waits until a request to `host` may be sent: one per `gap` across all processes, except for hosts on this machine.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -67,7 +67,7 @@ impl ServiceClient {
         self.gates.pass(who, who, gap, stop)
     }
 
-    /// Sends nothing to a service for `time`: it refused, or asked for a pause in its own message.
+    /// Stops requests to a service for `time`, because it refused one or asked for a pause.
     pub fn hold_back(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));
         self.gates.shut(&host, service.name, time.min(REST));

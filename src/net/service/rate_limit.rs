@@ -1,4 +1,4 @@
-//! Rate limit per host: a minimum gap between two requests, whichever tool makes them, and any longer pause that the host asked for.
+//! The rate limit per host: a minimum gap between two requests, whichever tool makes them, and longer pauses that the host asks for.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -12,14 +12,14 @@ use crate::base::cancel::Cancel;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 
-/// Gaps from here on hold between processes too.
+/// Gaps of at least this length also apply between processes.
 const SHARED: Duration = Duration::from_secs(1);
-/// The longest wait for another process's turn: a later time in the file is invalid.
+/// A time further ahead than this in the shared file is invalid.
 const AHEAD: Duration = Duration::from_secs(60);
-/// Between two looks at a file that another process has locked.
+/// Between two attempts to lock the shared file.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The gates of one process.
+/// The rate limits of one process.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     hosts: Mutex<HashMap<String, HostLimit>>,
@@ -29,14 +29,14 @@ pub(crate) struct RateLimiter {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct HostLimit {
-    /// When the next request may be made.
+    /// Earliest time of the next request.
     next: Option<Instant>,
-    /// No request before this time, because the service said so.
+    /// No request before this time, because the service asked for a pause.
     shut: Option<Instant>,
 }
 
 impl RateLimiter {
-    /// Gates that other processes with the same folder obey too, from gaps of a second on.
+    /// Limits shared with other processes that use the same folder, for gaps of a second and more.
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self {
             hosts: Mutex::default(),
@@ -44,7 +44,7 @@ impl RateLimiter {
         }
     }
 
-    /// Waits until a request to `host`, called `name`, may be sent.
+    /// Waits until a request to the service `name` on `host` may be sent.
     ///
     /// # Errors
     /// `Limit` during a pause that the service asked for; `Cancelled`.
@@ -68,7 +68,7 @@ impl RateLimiter {
         if !stop.sleep(others) {
             return Err(Problem::cancelled());
         }
-        // The answer to an earlier request in the queue may have asked for a pause.
+        // The response to an earlier request in the queue may have imposed a pause.
         self.open(host, name)
     }
 
@@ -84,7 +84,7 @@ impl RateLimiter {
         }
     }
 
-    /// Leaves `host`, which is called `name`, alone for `time`.
+    /// Imposes a pause of `time` on the service `name` on `host`.
     pub(crate) fn shut(&self, host: &str, name: &str, time: Duration) {
         let until = Instant::now() + time;
         let mut hosts = self.lock();
@@ -97,8 +97,7 @@ impl RateLimiter {
     }
 }
 
-/// The scope of a pause: the host with everything it serves; on this machine only the one service, because one test server may stand in for
-/// several.
+/// What a pause applies to: the host with everything it serves. On this machine only the one service, because a test server may stand for several.
 fn rests(host: &str, name: &str) -> String {
     if is_here(host) {
         format!("{name} at {host}")
@@ -125,7 +124,7 @@ pub(crate) fn is_here(host: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-/// How long to wait, including other processes' turns; `own` when those are unknown.
+/// How long to wait, including requests of other processes; `own` when those are unknown.
 fn among_processes(
     dir: &Path,
     host: &str,
@@ -163,7 +162,7 @@ fn among_processes(
     take().unwrap_or(own)
 }
 
-/// Locks the file; every holder keeps it only briefly.
+/// Locks the file, which every process holds only briefly.
 fn locked(file: &File, stop: &Cancel) -> Option<()> {
     for _ in 0..200 {
         match file.try_lock() {
@@ -181,7 +180,7 @@ mod tests {
 
     const GAP: Duration = Duration::from_secs(1);
 
-    /// How long a further request would have to wait, without waiting: the token has fired, which ends the sleep.
+    /// How long another request would have to wait. The token has fired, so nothing waits here.
     fn turns(gates: &RateLimiter, host: &str) -> Duration {
         let hosts = gates.lock();
         let next = hosts.get(host).and_then(|gate| gate.next);
@@ -213,7 +212,7 @@ mod tests {
         );
         assert!(problem.what.contains("60 s"), "{}", problem.what);
         gates.pass("b", "O", GAP, &Cancel::new()).unwrap();
-        // Everything else on the host pauses too, unless it is a stand-in on this machine.
+        // Everything else on the host pauses too, unless it is on this machine.
         assert!(gates.pass("a", "O", GAP, &Cancel::new()).is_err());
         gates.shut("127.0.0.1:1", "I", Duration::from_secs(60));
         let here = |service| gates.pass("127.0.0.1:1", service, Duration::ZERO, &Cancel::new());

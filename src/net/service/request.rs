@@ -1,4 +1,4 @@
-//! Builder of a request to a service: what to fetch, what to cache, how long it may take.
+//! Builds a request to a service: what to fetch, what to cache, how long it may take.
 
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,22 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::net::services::Service;
 
-/// Bytes of a body at most, after decompression, unless a request says otherwise.
+/// Default size limit of a body, after decompression.
 const MAX_BODY_BYTES: usize = 8 << 20;
-/// The longest wait for a second try, unless a request says otherwise.
+/// Default limit for the wait before a retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
-/// What is sent besides the head.
+/// The body of a request.
 pub(super) enum RequestBody<'a> {
     Nothing,
     Body(&'static str, &'a [u8]),
 }
 
-/// Ids of the services that answered, each once, in the order of their first answers; shared by the requests of a call.
+/// Ids of the services that answered, without duplicates, in the order of their first answers; shared by the requests of a call.
 #[derive(Debug, Default)]
 pub struct AnsweredBy(Mutex<Vec<&'static str>>);
 
 impl AnsweredBy {
-    /// All of them.
     pub fn ids(&self) -> Vec<&'static str> {
         self.lock().clone()
     }
@@ -45,7 +44,7 @@ impl AnsweredBy {
     }
 }
 
-/// A request that is being put together.
+/// A request under construction.
 #[derive(Debug)]
 pub struct RequestBuilder<'a> {
     pub(crate) out: &'a ServiceClient,
@@ -98,7 +97,7 @@ impl<'a> RequestBuilder<'a> {
         }
     }
 
-    /// Uses another base than the table's, derived from it (a Wikipedia in another language); an override by the user wins.
+    /// Replaces the base of the table by one derived from it (a Wikipedia in another language). A base set by the user takes precedence.
     #[must_use]
     pub fn base(mut self, base: &str) -> Self {
         if !self.service.is_own(&self.out.env) {
@@ -107,14 +106,14 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Adds to the path, as it is.
+    /// Appends to the path, without encoding.
     #[must_use]
     pub fn path(mut self, path: &str) -> Self {
         self.path.push_str(path);
         self
     }
 
-    /// Adds one segment to the path, encoded.
+    /// Appends one encoded segment to the path.
     #[must_use]
     pub fn segment(mut self, segment: &str) -> Self {
         self.path.push('/');
@@ -122,7 +121,7 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Adds a pair to the query.
+    /// Adds a parameter to the query.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl Display) -> Self {
         self.query
@@ -136,7 +135,7 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Adds a name without a value to the query, for services that require it.
+    /// Adds a parameter without a value, for services that require it.
     #[must_use]
     pub fn flag_if(mut self, name: &str, wanted: bool) -> Self {
         if wanted {
@@ -147,7 +146,7 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Adds a pair to the query when there is a value.
+    /// Adds a parameter if it has a value.
     #[must_use]
     pub fn query_if(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
@@ -163,77 +162,77 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
-    /// Adds a secret in a header; it is hidden in every error.
+    /// Adds a header that contains a secret, which is masked in every error.
     #[must_use]
     pub fn secret_header(mut self, name: &'static str, secret: &str, value: String) -> Self {
         self.hidden.push(secret.to_owned());
         self.header(name, value)
     }
 
-    /// Adds a secret to the query, for services that take it nowhere else; it is hidden in every error.
+    /// Adds a secret to the query, for services that accept it nowhere else; it is masked in every error.
     #[must_use]
     pub fn secret_query(mut self, name: &str, secret: &str) -> Self {
         self.hidden.push(secret.to_owned());
         self.query(name, secret)
     }
 
-    /// Reads at most this many bytes of the body.
+    /// Sets the size limit of the body.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.most = bytes;
         self
     }
 
-    /// Keeps a good answer in JSON for `time` and takes it instead of asking again. For requests without a body.
+    /// Caches a successful JSON response for `time` and answers from the cache. For requests without a body.
     #[must_use]
     pub fn keep(mut self, time: Duration) -> Self {
         self.keep = Some(time);
         self
     }
 
-    /// The same, but only for valid answers: a proxy's error page with status 200 is not cached.
+    /// As [`Self::keep`], but only for valid responses: a proxy's error page with status 200 is not cached.
     #[must_use]
     pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
         self.worth = worth;
         self.keep(time)
     }
 
-    /// Waits at most this long for a retry when the service says how long.
+    /// Limits the wait for a retry when the service says how long.
     #[must_use]
     pub fn max_retry_wait(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// Retries after `time` when the service is overloaded (429, 5xx) and names no time.
+    /// Retries after `time` when the service is overloaded (429, 5xx) and does not say how long to wait.
     #[must_use]
     pub fn again_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
         self
     }
 
-    /// The same, but only for errors of the service (5xx), not when it limits the rate.
+    /// As above, but only for server errors (5xx), not for rate limits.
     #[must_use]
     pub fn again_when_failed(mut self, time: Duration) -> Self {
         self.again_failed = Some(time);
         self
     }
 
-    /// Never retries, whatever the service says.
+    /// Never retries.
     #[must_use]
     pub fn only_once(mut self) -> Self {
         self.once = true;
         self
     }
 
-    /// Gives up after `time` in all: the turn at the gate, the answer and a second try.
+    /// Limits the whole request: waiting for the rate limit, the response and a retry.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.within = Some(time);
         self
     }
 
-    /// Notes the service there when it has answered.
+    /// Records in `by` that the service has answered.
     #[must_use]
     pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
         self.answered_by = Some(Arc::clone(by));
@@ -277,7 +276,7 @@ impl<'a> RequestBuilder<'a> {
     }
 }
 
-/// `text` for one place of a path or query: everything but unreserved characters as `%XX` (RFC 3986, 2.3).
+/// Percent-encodes `text` for a path or query: everything but unreserved characters (RFC 3986 section 2.3).
 pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -15,19 +15,18 @@ use crate::net::service::{REST, time_limit};
 use crate::net::services::variable;
 use crate::net::user_agent::agent;
 
-/// Time limits of a request by phase; the calling tool has its own total.
+/// Timeouts by phase; the calling tool has a total.
 const LIMITS: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
     silence: Duration::from_secs(15),
 };
-/// Bytes of an address at most; servers take no longer ones.
+/// Longest address in bytes; servers accept no longer ones.
 const MAX_URL_BYTES: usize = 8_000;
-/// Redirects that are followed.
 const HOPS: usize = 3;
 
 impl RequestBuilder<'_> {
-    /// Succeeds when requests are allowed: the contact is set if the public server requires one.
+    /// Fails when the public server requires a contact and none is set.
     ///
     /// # Errors
     /// `Config` with what to set.
@@ -101,7 +100,7 @@ impl RequestBuilder<'_> {
             answer = self.once(&url, sent)?;
         }
         if let Some(wait) = answer.retry_after().filter(|_| is_busy(&answer)) {
-            // Not the table's host: a Wikipedia in another language refuses for itself.
+            // The host of the request, not of the table: a Wikipedia in another language has limits of its own.
             let gates = &self.out.gates;
             gates.shut(&host(&url), self.service.name, wait.min(REST));
         }
@@ -112,7 +111,7 @@ impl RequestBuilder<'_> {
         Ok(answer)
     }
 
-    /// How long to wait before the retry; `None` for a final answer.
+    /// How long to wait before the retry; `None` when there is none.
     fn wait(&self, answer: &ServiceResponse) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
@@ -124,7 +123,7 @@ impl RequestBuilder<'_> {
         (!self.once && is_busy(answer) && wait <= self.patience).then_some(wait)
     }
 
-    /// One try, redirects followed.
+    /// One attempt, including redirects.
     fn once(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         let mut url = url.to_owned();
         for _ in 0..=HOPS {
@@ -144,7 +143,7 @@ impl RequestBuilder<'_> {
         .next("Try again later."))
     }
 
-    /// One request, and where its answer redirects to.
+    /// Sends one request. Also returns the target of a redirect.
     fn hop(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<(ServiceResponse, Option<String>)> {
         let (name, out) = (self.service.name, self.out);
         out.gates
@@ -191,7 +190,7 @@ impl RequestBuilder<'_> {
         }))
     }
 
-    /// Resolves the redirect target `next` at `url`. An invalid one is the service's fault, and not shown: it may contain a key.
+    /// Resolves the redirect target `next` relative to `url`. An invalid one is the service's fault and is not shown, because it may contain a key.
     fn joined(&self, url: &str, next: &str) -> Outcome<String> {
         match Address::parse(url)?.join(next) {
             Ok(address) => Ok(address.to_string()),
@@ -203,7 +202,7 @@ impl RequestBuilder<'_> {
         }
     }
 
-    /// A redirect to another host goes there as any address of a page does: judged, and without keys.
+    /// Follows a redirect to another host like an address on a page: checked, and without keys.
     fn elsewhere(&self, url: &str) -> Outcome<ServiceResponse> {
         let open = |pair: &&(&'static str, String)| pair.0.starts_with("accept");
         let headers: Vec<_> = self.headers.iter().filter(open).cloned().collect();
@@ -222,7 +221,7 @@ impl RequestBuilder<'_> {
     }
 }
 
-/// True for answers that say: not now.
+/// True for statuses that mean "try again later".
 fn is_busy(answer: &ServiceResponse) -> bool {
     answer.status == 429 || answer.status >= 500
 }

@@ -1,4 +1,4 @@
-//! A time limit for a whole request: a body that trickles stays within every phase's limit.
+//! A timeout for a whole request: a body that trickles in never exceeds the timeout of a phase.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
-/// Runs `work` with a token that fires with `stop`, or when `time` is up.
+/// Runs `work` with a token that fires with `stop` or after `time`.
 ///
 /// # Errors
 /// `Network` when the time was up; else what `work` says.

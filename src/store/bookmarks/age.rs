@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// True when the records are clearly in the order in which they were saved, judged without parsing them: each with a date in Marvin's form, none
-/// before its predecessor's. Only then the others need not be parsed.
+/// True when the records are clearly in the order in which they were saved, judged without parsing them: each has a date in Marvin's format, and none
+/// is earlier than the one before. Then most of them need not be parsed.
 pub(super) fn in_order(records: &[&str]) -> bool {
     let key = Finder::new(b"\"saved_at\"");
     let mut before = "";
@@ -23,7 +23,7 @@ pub(super) fn in_order(records: &[&str]) -> bool {
     })
 }
 
-/// The text under the key, if the record has one without escapes.
+/// The unescaped string under the key, if the record has one.
 fn written<'a>(raw: &'a str, key: &Finder<'_>) -> Option<&'a str> {
     let at = key.find(raw.as_bytes())? + key.needle().len();
     let value = raw.get(at..)?.trim_start().strip_prefix(':')?.trim_start();
@@ -31,7 +31,7 @@ fn written<'a>(raw: &'a str, key: &Finder<'_>) -> Option<&'a str> {
     text.get(..text.find(['"', '\\'])?)
 }
 
-/// Records, given last first, sorted newest first. One without a date is as old as the one before it in the file.
+/// Sorts records newest first; they are given in reverse file order. A record without a date counts as old as the one before it in the file.
 pub(super) fn newest_first<'a>(mut last_first: Vec<&'a str>, zone: &TimeZone) -> Vec<&'a str> {
     last_first.reverse();
     let mut before = Timestamp::MIN;
@@ -42,13 +42,13 @@ pub(super) fn newest_first<'a>(mut last_first: Vec<&'a str>, zone: &TimeZone) ->
             (before, raw)
         })
         .collect();
-    // Of two with the same date the last in the file is the newer one.
+    // Of two records with the same date, the later one in the file is newer.
     dated.reverse();
     dated.sort_by_key(|(date, _)| std::cmp::Reverse(*date));
     dated.into_iter().map(|(_, raw)| raw).collect()
 }
 
-/// The keys of both forms of the file.
+/// The date key, in both layouts of the file.
 #[derive(Deserialize)]
 struct Dates {
     #[serde(default)]
@@ -68,7 +68,7 @@ fn date(raw: &str, zone: &TimeZone) -> Option<Timestamp> {
         })
 }
 
-/// A moment, or a local time without a zone.
+/// Parses a time; a local time without a zone is in the user's.
 fn moment(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let local = || {
         let time = text.parse::<DateTime>().ok()?;

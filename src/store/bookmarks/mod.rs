@@ -1,4 +1,4 @@
-//! `bookmarks.json`: the links that one profile saved. Until it has any, those that all profiles once shared.
+//! `bookmarks.json`: the links that a profile has saved. As long as it has none, the old file shared by all profiles is used.
 
 mod age;
 
@@ -16,19 +16,19 @@ use crate::base::text::{clip, escape_controls};
 use crate::disk::json_records;
 use crate::disk::paths::Paths;
 
-/// One link, with the fields that could be read.
+/// A link, with the fields that could be read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bookmark {
     pub(crate) url: String,
     pub(crate) title: String,
     pub(crate) tags: Vec<String>,
     pub(crate) notes: String,
-    /// When, as it was written down.
+    /// When it was saved, as written in the file.
     saved: String,
 }
 
 impl Bookmark {
-    /// A link that is not saved yet.
+    /// A link that has not been saved yet.
     pub(crate) fn new(url: String, title: String, tags: Vec<String>, notes: String) -> Self {
         Self {
             url,
@@ -58,30 +58,30 @@ impl Bookmark {
         }
     }
 
-    /// The title, unless it is empty or the address.
+    /// The title, unless it is empty or just the address.
     pub(crate) fn own_title(&self) -> Option<&str> {
         let title = self.title.trim();
         (!title.is_empty() && title != self.url.trim()).then_some(title)
     }
 
-    /// True when it has the tag, in any case.
+    /// Whether it has the tag, ignoring case.
     pub(crate) fn is_tagged(&self, tag: &str) -> bool {
         self.tags.iter().any(|own| same(own, tag))
     }
 
-    /// True when the words are in its title, address, notes or tags.
+    /// Whether title, address, notes or tags contain the words.
     pub(crate) fn contains(&self, words: &Regex) -> bool {
         let is_in = |text: &String| words.is_match(text);
         is_in(&self.title) || is_in(&self.url) || is_in(&self.notes) || self.tags.iter().any(is_in)
     }
 
-    /// An entry edited manually, with nothing to show.
+    /// True for an entry with nothing to show, which only manual editing leaves.
     fn is_blank(&self) -> bool {
         self.url.is_empty() && self.title.trim().is_empty()
     }
 }
 
-/// Tags from words separated by commas, or from a list of them: without `#`, each once. None when the value is neither.
+/// Tags from comma-separated words or a list of them, without `#` and duplicates. `None` for any other value.
 pub(crate) fn tags(value: &Value) -> Option<Vec<String>> {
     let text = match value {
         Value::Array(items) => {
@@ -104,18 +104,18 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// What a list shows.
+/// A page of a list.
 #[derive(Debug, Default)]
 pub(crate) struct BookmarkPage {
-    /// The newest matches, the newest first.
+    /// The newest matches, newest first.
     pub(crate) bookmarks: Vec<Bookmark>,
-    /// There are more matches.
+    /// Whether there are more matches.
     pub(crate) more: bool,
-    /// Records in the file.
+    /// Number of records in the file.
     pub(crate) total: usize,
 }
 
-/// The bookmarks of one profile. Several processes may use them.
+/// The bookmarks of one profile. Several processes may use them at the same time.
 #[derive(Debug)]
 pub(crate) struct Bookmarks<'a> {
     own: PathBuf,
@@ -124,7 +124,7 @@ pub(crate) struct Bookmarks<'a> {
 }
 
 impl<'a> Bookmarks<'a> {
-    /// Those of the profile; nothing is read or made yet.
+    /// Opens the bookmarks of the profile; nothing is read or created yet.
     ///
     /// # Errors
     /// The name cannot be a profile's, or there is no place for Marvin's files.
@@ -136,7 +136,7 @@ impl<'a> Bookmarks<'a> {
         })
     }
 
-    /// Adds a link; gives the number of links afterwards, and what the user should know about the file.
+    /// Adds a link. Returns the number of links afterwards, and what the user should know about the file.
     ///
     /// # Errors
     /// `Refused` when the address is bookmarked already; the lock or the disk. The file is then as it was.
@@ -167,7 +167,7 @@ impl<'a> Bookmarks<'a> {
         Ok((total, notice))
     }
 
-    /// The newest `limit` links that fit. `words` are in each of them, so that most records need not be parsed.
+    /// The newest `limit` links that match. `words` has to occur in every match, so that most records need not be parsed.
     ///
     /// # Errors
     /// The file cannot be read or is not understood; cancelled.
@@ -191,7 +191,7 @@ impl<'a> Bookmarks<'a> {
             ..BookmarkPage::default()
         };
         let last_first = all.iter().rev().copied();
-        // All of them, also for a search: one without a date is as old as the one before it, whether that fits or not.
+        // All records, also for a search: one without a date is as old as the one before it, whether that one matches or not.
         let newest_first: Box<dyn Iterator<Item = &str>> = if age::in_order(&all) {
             Box::new(last_first)
         } else {
@@ -229,7 +229,7 @@ fn already(old: &Bookmark) -> Problem {
     .next("Nothing was changed.")
 }
 
-/// The comparison key of an address: scheme and host in lower case, without the last slash.
+/// The key for comparing addresses: scheme and host in lower case, without a trailing slash.
 fn key(url: &str) -> String {
     let url = url.trim();
     match url.split_once("://") {
@@ -243,7 +243,7 @@ fn key(url: &str) -> String {
     }
 }
 
-/// A pattern for the words as they are, in any case.
+/// A pattern for the literal words, ignoring case.
 ///
 /// # Errors
 /// There are too many of them.
@@ -259,7 +259,7 @@ pub(crate) fn pattern(words: &str) -> Outcome<Regex> {
         .map_err(|why| too_long().because(why))
 }
 
-/// False when a record cannot contain the words: most are never parsed. Escapes may hide them.
+/// False when a record cannot contain the words, so that most records need not be parsed. Escapes may hide them.
 fn may_hold(raw: &str, words: &Regex) -> bool {
     words.is_match(raw) || raw.contains('\\')
 }

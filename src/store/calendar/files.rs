@@ -1,4 +1,4 @@
-//! The files of a calendar: `calendar.ics`, and files of single events that other programs keep in a folder beside it or under its name.
+//! The files of a calendar: `calendar.ics`, and files of single events that other programs keep in a folder next to it or with its name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,23 @@ use crate::disk::lock::{self, Lock};
 use crate::disk::paths::ProfilePaths;
 use crate::formats::ical::scan::{CalendarScan, scan, with_event, without};
 
-/// Marvin's PRODID in a new calendar.
+/// PRODID of a new calendar.
 const PRODUCT: &str = "-//Marvin//EN";
-/// Longest wait for another Marvin that writes the calendar.
+/// How long to wait for another Marvin that is writing the calendar.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The files of one profile's calendar.
 #[derive(Debug)]
 pub(crate) struct CalendarFiles {
-    /// `calendar.ics`; `None` where that is a folder.
+    /// `calendar.ics`; `None` if that is a folder.
     whole: Option<PathBuf>,
-    /// Path of that file or folder.
+    /// The path of that file or folder.
     main: PathBuf,
-    /// Files of single events, in order of their names.
+    /// Files of single events, sorted by name.
     single: Vec<PathBuf>,
 }
 
 impl CalendarFiles {
-    /// Those that are there now.
+    /// The files that exist now.
     pub(crate) fn of(profile: &ProfilePaths) -> Self {
         let main = profile.calendar();
         let mut single = inside(&main);
@@ -41,7 +40,7 @@ impl CalendarFiles {
         }
     }
 
-    /// All calendars as one, and a notice if needed: a damaged file among several is left out.
+    /// All files combined into one calendar. A damaged file among several is left out, with a notice.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -57,7 +56,7 @@ impl CalendarFiles {
                 }
             }
         }
-        // Last, for what is damaged would hide what follows it.
+        // Last, because damage in it would hide what follows.
         let whole = self.whole.as_deref().map(load).transpose()?;
         let whole = whole.unwrap_or_default();
         if bytes.is_empty() {
@@ -72,7 +71,7 @@ impl CalendarFiles {
         Ok((bytes, note))
     }
 
-    /// Adds an event: its lines and its UID.
+    /// Adds an event, given as its lines and its UID.
     ///
     /// # Errors
     /// The file is damaged, is in use, or cannot be written.
@@ -89,7 +88,7 @@ impl CalendarFiles {
         })
     }
 
-    /// Removes every event of this UID; how many there were.
+    /// Removes every event with this UID and returns their number.
     ///
     /// # Errors
     /// As [`CalendarFiles::add`].
@@ -106,7 +105,7 @@ impl CalendarFiles {
             })?;
         }
         for path in &self.single {
-            // The folder is another program's too: no lock file is put into it.
+            // The folder belongs to another program too, so it gets no lock file.
             let folder = path.parent().unwrap_or(path);
             let _lock = Lock::folder(folder, LOCK_TIMEOUT, &Cancel::new())?;
             let old = load(path)?;
@@ -126,10 +125,10 @@ impl CalendarFiles {
         Ok(count)
     }
 
-    /// Whether there is an event of this UID; true also when that is unknown.
+    /// Whether there is an event with this UID; true when a file cannot be read.
     pub(crate) fn hold(&self, uid: &str) -> bool {
         self.whole.iter().chain(&self.single).any(|path| {
-            // A file that cannot be read might contain it.
+            // A file that cannot be read may contain it.
             load(path).map_or(true, |bytes| {
                 let file = scan(&bytes);
                 file.trouble().is_some() || has(&file, uid)
@@ -154,7 +153,7 @@ fn load(path: &Path) -> Outcome<Vec<u8>> {
     Ok(atomic::read(path, STATE_CAP)?.unwrap_or_default())
 }
 
-/// Without the byte-order mark, which would be an ordinary character in the middle of a file.
+/// Drops a byte-order mark, which would be an ordinary character in the middle of the combined file.
 fn plain(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

@@ -1,4 +1,4 @@
-//! A calendar on disk: iCalendar files, and what of them lies in a stretch of time.
+//! A calendar on disk: iCalendar files, and the events of a period in them.
 
 pub(crate) mod files;
 pub(crate) mod occurrence;

@@ -19,25 +19,25 @@ use crate::formats::ical::zones::Zones;
 use crate::store::calendar::short_uid::ShortUid;
 use crate::store::calendar::this_and_future::Overrides;
 
-/// Steps of recurrence that one view may cost.
+/// Expansion steps that one view may take.
 const STEPS: u64 = 3_000_000;
-/// Steps that finding the ends of recurring events may cost, for those that have changed occurrences.
+/// Expansion steps for finding the ends of recurring events that have overrides.
 const END_STEPS: u64 = 300_000;
 
 /// One occurrence of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// Its start, in the user's zone.
+    /// In the user's zone.
     pub start: Zoned,
-    /// When it is over; the first moment after it.
+    /// The first moment after it.
     pub end: Zoned,
-    /// Whole days.
+    /// Takes whole days.
     pub all_day: bool,
-    /// Its title, on one line.
+    /// On one line.
     pub title: String,
-    /// Where, on one line.
+    /// On one line.
     pub place: String,
-    /// The event's UID.
+    /// UID of the event.
     pub uid: String,
 }
 
@@ -56,10 +56,10 @@ impl Occurrence {
     }
 }
 
-/// Occurrences, and notices about the file.
+/// Occurrences of a period, and notices about the file.
 #[derive(Debug, Default)]
 pub struct OccurrenceList {
-    /// In order of time.
+    /// Sorted by time.
     pub list: Vec<Occurrence>,
     /// Sentences for the user.
     pub notes: Vec<String>,
@@ -67,7 +67,7 @@ pub struct OccurrenceList {
     pub short: ShortUid,
 }
 
-/// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`, on a machine with the zones `known`.
+/// The occurrences in `bytes` that overlap `from..until`, on a machine with the zones `known`.
 pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> OccurrenceList {
     let file = scan(bytes);
     let zones = Zones::of(&file, known);
@@ -93,7 +93,7 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> 
     search.finish()
 }
 
-/// The date `days` from then as YYYYMMDD.
+/// The date `days` later, as YYYYMMDD.
 fn day_number(zoned: &Zoned, days: i64) -> u32 {
     let date = zoned.date();
     let date = date.checked_add(days.days()).unwrap_or(date);
@@ -102,10 +102,10 @@ fn day_number(zoned: &Zoned, days: i64) -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-/// The overrides of the events that have some, by UID.
+/// The overrides of events that have some, by UID.
 type Replaced = HashMap<String, Overrides>;
 
-/// An occurrence as its event says it, here, and its own length if it has one.
+/// Start as the event gives it, in the user's zone, and the occurrence's own length if it has one.
 type OccurrenceStart = (Moment, Zoned, Option<Length>);
 
 struct OccurrenceSearch<'a> {
@@ -113,12 +113,12 @@ struct OccurrenceSearch<'a> {
     zones: &'a Zones<'a>,
     from: &'a Zoned,
     until: &'a Zoned,
-    /// Both as YYYYMMDD, with two days to spare for time zones and one for what lasts that long.
+    /// First and last day as YYYYMMDD, with two days to spare for time zones.
     days: (u32, u32),
     view: &'a TimeZone,
     budget: ExpansionBudget,
     list: Vec<Occurrence>,
-    /// Events without a readable start.
+    /// Events whose start cannot be read.
     odd: usize,
     faults: BTreeSet<String>,
 }
@@ -137,7 +137,7 @@ impl OccurrenceSearch<'_> {
             return out;
         }
         let mut budget = ExpansionBudget::new(END_STEPS);
-        // The event's own exclusions only matter if it is the later version.
+        // The event's own exclusions count only if it is the newer version.
         let says = |one: &&EventSpan| one.replaces.is_none() && (one.repeats || one.sequence > 0);
         for place in places().filter(says) {
             let uid = self.file.uid(place).unwrap_or_default();
@@ -151,7 +151,7 @@ impl OccurrenceSearch<'_> {
         out
     }
 
-    /// False for an event that by its dates alone lies outside.
+    /// False if the event's dates alone put it outside the period.
     fn may_matter(&self, place: &EventSpan) -> bool {
         if place.repeats || place.is_long {
             return true;
@@ -231,9 +231,9 @@ impl OccurrenceSearch<'_> {
         }
     }
 
-    /// Every start of the event that matters here, with the duration of that occurrence if the file gives one.
+    /// The starts of the event that may matter, each with a length of its own if the file gives one.
     ///
-    /// `reach` is the number of days by which they may be moved afterwards.
+    /// `reach` is the number of days by which overrides may move them.
     fn starts(
         &mut self,
         event: &CalendarEvent,
@@ -249,7 +249,7 @@ impl OccurrenceSearch<'_> {
             })
             .collect();
         if event.replaces.is_some() {
-            // One occurrence, also where it brings the rule of its event along.
+            // A single occurrence, even if it repeats the rule of its event.
             moments.clear();
         }
         let rules: &[RecurrenceRule] = match event.replaces {
@@ -260,7 +260,7 @@ impl OccurrenceSearch<'_> {
             moments.push((event.start.clone(), None));
         }
         let start = event.start.wall();
-        // A day more on both sides for time zones, and back by the length of what may still be going on.
+        // One more day on either side for time zones, and back by the length of what may still be going on.
         let back = 1 + reach + length.days + length.seconds / 86_400;
         let from = self.from.datetime().checked_sub(back.min(40_000).days());
         let until = self.until.datetime().checked_add((2 + reach).days());
@@ -301,7 +301,7 @@ impl OccurrenceSearch<'_> {
                 &two.uid,
             ))
         });
-        // One event that was imported twice.
+        // An event that was imported twice.
         self.list
             .dedup_by(|one, two| one == two && !one.uid.is_empty());
         let mut notes = Vec::new();
@@ -343,9 +343,9 @@ impl OccurrenceSearch<'_> {
 /// Excluded dates (EXDATE).
 #[derive(Debug, Default)]
 struct ExceptionDates {
-    /// Dates given without a time.
+    /// Given without a time.
     days: HashSet<Date>,
-    /// Dates of entries with a time: for all-day events they exclude the day.
+    /// The days of entries with a time; an all-day event is excluded on such a day.
     days_of_times: HashSet<Date>,
     times: HashSet<Timestamp>,
 }

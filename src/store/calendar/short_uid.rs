@@ -1,16 +1,16 @@
-//! Short forms of UIDs: a prefix that no other event has.
+//! Short forms of UIDs: a prefix that no other event shares.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::base::text::escape_controls;
 use crate::formats::ical::scan::CalendarScan;
 
-/// Unique prefixes of UIDs: eight characters where that suffices.
+/// Unique prefixes of UIDs: eight characters if that is enough.
 #[derive(Debug, Default)]
 pub struct ShortUid(HashMap<String, Option<String>>);
 
 impl ShortUid {
-    /// Scans every event of a file, and reads those whose UID begins like one of `shown`.
+    /// Scans every event of a file and parses those whose UID starts like one of `shown`.
     pub fn of<'a>(file: &CalendarScan<'_>, shown: impl Iterator<Item = &'a str>) -> Self {
         let heads: HashSet<&[u8]> = shown.map(|uid| head(uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();

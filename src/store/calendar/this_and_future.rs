@@ -15,40 +15,40 @@ use crate::formats::ical::zone::Zone;
 /// The overrides of one event.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
-    /// Occurrences that were moved.
+    /// Occurrences that were moved away.
     gone: BTreeSet<Timestamp>,
-    /// Those of them given as a date.
+    /// Those given as a date.
     days: BTreeSet<Date>,
-    /// The days of all of them, for all-day occurrences given as date-times.
+    /// The days of all of them, for all-day occurrences that are given as date-times.
     all_days: BTreeSet<Date>,
-    /// Occurrences excluded by the event itself, and in which version.
+    /// Occurrences that the event itself excludes, and the version that does.
     out: (u64, BTreeSet<Timestamp>),
-    /// Changes that hold from an occurrence on, by when that was; of several for one the last.
+    /// Overrides that apply from an occurrence on, by its time; the last one if there are several.
     onward: BTreeMap<Timestamp, FollowingOverride>,
-    /// Days by which changes move occurrences at most.
+    /// The most days by which overrides move an occurrence.
     pub(crate) reach: i64,
-    /// The events themselves, of which a file may have several: the start of each, and the last wall time at which it can recur.
+    /// The events with this UID, of which a file may have several: the start of each, and the last wall time at which it can recur.
     series: Vec<(Moment, Option<DateTime>)>,
 }
 
-/// A change from an occurrence on.
+/// An override that applies from one occurrence on.
 #[derive(Debug)]
 pub(crate) struct FollowingOverride {
-    /// The occurrence it applies to, and its new start: later ones move by the same wall-clock difference.
+    /// The first occurrence it applies to, and that occurrence's new start: later ones move by the same wall-clock difference.
     from: Moment,
     to: Moment,
-    /// They do not take place.
+    /// The occurrences are cancelled.
     pub(crate) cancelled: bool,
-    /// Their title on one line, when it is another.
+    /// The new title on one line, if changed.
     pub(crate) title: Option<String>,
-    /// The new location, on one line, if changed.
+    /// The new location on one line, if changed.
     pub(crate) place: Option<String>,
-    /// The new duration, if given.
+    /// The new duration, if changed.
     length: Option<Length>,
 }
 
 impl Overrides {
-    /// Adds an override; one without RECURRENCE-ID changes nothing.
+    /// Adds an override; an event without RECURRENCE-ID has no effect.
     pub(crate) fn add(&mut self, event: &CalendarEvent, view: &TimeZone) {
         let Some(replaced) = &event.replaces else {
             return;
@@ -69,7 +69,7 @@ impl Overrides {
                 return;
             };
             let shift = to.timestamp().duration_since(from);
-            // One more for the zones of both, and one for dates given as date-times.
+            // One more day for the zones of both, and one for dates given as date-times.
             let days = shift.as_hours().unsigned_abs() / 24 + 2;
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
             self.reach = self.reach.max(days);
@@ -86,13 +86,13 @@ impl Overrides {
         }
     }
 
-    /// The event's own exclusions, in the version that counts.
+    /// Records the event's own exclusions, unless a newer version has some.
     pub(crate) fn leave_out(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
     }
 
-    /// Notes until when the event itself recurs.
+    /// Records the last time at which the event itself recurs.
     pub(crate) fn add_series(
         &mut self,
         event: &CalendarEvent,
@@ -103,7 +103,7 @@ impl Overrides {
             .push((event.start.clone(), last(event, view, budget)));
     }
 
-    /// True for an override of an occurrence behind the end of the event, which was shortened after the change.
+    /// True for the override of an occurrence after the end of the event, which was shortened later.
     pub(crate) fn is_beyond(&self, event: &CalendarEvent, view: &TimeZone) -> bool {
         let Some(replaced) = &event.replaces else {
             return false;
@@ -114,14 +114,14 @@ impl Overrides {
         !self.series.is_empty() && self.series.iter().all(behind)
     }
 
-    /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
+    /// True if this version overrides an occurrence that a later version of the event excludes: it was changed, then deleted.
     pub(crate) fn is_deleted(&self, event: &CalendarEvent, version: u64, view: &TimeZone) -> bool {
         let (newest, out) = &self.out;
         let replaced = event.replaces.as_ref().and_then(|at| at.here(view));
         version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
     }
 
-    /// True when the occurrence at `moment` of the original rule was moved.
+    /// Whether the occurrence at `moment` of the original rule was moved.
     pub(crate) fn replace(&self, moment: &Moment, start: &Zoned) -> bool {
         let days = match moment {
             Moment::Day(_) => &self.all_days,
@@ -130,7 +130,7 @@ impl Overrides {
         self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
     }
 
-    /// The change that applies to an occurrence: the last one at or before it.
+    /// The override that applies to an occurrence: the last one at or before it.
     pub(crate) fn holds(&self, start: &Zoned) -> Option<&FollowingOverride> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)
@@ -138,13 +138,13 @@ impl Overrides {
 }
 
 impl FollowingOverride {
-    /// The new start of the occurrence that the event itself has at `moment`, by wall time in the event's own zone, not the user's. All-day or
-    /// timed like the changed one.
+    /// The new start of the occurrence at `moment`, calculated by wall time in the event's zone rather than the user's. All-day or timed like the
+    /// changed one.
     pub(crate) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
         let (wall, time) = (moment.wall(), moment.wall().time());
         let own = |said: &Moment| match (said, moment) {
             (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
-            // A date given for a date-time means that day's time, and the reverse.
+            // A date given for a date-time means the same time on that day, and vice versa.
             _ => Some(said.wall().date().to_datetime(time)),
         };
         let shift = own(&self.to)?.duration_since(own(&self.from)?);
@@ -158,7 +158,7 @@ impl FollowingOverride {
         })
     }
 
-    /// The duration of the occurrence, if overridden or if it became all-day or timed.
+    /// The length of the occurrence, if it was overridden or the event became all-day or timed.
     pub(crate) fn length(&self, moment: &Moment) -> Option<Length> {
         let whole = |moment: &Moment| matches!(moment, Moment::Day(_));
         let changed = whole(&self.to) != whole(moment);
@@ -170,7 +170,7 @@ impl FollowingOverride {
     }
 }
 
-/// The last wall time at which an event can begin; `None` if it recurs forever or too often to expand.
+/// The last wall time at which an event can recur; `None` if it recurs forever or too often to expand.
 fn last(event: &CalendarEvent, view: &TimeZone, budget: &mut ExpansionBudget) -> Option<DateTime> {
     if event.fault.is_some() {
         return None;
@@ -205,7 +205,7 @@ fn last(event: &CalendarEvent, view: &TimeZone, budget: &mut ExpansionBudget) ->
     Some(last)
 }
 
-/// True when an occurrence is after the last one of an event that begins at `start`.
+/// Whether an occurrence is after the last one of the event that starts at `start`.
 fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) -> bool {
     match (replaced, start) {
         (Moment::At(_, said), Moment::At(_, own)) => {
@@ -213,7 +213,7 @@ fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) 
             let Some(wall) = replaced.here(view).map(|at| own.wall(&at)) else {
                 return false;
             };
-            // Between a floating time and a fixed one, an offset in hours means nothing.
+            // An offset in hours has no meaning between a floating time and a fixed one.
             if floats(said) == floats(own) {
                 wall > last
             } else {

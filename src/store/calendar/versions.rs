@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::formats::ical::scan::{CalendarScan, EventSpan};
 
-/// The newest version of every revised event, by UID and RECURRENCE-ID as written.
+/// The newest version of every revised event, by UID and RECURRENCE-ID.
 #[derive(Debug)]
 pub(crate) struct Versions<'a> {
     file: &'a CalendarScan<'a>,
@@ -12,7 +12,7 @@ pub(crate) struct Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Looks at the events of a file that are not first versions.
+    /// Collects the events of a file that are not first versions.
     pub(crate) fn of(file: &'a CalendarScan<'a>) -> Self {
         let mut newest = HashMap::new();
         for place in file.events.iter().filter(|place| place.sequence > 0) {
@@ -22,7 +22,7 @@ impl<'a> Versions<'a> {
         Self { file, newest }
     }
 
-    /// True when the file has a newer version of the same event.
+    /// Whether the file has a newer version of the event.
     pub(crate) fn is_old(&self, place: &EventSpan) -> bool {
         if self.newest.is_empty() {
             return false;

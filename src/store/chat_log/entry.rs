@@ -1,4 +1,4 @@
-//! Entries of the chat log, and what of them a model sees.
+//! Entries of the chat log, and the part of them that a model sees.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::chat::budget;
 use crate::chat::message::Message;
 
-/// The author of an entry. The file has `you`, `assistant`, `system`; other words come from other versions.
+/// The author of an entry. The file says `you`, `assistant` or `system`; other versions may have written other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogRole {
@@ -16,23 +16,22 @@ pub enum LogRole {
     Assistant,
     /// Notices, command output, summaries.
     System,
-    /// A role of another version; shown, never sent to a model.
+    /// A role of another version: shown, but never sent to a model.
     Other,
 }
 
-/// One entry as it is read.
+/// An entry as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogEntry {
-    /// Its author.
     pub role: LogRole,
-    /// Its text; never empty.
+    /// Never empty.
     pub text: String,
-    /// `14:30`, or another form from another version.
+    /// `14:30`, or another format of another version.
     pub time: String,
 }
 
 impl LogRole {
-    /// The word in the file.
+    /// The word for it in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::You => "you",
@@ -43,7 +42,7 @@ impl LogRole {
 
     pub(super) fn of(entry: &Map<String, Value>) -> Self {
         match entry.get("role").and_then(Value::as_str) {
-            // Some versions wrote what models call it.
+            // Some versions used the word of the model APIs.
             Some("you" | "user") => Self::You,
             Some("assistant") => Self::Assistant,
             Some("system") => Self::System,
@@ -63,7 +62,7 @@ impl LogEntry {
         self.role == LogRole::System && budget::is_summary_text(&self.text)
     }
 
-    /// An entry of the file; `None` when it has no text.
+    /// Reads an entry of the file; `None` when it has no text.
     pub(super) fn read(entry: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text("text").trim().is_empty()).then(|| Self {
@@ -74,8 +73,8 @@ impl LogEntry {
     }
 }
 
-/// Entries as a model's conversation: `you` and `assistant`, and a summary of what preceded them. It begins with the user, because providers refuse
-/// one that begins with an answer.
+/// The conversation for a model: messages of the user and the assistant, and a summary of what came before. Starts with the user, because providers
+/// refuse conversations that start with an answer.
 pub(crate) fn messages(entries: &[LogEntry]) -> Vec<Message> {
     let message = |entry: &LogEntry| match entry.role {
         LogRole::You => Some(Message::user(entry.text.as_str())),

@@ -1,7 +1,7 @@
 //! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
 //!
-//! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
-//! whoever comes next cuts off what is not whole.
+//! A torn write costs at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and the next process
+//! cuts off an incomplete end.
 
 mod entry;
 mod style;
@@ -27,21 +27,21 @@ pub use entry::LogRole;
 pub(crate) use entry::messages;
 use style::{LogStyle, NewEntry};
 
-/// How long another Marvin's writing is waited for.
+/// How long to wait for another Marvin that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// What stands after the last entry.
+/// What follows the last entry.
 const CLOSE: &str = "\n]\n";
-/// A log without entries.
+/// An empty log.
 const EMPTY: &str = "[\n]\n";
-/// What a backup's name has behind the log's, before its time.
+/// Between the log's name and the time in the name of a backup.
 const BACKUP: &str = ".backup.";
-/// Entries looked at first when the last message of the user is searched.
+/// Entries read first when looking for the user's last message.
 const NEAR: usize = 32;
 
-/// An entry as it stands in the file.
+/// An entry as in the file.
 pub(crate) type RawEntry = Map<String, Value>;
 
-/// The chat log of one profile. Holds no file open; several processes may use the same log.
+/// The chat log of one profile. Keeps no file open; several processes may use the same log.
 #[derive(Debug, Clone)]
 pub struct ChatLog {
     path: PathBuf,
@@ -49,7 +49,7 @@ pub struct ChatLog {
 }
 
 impl ChatLog {
-    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or made yet.
+    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or created yet.
     pub fn new(path: PathBuf, clock: &Clock) -> Self {
         Self {
             path,
@@ -57,13 +57,13 @@ impl ChatLog {
         }
     }
 
-    /// The file.
+    /// The file of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds entries at the end, durably, in one write; empty texts are left out. A torn end is mended first; a file that is no
-    /// chat log is set aside and `warn` told. The cost does not depend on the log's length.
+    /// Appends entries durably in one write; empty texts are left out. A torn end is repaired first; a file that is not a log is set aside, with a
+    /// message to `warn`. The cost does not depend on the length of the log.
     ///
     /// # Errors
     /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
@@ -109,12 +109,12 @@ impl ChatLog {
         self.put(&file, at, &text)
     }
 
-    /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
+    /// The last `n` entries, oldest first, from the end of the file. Problems go to `warn`, and the session continues.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
         let looked = self.look(n);
         let tail = match looked {
             Ok(tail) if !tail.torn => tail,
-            // Another process may be in the middle of its write; under the lock the file is what it is.
+            // Another process may be in the middle of a write; under the lock the file is complete.
             Ok(tail) => self.hold(n, warn).map_or_else(
                 |problem| {
                     warn(problem.one_line());
@@ -137,8 +137,8 @@ impl ChatLog {
         tail.entries.iter().filter_map(LogEntry::read).collect()
     }
 
-    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
-    /// and notices in between do not count; only the file's end is read.
+    /// What a session starts with: everything from the `n`th last message on, and a summary shortly before it. Commands and notices in between do not
+    /// count. Reads only the end of the file.
     pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
         let mut wide = n.saturating_mul(2);
         let mut before = usize::MAX;
@@ -156,7 +156,7 @@ impl ChatLog {
                     let summary = entries.into_iter().rfind(LogEntry::is_summary);
                     return summary.into_iter().chain(spoken).collect();
                 }
-                // Reading more brought nothing more: that is the whole log.
+                // Reading more did not find more, so this is the whole log.
                 None if entries.len() == before => return entries,
                 None => {
                     before = entries.len();
@@ -166,8 +166,8 @@ impl ChatLog {
         }
     }
 
-    /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
-    /// text: another Marvin in the same profile may have written since.
+    /// Removes the last message of the user and everything after it, and returns it. With `said`, only if that is its text: another Marvin with the
+    /// same profile may have written in the meantime.
     ///
     /// # Errors
     /// `Missing` when there is no such entry; the disk or the lock.
@@ -183,7 +183,7 @@ impl ChatLog {
             let whole = tail.entries.len() < n;
             let is_you = |entry: &Map<String, Value>| LogRole::of(entry) == LogRole::You;
             match tail.entries.iter().rposition(is_you) {
-                // The entry before it is needed too, to know where that ends.
+                // The entry before is needed too, to know where it ends.
                 Some(at) if at > 0 || whole => break at,
                 None if whole => {
                     return Err(Problem::missing("There is no exchange to undo."));
@@ -211,7 +211,7 @@ impl ChatLog {
         Ok(taken.iter().filter_map(LogEntry::read).collect())
     }
 
-    /// Every entry with all its fields; `None` without a log. A torn end is repaired first; a file that is not a log stays as it is.
+    /// All entries with all fields; `None` when there is no log. A torn end is repaired first; a file that is not a log stays as it is.
     ///
     /// # Errors
     /// It cannot be read, or an entry is not an object.
@@ -224,8 +224,8 @@ impl ChatLog {
         before.map(|before| self.parsed(&before)).transpose()
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by those that `change` makes of them; gives the
-    /// backup. Nothing happens without a log, or when `change` gives nothing.
+    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by what `change` makes of them, and returns the path of the copy.
+    /// Does nothing without a log, or when `change` returns `None`.
     ///
     /// # Errors
     /// As [`ChatLog::entries`]. Without a backup nothing is replaced.
@@ -263,7 +263,7 @@ impl ChatLog {
         })
     }
 
-    /// The end of the log as it is now, without the lock.
+    /// Reads the end of the log without taking the lock.
     fn look(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
@@ -276,12 +276,12 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets aside a file that is not a log, repairs a torn end.
+    /// Takes the lock, sets aside a file that is not a log, and repairs a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
         let lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
         let tail = match self.look(n) {
             Err(problem) if problem.kind == ProblemKind::Input => {
-                // What a link points at is moved, so that the link stays.
+                // The target of a link is moved, so that the link stays.
                 let file = self
                     .path
                     .canonicalize()
@@ -321,10 +321,10 @@ impl ChatLog {
             .map_err(|why| self.cannot("write", why))
     }
 
-    /// Replaces everything from `at` on, durably; when that fails, what stood there is put back.
+    /// Replaces everything from `at` on, durably; on failure the old content is restored.
     ///
-    /// A full disk or a limit on the size of files shows before a byte of the log is touched: a longer log first gets line breaks
-    /// behind its end, which JSON does not mind, and of a shorter one the end is written as it is.
+    /// A full disk or a file size limit is noticed before the log is touched: when the log grows, line breaks are first appended, which JSON permits;
+    /// when it shrinks, the same end is written again.
     fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
         let text = text.as_ref();
         let cannot = |why| self.cannot("write", why);
@@ -358,7 +358,7 @@ impl ChatLog {
         })
     }
 
-    /// The backups that [`ChatLog::compact`] made.
+    /// The backups made by [`ChatLog::compact`].
     pub(crate) fn backups(&self) -> Vec<PathBuf> {
         let mut prefix = self.path.file_name().unwrap_or_default().to_owned();
         prefix.push(BACKUP);
@@ -371,7 +371,7 @@ impl ChatLog {
             .collect()
     }
 
-    /// A backup's name that is not taken yet.
+    /// An unused name for a backup.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {
@@ -393,7 +393,7 @@ impl ChatLog {
     }
 }
 
-/// The log under its lock, with a whole end.
+/// The log under its lock, with a complete end.
 struct LockedLog {
     tail: Tail,
     _lock: Lock,

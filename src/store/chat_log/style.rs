@@ -1,4 +1,4 @@
-//! The layout of a log: one entry a line or one member a line, indented or not.
+//! The layout of a log: one entry or one member per line, indented or not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ const INDENT: u64 = 64;
 #[derive(Default)]
 pub(super) struct LogStyle {
     indent: String,
-    /// Each member on a line of its own.
+    /// One member per line.
     spread: bool,
 }
 
@@ -35,13 +35,13 @@ impl LogStyle {
         })
     }
 
-    /// Appends the entry as it goes into the file, indented.
+    /// Appends the entry, indented as in the file.
     pub(super) fn write(&self, entry: &NewEntry<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
         out.extend_from_slice(self.indent.as_bytes());
         if !self.spread {
             return serde_json::to_writer(out, entry);
         }
-        // Line breaks inside texts are escaped, so every one here is layout.
+        // Line breaks inside strings are escaped, so every one here is layout.
         let lines = serde_json::to_string_pretty(entry)?;
         out.extend_from_slice(
             lines
@@ -52,7 +52,7 @@ impl LogStyle {
     }
 }
 
-/// An entry to be written; a reply of megabytes is copied once, into the bytes for the file.
+/// An entry to be written. A reply of several megabytes is copied only once, into the bytes for the file.
 #[derive(Serialize)]
 pub(super) struct NewEntry<'a> {
     pub(super) role: &'static str,

@@ -1,10 +1,10 @@
-//! The log on real files: its form, its layouts, torn ends, links, taking back, compaction.
+//! The log on real files: format, layouts, torn ends, links, undo, compaction.
 
 use super::*;
 use crate::chat::message::Message;
 use std::os::unix::fs::symlink;
 
-/// A log in a folder of its own, and its warnings.
+/// A log in a folder of its own, and the warnings it produced.
 struct Case {
     dir: tempfile::TempDir,
     log: ChatLog,

@@ -1,4 +1,4 @@
-//! Changes to tickets: creating, status, links, notes.
+//! Changes to tickets: creating, status, dependencies, links, notes.
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -8,12 +8,10 @@ use crate::formats::front_matter::{FrontMatter, NewTicket, list_text, with_note}
 use crate::store::tickets::folder::{Folder, not_found, pick};
 use crate::store::tickets::location::TicketLocation;
 
-/// States that can be set.
 pub(crate) const STATUSES: [&str; 3] = ["open", "in_progress", "closed"];
-/// Kinds of tickets.
 pub(crate) const KINDS: [&str; 5] = ["bug", "feature", "task", "epic", "chore"];
 
-/// Now, as tickets write it: UTC, seconds, `Z`.
+/// The current time in the format of tickets: UTC, seconds, `Z`.
 pub(crate) fn stamp(clock: &Clock) -> String {
     clock
         .now()
@@ -22,7 +20,7 @@ pub(crate) fn stamp(clock: &Clock) -> String {
         .to_string()
 }
 
-/// Makes a ticket; gives its id. Its parent is resolved to the full id.
+/// Creates a ticket and returns its id. The parent is resolved to its full id.
 ///
 /// # Errors
 /// The parent does not exist; the folder or file cannot be made.
@@ -41,7 +39,7 @@ pub(crate) fn create(place: &TicketLocation, mut new: NewTicket, clock: &Clock) 
         .next("Archive closed tickets, or rename the project's folder."))
 }
 
-/// Sets the status; gives the full id.
+/// Sets the status and returns the full id.
 ///
 /// # Errors
 /// No such status or ticket.
@@ -90,7 +88,7 @@ fn no_front(id: &str) -> Problem {
     ))
 }
 
-/// Adds `value` to the list `key`; false when it was there.
+/// Adds `value` to the list `key`; false when it is already there.
 fn add(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     folder.change(id, |old| {
         let mut items = FrontMatter::parse(old).list(key);
@@ -102,7 +100,7 @@ fn add(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     })
 }
 
-/// Takes `value` out of the list `key`; false when it was not there.
+/// Removes `value` from the list `key`; false when it is not there.
 fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     folder.change(id, |old| {
         let items = FrontMatter::parse(old).list(key);
@@ -114,14 +112,12 @@ fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     })
 }
 
-/// A ticket, and another one in one of its lists.
+/// A ticket, and another one that one of its lists contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TicketPair {
-    /// Full id of the first.
     pub id: String,
-    /// Full id of the second.
     pub other: String,
-    /// Something was changed.
+    /// Whether the file changed.
     pub changed: bool,
 }
 
@@ -143,7 +139,7 @@ pub(crate) fn add_dep(
     Ok(TicketPair { id, other, changed })
 }
 
-/// The ticket of a list that `given` means; its file may be gone.
+/// The ticket in a list that `given` means; its file may no longer exist.
 fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> {
     let items = FrontMatter::parse(&folder.read(id)?).list(key);
     folder.resolve(given).or_else(|problem| {
@@ -154,7 +150,7 @@ fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> 
     })
 }
 
-/// Takes a dependency back.
+/// Removes a dependency.
 ///
 /// # Errors
 /// One of them does not exist.
@@ -171,7 +167,7 @@ pub(crate) fn remove_dep(
     Ok(TicketPair { id, other, changed })
 }
 
-/// Links every ticket with every other; gives how many links were new, both directions counted, and the number of tickets.
+/// Links each ticket with each other. Returns how many links are new, counting both directions, and the number of tickets.
 ///
 /// # Errors
 /// One of them does not exist.
@@ -190,7 +186,7 @@ pub(crate) fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<
     Ok((count, ids.len()))
 }
 
-/// Takes a link back on both sides.
+/// Removes a link from both tickets.
 ///
 /// # Errors
 /// One of them does not exist.
@@ -210,7 +206,7 @@ pub(crate) fn unlink(
     Ok(TicketPair { id, other, changed })
 }
 
-/// Adds a note at the end; gives the full id.
+/// Appends a note and returns the full id.
 ///
 /// # Errors
 /// No such ticket.
@@ -228,7 +224,7 @@ pub(crate) fn add_note(
     Ok(id)
 }
 
-/// The full id of an ancestor check: true when `id` is `top` or lies below it.
+/// Whether `id` is `top` or a descendant of it.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -1,4 +1,4 @@
-//! The folder of tickets: its files read side by side, each change under one lock by a temporary file and a rename.
+//! The folder of tickets. Files are read in parallel; each change happens under one lock, with a temporary file and a rename.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,40 +15,37 @@ use crate::disk::lock::Lock;
 use crate::disk::swap;
 use crate::formats::front_matter::FrontMatter;
 
-/// How long a change waits for another process's change.
+/// How long a change waits for another process.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a file that are read for listing when its title has not come by then.
+/// How much of a file is read for a list when its title has not been found before, in bytes.
 const HEAD_CAP: u64 = 4 * 1024 * 1024;
-/// Bytes that a first read takes; nearly every ticket ends before.
+/// Size of the first read in bytes; nearly every ticket is shorter.
 const FIRST: usize = 16 * 1024;
-/// Tickets that are not worth a second thread.
+/// For fewer tickets a second thread is not worth it.
 const MIN_PARALLEL_TICKETS: usize = 200;
 
 /// The fields of a ticket that lists and trees need.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ticket {
-    /// The value `id:`.
+    /// Of the `id:` line.
     pub id: String,
-    /// `open`, `in_progress`, `closed`, or anything typed into the file.
+    /// `open`, `in_progress`, `closed`, or whatever else is in the file.
     pub status: String,
-    /// Ids that must be closed first.
+    /// Ids of tickets that have to be closed first.
     pub deps: Vec<String>,
-    /// Ids it has to do with.
+    /// Ids of related tickets.
     pub links: Vec<String>,
-    /// Id it is part of.
+    /// Id of the parent.
     pub parent: String,
-    /// Priority as written; "2" when absent.
+    /// As written; "2" when absent.
     pub priority: String,
-    /// The person responsible.
     pub assignee: String,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// Its title.
     pub title: String,
 }
 
 impl Ticket {
-    /// The ticket in a file; `None` when it is not one.
+    /// Reads a ticket; `None` when the file is not one.
     pub(crate) fn read(doc: &FrontMatter) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");
@@ -57,7 +54,7 @@ impl Ticket {
             status: value("status"),
             deps: doc.list("deps"),
             links: doc.list("links"),
-            // The script shows the parent's title behind a `#`; some copied it into the file.
+            // The script shows the parent's title after a `#`, and some users copied that into the file.
             parent: value("parent")
                 .split([' ', '#'])
                 .next()
@@ -75,30 +72,29 @@ impl Ticket {
         })
     }
 
-    /// True when closed, so that nothing waits for it.
+    /// Whether it is closed, so that nothing waits for it.
     pub(crate) fn is_closed(&self) -> bool {
         self.status == "closed"
     }
 }
 
-/// A folder of tickets that exists.
+/// An existing folder of tickets.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     dir: PathBuf,
 }
 
 impl Folder {
-    /// The folder at `dir`.
     pub(crate) fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
-    /// The file of the ticket `name` (a name that [`Folder::names`] or [`Folder::resolve`] gave).
+    /// The file of a ticket, by a name from [`Folder::names`] or [`Folder::resolve`].
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.md"))
     }
 
-    /// The names of all `.md` files without that ending, in the order of the file names.
+    /// The names of all `.md` files without the extension, sorted.
     pub(crate) fn names(&self) -> Outcome<Vec<String>> {
         let fail = |why| Problem::system(format!("Cannot list {}", self.dir.display()), why);
         let mut names = Vec::new();
@@ -122,7 +118,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// A symlink in a foreign repository must not show another file of this machine as a ticket.
+    /// A symlink in somebody else's repository must not show another file of this machine as a ticket.
     fn leads_inside(&self, link: &Path) -> bool {
         match (link.canonicalize(), self.dir.canonicalize()) {
             (Ok(target), Ok(dir)) => target.starts_with(dir) && target.is_file(),
@@ -130,7 +126,7 @@ impl Folder {
         }
     }
 
-    /// The one ticket that `given` means: its name, else the only name that contains it.
+    /// The ticket that `given` means: the one with that name, else the only one whose name contains it.
     ///
     /// # Errors
     /// None or several do.
@@ -140,7 +136,7 @@ impl Folder {
         pick(wanted, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
-    /// A ticket's file.
+    /// Reads a ticket's file.
     ///
     /// # Errors
     /// It is gone, larger than any honest one, or cannot be read.
@@ -148,7 +144,7 @@ impl Folder {
         atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
     }
 
-    /// Every ticket, in the order of the file names; other files are skipped.
+    /// All tickets, in the order of the file names; other files are skipped.
     ///
     /// # Errors
     /// The folder cannot be read, or the call was cancelled. A single unreadable file is skipped.
@@ -166,7 +162,7 @@ impl Folder {
         })
     }
 
-    /// Applies `each` to the head of every file of `names`, and returns the results in order.
+    /// Applies `each` to the head of every file in `names` and returns the results in order.
     ///
     /// # Errors
     /// The call was cancelled.
@@ -223,7 +219,7 @@ impl Folder {
         Ok(all)
     }
 
-    /// Names with the time of their last change, newest first.
+    /// Names with the time of the last change, newest first.
     pub(crate) fn newest(&self) -> Outcome<Vec<String>> {
         let mut timed: Vec<(SystemTime, String)> = self
             .names()?
@@ -237,7 +233,7 @@ impl Folder {
         Ok(timed.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Keeps other processes from changing tickets until the guard is dropped.
+    /// Prevents other processes from changing tickets until the guard is dropped.
     ///
     /// # Errors
     /// Another process holds it for too long, or the call was cancelled.
@@ -245,8 +241,8 @@ impl Folder {
         Lock::folder(&self.dir, LOCK_TIMEOUT, stop)
     }
 
-    /// Changes one file; the caller holds the lock. `change` returns the new content, or `None` to leave it. The script uses no locks: if the file
-    /// changed while the new one was being written, `change` is called again.
+    /// Changes one file; the caller holds the lock. `change` returns the new content, or `None` to leave the file alone. The script takes no locks:
+    /// if the file changes while the new one is being written, `change` is called again.
     ///
     /// # Errors
     /// Reading, `change` or writing failed; the file is then unchanged.
@@ -293,14 +289,14 @@ impl Folder {
         .next("Try again when it is done."))
     }
 
-    /// Makes a ticket's file; false when there is one of that name.
+    /// Creates a ticket's file; false when the name is taken.
     ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
         let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
-        // The user's own tickets lie in a folder that is theirs alone; those of a project are as open as its files.
+        // The folder of the user's own tickets is private to them; those of a project are as accessible as its other files.
         let folder = fs::metadata(&self.dir).map_err(fail)?.permissions().mode();
         let mode = if folder & 0o077 == 0 { 0o600 } else { 0o666 };
         let temp = self.temporary(name, text.as_bytes(), mode).map_err(fail)?;
@@ -331,8 +327,8 @@ impl Folder {
         Ok(temp)
     }
 
-    /// Puts a temporary file in the place of another. The two change names, so that what the script wrote after the last look at
-    /// the file is not lost: what stood there is given back when it is not `old`.
+    /// Exchanges a temporary file with the ticket. Because the two swap names, nothing that the script writes after the last look at the file is
+    /// lost: the previous content is returned if it is not `old`.
     fn put(
         &self,
         temp: tempfile::NamedTempFile,
@@ -340,27 +336,27 @@ impl Folder {
         old: &[u8],
     ) -> io::Result<Option<Vec<u8>>> {
         if swap::swap_names(temp.path(), path).is_err() {
-            // A file system that cannot do this.
+            // The file system does not support the exchange.
             temp.persist(path).map_err(|why| why.error)?;
             return Ok(None);
         }
-        // Takes its time, in which a script that had the old file open ends its write.
+        // This takes a moment, in which a script that has the old file open finishes its write.
         self.settle();
         let stood = fs::read(temp.path())?;
         Ok((stood != old).then_some(stood))
     }
 
-    /// Makes a rename durable; a file system that cannot do this for folders still has the content.
+    /// Makes a rename durable. Where file systems cannot sync folders, the content is safe all the same.
     fn settle(&self) {
         let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
     }
 }
 
-/// Reads as much of a file as lists need into `buffer`; returns how many bytes are valid. The buffer only grows, so that it need not be cleared for
-/// every file.
+/// Reads as much of a file as lists need into `buffer` and returns the number of valid bytes. The buffer only grows, so that it need not be cleared
+/// for each file.
 fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
     use rustix::fs::{Mode, OFlags};
-    // A FIFO put in a ticket's place must not stop a listing.
+    // A FIFO in place of a ticket must not block a list.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
     if buffer.len() < FIRST {
@@ -375,7 +371,7 @@ fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
     Ok(buffer.len())
 }
 
-/// The one of `names` that is `wanted`, else the only one that contains it.
+/// The entry of `names` that equals `wanted`, else the only one that contains it.
 ///
 /// # Errors
 /// None is, or several are.
@@ -428,7 +424,7 @@ pub(crate) fn not_found(given: &str) -> Problem {
     ))
 }
 
-/// Makes the folder for the first ticket.
+/// Creates the folder for the first ticket.
 ///
 /// # Errors
 /// It cannot be made.
@@ -496,7 +492,7 @@ mod tests {
             .unwrap();
         assert_eq!(fs::read(folder.file("a")).unwrap(), b"one two three");
         assert!(!folder.add("a", "x").unwrap());
-        // Also what came after the last look at the file.
+        // Including what was written after the last look at the file.
         let temp = folder.temporary("a", b"new", 0o644).unwrap();
         let theirs = folder.put(temp, &folder.file("a"), b"one two").unwrap();
         assert_eq!(theirs.as_deref(), Some(&b"one two three"[..]));

@@ -1,19 +1,19 @@
-//! Tickets as a graph of dependencies: what is ready, what waits, what goes in circles.
+//! Tickets as a graph of dependencies: which are ready, which are blocked, where there are cycles.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::store::tickets::folder::Ticket;
 
-/// All tickets, found by their `id:`.
+/// All tickets, by their `id:`.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    /// The tickets in file order.
+    /// In file order.
     pub tickets: Vec<Ticket>,
     by_id: HashMap<String, usize>,
 }
 
 impl Graph {
-    /// Takes all tickets. When two files claim one id, the later one is found, as in the script.
+    /// When two files have the same id, the later one counts, as in the script.
     pub(crate) fn new(tickets: Vec<Ticket>) -> Self {
         let by_id = tickets
             .iter()
@@ -23,23 +23,21 @@ impl Graph {
         Self { tickets, by_id }
     }
 
-    /// Index of the ticket `id`.
     pub(crate) fn at(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
-    /// The ticket `id`.
     pub(crate) fn get(&self, id: &str) -> Option<&Ticket> {
         self.tickets.get(self.at(id)?)
     }
 
-    /// The dependencies of a ticket that are not closed; one whose file is missing counts.
+    /// The dependencies of a ticket that are not closed, including those whose file is missing.
     pub(crate) fn open_deps(&self, ticket: &Ticket) -> Vec<String> {
         let waits = |id: &&String| self.get(id).is_none_or(|dep| !dep.is_closed());
         ticket.deps.iter().filter(waits).cloned().collect()
     }
 
-    /// Open and in-progress tickets that are blocked (`waiting`) or ready, by priority, then id.
+    /// Open and in-progress tickets, either the blocked ones (`waiting`) or the ready ones, by priority and id.
     pub(crate) fn to_do(&self, waiting: bool) -> Vec<&Ticket> {
         let mut found: Vec<&Ticket> = self
             .tickets
@@ -51,7 +49,7 @@ impl Graph {
         found
     }
 
-    /// The existing dependencies of the ticket at `at`, in file order.
+    /// The existing dependencies of a ticket, in file order.
     pub(crate) fn children(&self, at: usize) -> Vec<usize> {
         self.tickets
             .get(at)
@@ -59,7 +57,7 @@ impl Graph {
             .unwrap_or_default()
     }
 
-    /// True when `from` depends on `to`, directly or indirectly.
+    /// Whether `from` depends on `to`, directly or indirectly.
     pub(crate) fn reaches(&self, from: &str, to: &str) -> bool {
         let (Some(from), Some(to)) = (self.at(from), self.at(to)) else {
             return false;
@@ -74,7 +72,7 @@ impl Graph {
         false
     }
 
-    /// The dependency cycles among tickets that are not closed, one per back edge, each reported once, in walking order from its smallest id.
+    /// The dependency cycles among tickets that are not closed: one per back edge, each reported once, starting at its smallest id.
     pub(crate) fn cycles(&self) -> Vec<Vec<usize>> {
         let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
@@ -82,7 +80,7 @@ impl Graph {
         let mut state = vec![VisitState::New; self.tickets.len()];
         let (mut found, mut told) = (Vec::new(), HashSet::new());
         for start in order {
-            // The way to the current ticket, each with the dependencies that are still to be followed.
+            // The path to the current ticket, each with the dependencies not followed yet.
             let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
             let mut next = Some(start);
             while let Some(at) = next.take().or_else(|| step(&mut way, &mut state)) {
@@ -121,7 +119,6 @@ impl Graph {
         circle
     }
 
-    /// The id of the ticket at `at`.
     pub(crate) fn id(&self, at: usize) -> &str {
         self.tickets.get(at).map_or("", |ticket| ticket.id.as_str())
     }
@@ -134,7 +131,7 @@ enum VisitState {
     Done,
 }
 
-/// The next dependency to follow; tickets whose dependencies are used up are left behind.
+/// The next dependency to follow; tickets without further dependencies are popped.
 fn step(
     way: &mut Vec<(usize, std::vec::IntoIter<usize>)>,
     state: &mut [VisitState],
@@ -151,7 +148,7 @@ fn step(
     }
 }
 
-/// Priorities in order of urgency; what is not a number comes last.
+/// Priorities in order of urgency; anything but a number comes last.
 fn rank(ticket: &Ticket) -> i64 {
     ticket.priority.parse().unwrap_or(i64::MAX)
 }
@@ -160,7 +157,7 @@ fn rank(ticket: &Ticket) -> i64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// Tickets from lines `id status dep dep`.
+    /// Builds tickets from lines `id status dep dep`.
     pub(crate) fn graph(lines: &[&str]) -> Graph {
         Graph::new(
             lines

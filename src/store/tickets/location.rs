@@ -1,4 +1,4 @@
-//! The ticket folder, and the ids of new tickets.
+//! The folder of the tickets, and the ids of new ones.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,20 @@ use crate::disk::atomic::Access;
 use crate::disk::paths::TICKETS;
 use crate::store::tickets::folder::Folder;
 
-/// The folder of the tickets, existing or not.
+/// The folder of the tickets, which may not exist yet.
 #[derive(Debug, Clone)]
 pub(crate) struct TicketLocation {
     dir: PathBuf,
-    /// It came from `TICKETS_DIR`, as given.
+    /// The value of `TICKETS_DIR`, if the folder comes from it.
     named: Option<String>,
-    /// Permissions of the folder if it has to be created.
+    /// Permissions of the folder if it is created.
     access: Access,
     /// The folder whose name is the prefix of new ids.
     pub current: PathBuf,
 }
 
 impl TicketLocation {
-    /// The script's rule: `TICKETS_DIR`, else the nearest `.tickets` from `current` upwards.
+    /// Finds the folder like the script: `TICKETS_DIR`, else the nearest `.tickets` at or above `current`.
     pub(crate) fn from(env: &Env, current: &Path) -> Self {
         let at = |dir: PathBuf, named| Self {
             dir,
@@ -44,7 +44,7 @@ impl TicketLocation {
         }
     }
 
-    /// The user's own tickets in `dir`; `TICKETS_DIR` wins here too.
+    /// The user's own tickets in `dir`, unless `TICKETS_DIR` is set.
     pub(crate) fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
         if TICKETS_DIR.read(env).is_some() {
             return Self::from(env, current);
@@ -59,8 +59,8 @@ impl TicketLocation {
         }
     }
 
-    /// Refuses a `.tickets` that is a symlink out of its folder: a foreign repository must not show or change files elsewhere. `TICKETS_DIR` is the
-    /// user's own choice and is not checked.
+    /// Refuses a `.tickets` that is a symlink to somewhere else: somebody else's repository must not show or change files outside. `TICKETS_DIR` is
+    /// the user's own choice and is not checked.
     ///
     /// # Errors
     /// It is such a symlink.
@@ -84,7 +84,7 @@ impl TicketLocation {
         }
     }
 
-    /// True when there are no tickets yet, which is not an error.
+    /// Whether there are no tickets yet, which is not an error.
     pub(crate) fn is_new(&self) -> bool {
         self.named.is_none() && !self.dir.is_dir()
     }
@@ -105,7 +105,7 @@ impl TicketLocation {
         })
     }
 
-    /// The folder, made when it does not exist.
+    /// The folder, created if necessary.
     ///
     /// # Errors
     /// It cannot be made.
@@ -113,14 +113,14 @@ impl TicketLocation {
         crate::store::tickets::folder::make(&self.dir, self.access)
     }
 
-    /// A new id; whether it is free shows when its file is made.
+    /// A new id. Whether it is unused is known when its file is created.
     pub(crate) fn new_id(&self) -> String {
         let name = self.current.file_name().unwrap_or_default();
         format!("{}-{}", prefix(&name.to_string_lossy()), word())
     }
 }
 
-/// The first letters of the parts of a folder's name, else its first three characters.
+/// The initials of the parts of a folder's name, else its first three characters.
 pub(crate) fn prefix(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     let parts = name.split(['-', '_', ' ']);

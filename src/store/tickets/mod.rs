@@ -1,4 +1,4 @@
-//! Tickets: Markdown files with front matter in one folder, in the form of the `tk` script.
+//! Tickets: Markdown files with front matter in one folder, in the format of the `tk` script.
 
 pub(crate) mod change;
 pub(crate) mod folder;

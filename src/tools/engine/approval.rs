@@ -1,4 +1,4 @@
-//! Whether a call may do what the user may not want, and what they are asked.
+//! Approval of actions that the user may not want.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 
-/// Who decides about the acts of a call that the user may not want.
+/// Who approves the actions of a call.
 #[derive(Clone)]
 pub enum Approval {
-    /// The user called the tool themselves, and need not be asked.
+    /// The user called the tool themselves and need not be asked.
     UserInvoked,
-    /// Somebody is asked each time.
+    /// Someone is asked each time.
     Ask(Arc<dyn Approver>),
     /// Everything is approved: non-interactive mode.
     Approve,
-    /// Nobody can be asked, and silence is not consent.
+    /// Nobody can be asked, so everything is declined.
     Deny,
 }
 
@@ -31,7 +31,7 @@ impl Approval {
         matches!(self, Self::UserInvoked)
     }
 
-    /// True when the user is there: they can answer, or finish in a browser what a tool began.
+    /// True when the user is present and can answer, or finish in a browser what a tool started.
     pub fn is_attended(&self) -> bool {
         matches!(self, Self::UserInvoked | Self::Ask(_))
     }
@@ -48,21 +48,20 @@ impl fmt::Debug for Approval {
     }
 }
 
-/// Asks whoever can agree.
 pub trait Approver: Send + Sync {
-    /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
+    /// Returns `Ok` when the user agrees; otherwise the problem says what they answered. Waits until they answer or `stop` fires.
     ///
     /// # Errors
     /// The user declined, or `stop` fired.
     fn ask(&self, request: ApprovalRequest, stop: &Cancel) -> Outcome<()>;
 }
 
-/// What a tool wants the user to agree to. Two that are equal ask for exactly the same.
+/// An action that needs approval. Equal requests are about exactly the same action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ApprovalRequest {
     question: &'static str,
     act: &'static str,
-    /// As it is, not as it is shown: two commands that look alike are two.
+    /// The raw subject: two commands that look alike when displayed may differ.
     subject: OsString,
     place: Option<PathBuf>,
 }
@@ -90,19 +89,18 @@ impl ApprovalRequest {
         }
     }
 
-    /// Names the folder in which it would happen.
+    /// Adds the folder in which it would happen.
     #[must_use]
     pub fn in_dir(mut self, dir: &Path) -> Self {
         self.place = Some(dir.to_owned());
         self
     }
 
-    /// What is asked.
     pub fn question(&self) -> &'static str {
         self.question
     }
 
-    /// What the user would agree to, as the end of a sentence.
+    /// The action, as the end of a sentence.
     pub fn act(&self) -> &'static str {
         self.act
     }
@@ -112,12 +110,12 @@ impl ApprovalRequest {
         escape_controls(&self.subject.to_string_lossy())
     }
 
-    /// Where it would happen, for what happens somewhere.
+    /// The folder in which it would happen, if there is one.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
 
-    /// The answer where nobody can be asked.
+    /// The error when nobody can be asked.
     pub(super) fn refused_unasked(&self) -> Problem {
         Problem::refused(format!(
             "To {} needs the user's agreement, and standard input is not a terminal to ask on.",
@@ -137,7 +135,7 @@ mod tests {
     use crate::tools::engine::policy::ToolPolicy;
     use std::sync::Mutex;
 
-    /// Remembers the requests, and declines those about "no".
+    /// Records the requests, and declines those about "no".
     #[derive(Default)]
     struct User(Mutex<Vec<ApprovalRequest>>);
 
@@ -167,7 +165,7 @@ mod tests {
         ApprovalRequest::new("Run this command?", "run this command", subject)
     }
 
-    /// The outcome of asking about `subject`, and the states that the call went through.
+    /// The result of asking about `subject`, and the states that the call went through.
     fn outcome(approval: Approval, subject: &str) -> (Outcome<()>, Vec<CallState>) {
         let world = SessionContext::new(Env::default(), ToolPolicy::default());
         let states = Arc::new(States::default());

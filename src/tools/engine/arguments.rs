@@ -1,4 +1,4 @@
-//! Parses the argument text of a call: whatever a model wrote becomes an object, or an error that explains the problem.
+//! Parses the argument text of a call: whatever a model wrote becomes an object or an error that explains what is wrong.
 
 use serde_json::{Map, Value};
 
@@ -11,23 +11,23 @@ use crate::tools::Tool;
 /// Names under which models put a whole patch.
 const WHOLE_KEYS: [&str; 4] = ["input", "patch", "diff", "patch_text"];
 
-/// Wrappings inside wrappings that are opened: texts in texts, fences in fences.
+/// How deeply nested wrappings are opened: strings in strings, fences in fences.
 const DEEPEST: u8 = 4;
 
-/// Arguments, understood.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParsedArguments {
     /// Named parameters.
     Named(Map<String, Value>),
-    /// One text instead of parameters, for tools that take one.
+    /// One text, for freeform tools.
     Whole(String),
 }
 
-/// Reads the raw argument text of a call of `tool`.
+/// Parses the raw argument text of a call of `tool`.
 ///
-/// Accepted: an object; nothing or null, which means no arguments; a JSON string that holds an object, also encoded twice; an object followed by
-/// junk, inside a Markdown fence, or with unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON string
-/// or as the value of an object. Unicode escapes that were escaped twice are repaired in every string.
+/// Accepted: an object; nothing or null, which mean no arguments; a JSON string that contains an object, also encoded twice; an object that is
+/// followed by junk, inside a Markdown fence, or has unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON
+/// string or as the value of an object. Unicode escapes that were escaped twice are repaired in every string.
 pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
     let raw = raw.trim();
     if tool.freeform.is_some()
@@ -37,7 +37,7 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
     }
     object(raw, 0)
         .map(|mut map| {
-            // Only the tool can determine whether the text to be replaced is in the file exactly as written.
+            // Only the tool knows whether the text to be replaced occurs in the file exactly as written.
             let replaces = tool.fields().iter().any(|field| field.name == "old_str");
             map.iter_mut()
                 .filter(|(key, _)| !replaces || *key == "path")
@@ -53,7 +53,7 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
         })
 }
 
-/// Reads the raw argument text of a call of a tool that came at run time: only an object, since its schema is not ours to explain.
+/// Parses the raw argument text of a call of a registered tool: only an object, because we cannot explain a schema that is not ours.
 pub(super) fn parse_owned_arguments(name: &str, raw: &str) -> Outcome<ParsedArguments> {
     let mut map = object(raw.trim(), 0).map_err(|got| {
         Problem::input(format!(
@@ -65,13 +65,13 @@ pub(super) fn parse_owned_arguments(name: &str, raw: &str) -> Outcome<ParsedArgu
     Ok(ParsedArguments::Named(map))
 }
 
-/// Characters of arguments that are not JSON, as they go back to their model with every later request.
+/// How much of arguments that are not JSON is sent back to the model with every later request.
 const MAX_BROKEN_CHARS: usize = 10_000;
 
-/// Argument text as it may be kept and sent again: always a JSON object. Providers refuse a history that contains anything else.
+/// Argument text for the history: always a JSON object, because providers refuse a history that contains anything else.
 pub fn for_history(raw: &str) -> String {
     let trimmed = raw.trim();
-    // Read, not only looked over: a number too large or a nesting too deep stops every later reader.
+    // Parsed completely: a number too large or nesting too deep would stop every later reader.
     if serde_json::from_str::<Map<String, Value>>(trimmed).is_ok() {
         return trimmed.to_owned();
     }
@@ -82,7 +82,7 @@ pub fn for_history(raw: &str) -> String {
     Value::Object(map).to_string()
 }
 
-/// The object in `raw`, or a description of what it is instead. Strings are decoded up to twice.
+/// The object in `raw`, or a description of what it is instead. Decodes nested strings up to twice.
 fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
     if raw.is_empty() || raw == "null" {
         return Ok(Map::new());
@@ -92,7 +92,7 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
         Some(Ok(Value::Object(map))) => Ok(map),
         Some(Ok(Value::String(inner))) if depth < DEEPEST => object(inner.trim(), depth + 1),
         Some(Ok(Value::Array(items))) if items.is_empty() => Ok(Map::new()),
-        // Some models wrap the object in a list of one.
+        // Some models wrap the object in a list of one element.
         Some(Ok(Value::Array(mut items)))
             if items.len() == 1 && items.first().is_some_and(Value::is_object) =>
         {
@@ -113,7 +113,7 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// `raw` as JSON, where only a Markdown fence around it or control characters inside its strings are in the way.
+/// `raw` as JSON if all that is wrong is a Markdown fence around it or control characters inside its strings.
 fn canonical_name(raw: &str) -> Option<String> {
     if let Some(inner) = fence(raw) {
         return Some(inner.to_owned());
@@ -136,7 +136,7 @@ fn canonical_name(raw: &str) -> Option<String> {
     (out != raw).then_some(out)
 }
 
-/// The whole text in `raw`: bare, quoted, or the value of an object.
+/// The one text in `raw`: bare, quoted, or the value of an object.
 fn whole_text(raw: &str, depth: u8) -> Option<String> {
     if depth > DEEPEST {
         return None;
@@ -166,7 +166,7 @@ fn whole_text(raw: &str, depth: u8) -> Option<String> {
             _ => None,
         };
     }
-    // Text that does not even begin like JSON is left to the tool to explain, a unified diff for example.
+    // Text that does not even start like JSON, such as a unified diff, is left for the tool to explain.
     let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
     (bare || begins_patch(raw)).then(|| raw.to_owned())
 }
@@ -175,10 +175,10 @@ fn begins_patch(text: &str) -> bool {
     text.trim_start().starts_with("*** Begin Patch") || unwrap_patch_text(text).is_some()
 }
 
-/// `text` with escapes such as `\u00e9`, written out as six characters, turned into `é`; `None` when nothing changes.
+/// `text` with escapes such as `\u00e9` that were written out as six characters replaced by `é`; `None` when nothing changes.
 ///
-/// Only if the model clearly wrote escapes instead of characters: the text has no character outside ASCII, and the escape is a visible one, or an
-/// ASCII one that JSON encoders escape for HTML. Escapes of control, space and formatting characters stay, because source code means them.
+/// Only when the model clearly meant characters: the text is pure ASCII, and the escape stands for a visible character or for an ASCII one that JSON
+/// encoders escape for HTML. Escapes of control, space and formatting characters stay, because source code means them literally.
 pub(crate) fn without_escapes(text: &str) -> Option<String> {
     (text.is_ascii() && text.contains("\\u"))
         .then(|| mended(text))
@@ -210,7 +210,7 @@ fn mended(text: &str) -> Option<String> {
             changed = true;
             rest = from.get(len..).unwrap_or_default();
         } else {
-            // A backslash and what it escapes stay together, so that `\\u00e9` is left alone.
+            // A backslash and the character it escapes are kept together, so that `\\u00e9` stays as it is.
             let len = from.chars().take(2).map(char::len_utf8).sum();
             out.push_str(from.get(..len).unwrap_or(from));
             rest = from.get(len..).unwrap_or_default();
@@ -220,10 +220,10 @@ fn mended(text: &str) -> Option<String> {
     changed.then_some(out)
 }
 
-/// ASCII characters that JSON encoders escape so that their output is safe in HTML.
+/// ASCII characters that JSON encoders escape to make their output safe in HTML.
 const HTML_SAFE: &[char] = &['<', '>', '&', '\'', '"', '+', '=', '`'];
 
-/// The visible character at the start of `text` in escaped form, and the form's length.
+/// The visible character that `text` starts with in escaped form, and the length of that form.
 fn escaped_char(text: &str) -> Option<(char, usize)> {
     let unit = |from: usize| {
         let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;

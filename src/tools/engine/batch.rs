@@ -1,4 +1,4 @@
-//! Running the calls of one round: readers side by side, writers alone and in call order, results in call order.
+//! Runs the calls of one round: readers in parallel, writers alone and in call order. Results keep the order of the calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,14 +17,13 @@ use crate::chat::message::ToolCall;
 use crate::net::service::AnsweredBy;
 use crate::tools::ToolOk;
 
-/// Most calls that run at once.
 const AT_ONCE: usize = 8;
-/// How long a cancelled call may take to end before its thread is abandoned.
+/// How long a cancelled call has to end before its thread is abandoned.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs every call and returns one result for each, in call order.
+/// Runs every call and returns one result per call, in order.
 ///
-/// A writer waits for everything called before it and runs alone, so that a round of read, write, read has the expected meaning.
+/// A writer waits for everything before it and runs alone, so that a round of read, write, read means what it says.
 pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
     let mut ended = Vec::with_capacity(calls.len());
     let mut rest = calls;
@@ -40,34 +39,33 @@ pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
     ended
 }
 
-/// Runs one call outside any round, under its limit: for `marvin tool` and for providers that drive their own loop.
+/// Runs one call outside a round, with its timeout: for `marvin tool` and for providers that drive their own loop.
 pub fn run_one(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
     let ended = CallPhase::new(ctx, std::slice::from_ref(call)).run().pop();
     ended.unwrap_or_else(|| registry::finish_call(ctx, call, Err(lost(call)), Duration::ZERO))
 }
 
-/// The result that a call's thread sends.
+/// What a call's thread sends when it is done.
 struct CallReport {
     at: usize,
     outcome: Outcome<ToolOk>,
 }
 
-/// A call on its thread.
 struct CallThread {
     at: usize,
     started: Instant,
     limit: Duration,
-    /// When its time is up, were it not for its pauses.
+    /// When its timeout expires, not counting pauses.
     until: Instant,
     pauses: Arc<CallPauses>,
     answered_by: Arc<AnsweredBy>,
     stop: Cancel,
-    /// Its limit passed and its stop sign fired.
+    /// It exceeded its timeout, and its token was fired.
     late: bool,
 }
 
 impl CallThread {
-    /// When its time is up; once it was stopped no pause helps any more.
+    /// When its timeout expires; pauses no longer count once it was stopped.
     fn due(&self) -> Instant {
         if self.stop.is_fired() {
             self.until
@@ -76,13 +74,13 @@ impl CallThread {
         }
     }
 
-    /// Run time without pauses.
+    /// Running time without pauses.
     fn took(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.pauses.total())
     }
 }
 
-/// Calls that may run side by side.
+/// Calls that may run in parallel.
 struct CallPhase<'a> {
     ctx: &'a ToolContext,
     calls: &'a [ToolCall],
@@ -108,7 +106,7 @@ impl<'a> CallPhase<'a> {
         }
     }
 
-    /// A call that outlives its limit is stopped; one that does not even stop is left to its thread and answered for.
+    /// A call that exceeds its timeout is stopped. One that does not stop is abandoned, and gets an error as its result.
     fn run(mut self) -> Vec<FinishedCall> {
         let (wake, mut woken) = unbounded();
         let _wake = self.ctx.stop.on_fire(move || {
@@ -154,7 +152,7 @@ impl<'a> CallPhase<'a> {
         }
     }
 
-    /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
+    /// Starts one call on a thread of its own, with a token that also fires when the turn's does.
     fn start(&self, at: usize, call: ToolCall) -> Outcome<CallThread> {
         let limit = self.ctx.world.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
@@ -205,7 +203,7 @@ impl<'a> CallPhase<'a> {
         self.finish(call.at, outcome, call.took(), call.answered_by.ids());
     }
 
-    /// Stops the calls whose time is up, and answers for those that were stopped and did not end.
+    /// Stops calls whose timeout has expired, and gives up on those that were stopped and did not end.
     fn stop_late(&mut self) {
         let now = Instant::now();
         for mut call in std::mem::take(&mut self.running) {

@@ -1,4 +1,4 @@
-//! `MARVIN_SUBAGENT_LOG`: one JSON line per tool call, including refused and unknown ones.
+//! `MARVIN_SUBAGENT_LOG`: one JSON line per tool call, including calls that were refused or name an unknown tool.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::base::text::clip;
 use crate::base::variables::MARVIN_SUBAGENT_LOG;
 use crate::disk::jsonl;
 
-/// Most characters of the arguments and of the result.
+/// Characters of the arguments and of the result that are logged.
 const ARGS: usize = 200;
 const RESULT: usize = 400;
 
@@ -24,7 +24,7 @@ struct CallLogLine<'a> {
     elapsed_ms: u128,
 }
 
-/// Appends a line if the log is switched on; a log that cannot be written never disturbs the call.
+/// Appends a line if the log is enabled. A failure to write never affects the call.
 pub(crate) fn record(
     world: &SessionContext,
     tool: &str,
@@ -46,7 +46,7 @@ pub(crate) fn record(
     let _ = jsonl::append(Path::new(path), &line);
 }
 
-/// `text` cut to at most `max` characters, the mark of the cut included.
+/// `text` cut to at most `max` characters, including the ellipsis.
 fn clip_within(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         text.to_owned()
@@ -55,7 +55,7 @@ fn clip_within(text: &str, max: usize) -> String {
     }
 }
 
-/// `key=value, key=value` of an argument object; other text as it is.
+/// `key=value, key=value` for an object; any other text unchanged.
 fn pairs(raw: &str) -> String {
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(raw) {
         Ok(map) => {

@@ -1,9 +1,9 @@
-//! The time of a call that its limit does not count: while it waits for the user.
+//! The time of a call that its timeout does not count: while it waits for the user.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a call waited for an answer of the person.
+/// How long a call has waited for the user.
 #[derive(Debug, Default)]
 pub struct CallPauses(Mutex<Paused>);
 
@@ -14,7 +14,7 @@ struct Paused {
 }
 
 impl CallPauses {
-    /// Runs `wait` with the call's time standing still.
+    /// Runs `wait`, not counting its time.
     pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.lock().since = Some(Instant::now());
         let answer = wait();
@@ -25,7 +25,7 @@ impl CallPauses {
         answer
     }
 
-    /// All such time until now.
+    /// The total so far.
     pub fn total(&self) -> Duration {
         let paused = self.lock();
         paused.total + paused.since.map_or(Duration::ZERO, |since| since.elapsed())

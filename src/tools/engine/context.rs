@@ -1,4 +1,4 @@
-//! What a tool may use: the world of its session, and the call it is part of.
+//! What a tool can use: what its session shares, and the call it is part of.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -29,50 +29,50 @@ use crate::tools::engine::read_budget::ReadBudget;
 use crate::tools::engine::registry::Registry;
 use crate::tools::engine::working_dir::WorkingDir;
 
-/// Everything that the tools of one session share.
+/// What the tools of one session share.
 pub struct SessionContext {
-    /// The environment.
+    /// Environment variables, with `config.yaml` as defaults.
     pub env: Env,
-    /// Where files are.
+    /// The folders and files of Marvin.
     pub paths: Paths,
-    /// What time it is.
+    /// The source of the time.
     pub clock: Clock,
-    /// Which tools there are.
+    /// The tools of the session.
     pub registry: Registry,
-    /// Which tools are allowed.
+    /// Which of the tools are allowed.
     pub policy: ToolPolicy,
     /// The working directory and its fence.
     pub working_dir: WorkingDir,
     /// Coding mode: with a working directory, notes are the project's. True unless a session says otherwise.
     pub coding: AtomicBool,
-    /// How much text `read_file` has handed out.
+    /// How much text `read_file` has returned.
     pub reading: ReadBudget,
     /// How full the model's context is.
     pub context: ContextGauge,
-    /// What this run used.
+    /// What this run has used.
     pub ledger: Ledger,
     /// Name of the active profile.
     pub profile: Arc<ActiveProfile>,
-    /// Values of key variables, hidden in everything that is written down; gathered when first needed.
+    /// Values of key variables, which are masked in everything that is written; collected when first needed.
     pub secrets: Secrets,
     /// Timers, alarms and reminders.
     pub alerts: Arc<Alerts>,
-    /// Who decides about the acts of the model's calls that the user may not want.
+    /// Who approves actions of the model's calls that the user may not want.
     pub approval: Approval,
-    /// Shortens conversations with the session's model, where there is one.
+    /// Shortens conversations with the session's model, if there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
-    /// The way to outside services.
+    /// The client for outside services.
     pub services: ServiceClient,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
 
-/// Secrets that are looked up once, by the floor that knows their names.
+/// Secrets, looked up once by the floor that knows their names.
 pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
-/// Shortens a conversation in words, with a model.
+/// Summarizes a conversation with a model.
 pub trait Summarizer: Send + Sync {
-    /// Longest text that it takes.
+    /// The longest text it accepts.
     fn max_chars(&self) -> usize;
 
     /// A summary of `text`.
@@ -83,7 +83,7 @@ pub trait Summarizer: Send + Sync {
 }
 
 impl SessionContext {
-    /// A world for `env`, with nothing chosen yet.
+    /// A context for `env` with everything else at its default.
     pub fn new(env: Env, policy: ToolPolicy) -> Self {
         let (paths, clock) = (Paths::new(&env), Clock::new(&env));
         let profile = Arc::<ActiveProfile>::default();
@@ -115,22 +115,22 @@ impl SessionContext {
         }
     }
 
-    /// Switches coding mode.
+    /// Switches coding mode on or off.
     pub fn set_coding(&self, on: bool) {
         self.coding.store(on, Ordering::Relaxed);
     }
 
-    /// True in coding mode.
+    /// Whether the session is in coding mode.
     pub fn coding(&self) -> bool {
         self.coding.load(Ordering::Relaxed)
     }
 
-    /// The project that Marvin works in: the working directory, in coding mode.
+    /// The project: the working directory, in coding mode.
     pub fn project(&self) -> Option<Arc<Root>> {
         self.working_dir.root().filter(|_| self.coding())
     }
 
-    /// What shortens conversations from now on.
+    /// Replaces the summarizer.
     pub fn set_summarizer(&self, summarizer: Option<Arc<dyn Summarizer>>) {
         *self
             .summarizer
@@ -138,7 +138,7 @@ impl SessionContext {
             .unwrap_or_else(PoisonError::into_inner) = summarizer;
     }
 
-    /// What shortens conversations, where there is a model.
+    /// The summarizer, if there is a model.
     pub fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
         self.summarizer
             .read()
@@ -151,19 +151,19 @@ impl SessionContext {
         self.profile.set(name);
     }
 
-    /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences.
+    /// The contact for requests: `MARVIN_CONTACT`, else `contact:` in the preferences of the active profile.
     pub fn contact(&self) -> Option<String> {
         let set = MARVIN_CONTACT.read(&self.env).and_then(contact);
         set.or_else(|| contact(self.preference("contact")?.as_str()?))
     }
 
-    /// One of the active profile's preferences, as the file has it.
+    /// A preference of the active profile, as the file has it.
     pub fn preference(&self, key: &str) -> Option<serde_json::Value> {
         let profile = self.paths.profile(&self.profile()).ok()?;
         preferences::read(&profile, key)
     }
 
-    /// Saves what the ledger holds unsaved; a notice for the user when there is one.
+    /// Saves usage that is not on disk yet; returns a notice for the user if there is one.
     pub fn save_usage(&self) -> Option<String> {
         usage::save(&self.ledger, &self.paths, &self.clock, &self.profile())
     }
@@ -174,27 +174,27 @@ impl SessionContext {
     }
 }
 
-/// One call's view: the world, its stop sign, and who listens. Cheap to clone; a call's thread owns one.
+/// What one call uses: the session, a token to stop it, an event sink. Cheap to clone; a call's thread owns one.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The session's world.
+    /// What the tools of the session share.
     pub world: Arc<SessionContext>,
-    /// Fires when the call must end: cancelled, or out of time.
+    /// Fires when the call has to end: cancelled or timed out.
     pub stop: Cancel,
-    /// Who is told of progress.
+    /// Receives progress events.
     pub listener: Arc<dyn EventSink>,
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
-    /// Time that the call spent waiting for the user, which its limit does not count.
+    /// Time the call has waited for the user, which its timeout does not count.
     pub pauses: Arc<CallPauses>,
-    /// Who decides about the acts of this call that the user may not want: the world's, unless the user made the call.
+    /// Who approves the actions of this call: as in the session, unless the user made the call.
     pub approval: Approval,
     /// Id of the call; empty outside calls.
     pub call: String,
 }
 
 impl ToolContext {
-    /// Asks for the user's agreement to `request`, where they are to be asked; the call's time stands still meanwhile.
+    /// Asks the user to approve `request` if they have to be asked. The call's timeout is paused meanwhile.
     ///
     /// # Errors
     /// The user does not want it or cannot be asked, or the call was stopped.
@@ -211,7 +211,7 @@ impl ToolContext {
         }
     }
 
-    /// A view of `world` for work outside any call.
+    /// A context for work outside a call.
     pub fn new(world: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
         Self {
             approval: world.approval.clone(),
@@ -224,7 +224,7 @@ impl ToolContext {
         }
     }
 
-    /// Begins a request to a service of the table, in the user's name.
+    /// Starts a request to a service, with the user's contact.
     pub fn ask(&self, service: &'static Service) -> RequestBuilder<'_> {
         self.world
             .services
@@ -232,7 +232,7 @@ impl ToolContext {
             .note_answer(&self.answered_by)
     }
 
-    /// A visitor for addresses that a model or a page gave.
+    /// A client for addresses from a model or a page.
     ///
     /// # Errors
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
@@ -240,7 +240,7 @@ impl ToolContext {
         Ok(GuardedClient::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
     }
 
-    /// Says what the call does from now on.
+    /// Reports the state of the call.
     pub(crate) fn say_state(&self, state: CallState) {
         self.listener.emit(Event::CallState {
             id: self.call.clone(),
@@ -248,7 +248,7 @@ impl ToolContext {
         });
     }
 
-    /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.
+    /// Reports progress ("12 of 40 MB") to whoever displays the call.
     pub fn progress(&self, words: impl Into<String>) {
         self.listener.emit(Event::Progress {
             id: self.call.clone(),
@@ -256,7 +256,7 @@ impl ToolContext {
         });
     }
 
-    /// The working directory's fence, or a sentence on how to get one.
+    /// The fence of the working directory, or an error that says how to set one.
     pub fn root(&self) -> Outcome<Arc<Root>> {
         self.world.working_dir.root().ok_or_else(|| {
             Problem::config(format!("No working directory is set{}.", self.world.working_dir.unset_because()))

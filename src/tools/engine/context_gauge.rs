@@ -2,18 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tokens in the model's context and the thresholds of its window; the loop writes, tools read.
+/// Tokens in the model's context and the thresholds of its window. The agent loop writes, tools read.
 #[derive(Debug, Default)]
 pub struct ContextGauge {
     used: AtomicU64,
-    /// Of these, what goes with every request beside the messages.
+    /// The part that is sent with every request in addition to the messages.
     beside: AtomicU64,
     warn: AtomicU64,
     hard: AtomicU64,
 }
 
 impl ContextGauge {
-    /// Records the state before a round; `beside` of the tokens are the system prompt and the tools.
+    /// Sets the state before a round; `beside` is the share of the system prompt and the tools.
     pub fn set(&self, used: u64, beside: u64, warn: u64, hard: u64) {
         self.used.store(used, Ordering::Relaxed);
         self.beside.store(beside, Ordering::Relaxed);
@@ -21,18 +21,18 @@ impl ContextGauge {
         self.hard.store(hard, Ordering::Relaxed);
     }
 
-    /// Records that the messages come to so many tokens now; the rest stays as it was.
+    /// Updates the tokens of the messages; everything else stays.
     pub fn set_messages(&self, tokens: u64) {
         let beside = self.beside.load(Ordering::Relaxed);
         self.used.store(tokens + beside, Ordering::Relaxed);
     }
 
-    /// Records what goes with every request beside the messages; it counts from the next [`ContextGauge::set_messages`] on.
+    /// Sets what is sent in addition to the messages; takes effect with the next [`ContextGauge::set_messages`].
     pub fn set_beside(&self, tokens: u64) {
         self.beside.store(tokens, Ordering::Relaxed);
     }
 
-    /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.
+    /// Characters left below the warning threshold, at a cautious three bytes per token; `None` when tokens are not counted.
     pub fn room(&self) -> Option<usize> {
         let warn = self.warn.load(Ordering::Relaxed);
         let left = warn
@@ -41,7 +41,7 @@ impl ContextGauge {
         (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Bytes that one result may have so that an empty context would hold it; `None` when nobody counts.
+    /// The largest result in bytes that an empty context could hold; `None` when tokens are not counted.
     pub fn largest_result(&self) -> Option<usize> {
         let warn = self.warn.load(Ordering::Relaxed);
         (warn > 0).then(|| usize::try_from(warn.saturating_mul(3)).unwrap_or(usize::MAX))
@@ -52,19 +52,19 @@ impl ContextGauge {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Percent of the hard limit in use; `None` when nobody counts.
+    /// Percentage of the hard limit in use; `None` when tokens are not counted.
     pub fn percent(&self) -> Option<u64> {
         let hard = self.hard.load(Ordering::Relaxed);
         (hard > 0).then(|| self.used().saturating_mul(100) / hard)
     }
 
-    /// True when the hard limit is reached.
+    /// Whether the hard limit is reached.
     pub fn is_full(&self) -> bool {
         let hard = self.hard.load(Ordering::Relaxed);
         hard > 0 && self.used.load(Ordering::Relaxed) >= hard
     }
 
-    /// Adds the tokens of a result that was just handed out, so that calls of one round see each other.
+    /// Adds a result that was just returned, so that calls of one round take each other into account.
     pub fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes as u64 / 3, Ordering::Relaxed);
     }

@@ -1,21 +1,21 @@
-//! What single tool modules keep for a session, without the engine knowing them.
+//! State that tool modules keep for a session; the engine does not know its types.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One value of each type that a module asked for, made when it is first asked for.
+/// One value per type, created when a module first asks for it.
 #[derive(Default)]
 pub struct ModuleState(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl ModuleState {
-    /// The session's `T`. A module declares a type of its own for this; shared changes need a lock inside it.
+    /// The session's `T`. Modules declare a type of their own for this; changes to it need a lock inside.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let value = values
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(T::default()));
-        // The key is the value's type: the default stands for what cannot be.
+        // The key is the type of the value, so this cannot fail; the default avoids a panic.
         Arc::clone(value).downcast().unwrap_or_default()
     }
 }

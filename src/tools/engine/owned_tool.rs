@@ -1,4 +1,4 @@
-//! Tools that come at run time, and a reference to a tool of either kind.
+//! Tools registered at run time, and a reference to a tool of either kind.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,25 +17,24 @@ use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
-/// What runs a tool that came at run time.
+/// The function of a registered tool.
 pub(crate) type OwnedRun =
     Box<dyn Fn(&ToolContext, &Map<String, Value>) -> Outcome<ToolOk> + Send + Sync>;
 
-/// A tool that came at run time: of an MCP server, or a sub-agent.
+/// A tool registered at run time: of an MCP server, or a sub-agent.
 pub struct OwnedTool {
     /// Name that models call.
     pub name: String,
-    /// Where it comes from; the policy treats it as a group.
+    /// Where it comes from; the policy treats this as a group.
     pub module: String,
-    /// What it does, one sentence.
+    /// One sentence.
     pub summary: String,
-    /// JSON Schema of its parameters, an object.
+    /// JSON Schema of its parameters: an object.
     pub schema: Box<RawValue>,
     /// Side effect, limits.
     pub rules: Rules,
     /// Phrases that call it without a model, as in [`Tool::phrases`].
     pub phrases: Arc<[String]>,
-    /// Does the work.
     pub run: OwnedRun,
 }
 
@@ -54,7 +53,7 @@ impl fmt::Debug for OwnedTool {
 pub enum ToolRef {
     /// A row of the table.
     BuiltIn(&'static Tool),
-    /// One that came at run time.
+    /// Registered at run time.
     Owned(Arc<OwnedTool>),
 }
 
@@ -67,7 +66,7 @@ impl ToolRef {
         }
     }
 
-    /// Where it comes from: what `--tools` takes.
+    /// Where it comes from: the name that `--tools` takes.
     pub(crate) fn module(&self) -> &str {
         match self {
             Self::BuiltIn(tool) => tool.module,
@@ -75,7 +74,7 @@ impl ToolRef {
         }
     }
 
-    /// What it does, one sentence.
+    /// One sentence.
     pub(crate) fn about(&self) -> &str {
         match self {
             Self::BuiltIn(tool) => tool.summary,
@@ -91,7 +90,7 @@ impl ToolRef {
         }
     }
 
-    /// Its parameters in published order.
+    /// Its parameters, in published order.
     pub(crate) fn parameters(&self) -> Vec<Parameter> {
         match self {
             Self::BuiltIn(tool) => tool.fields().iter().map(Parameter::from).collect(),
@@ -99,7 +98,7 @@ impl ToolRef {
         }
     }
 
-    /// The arguments of a correct call, for example.
+    /// The arguments of a correct call, as an example.
     pub(crate) fn example_call(&self) -> String {
         match self {
             Self::BuiltIn(tool) => example_call(&tool.fields()),
@@ -107,12 +106,12 @@ impl ToolRef {
         }
     }
 
-    /// True when it also takes one text instead of named parameters.
+    /// True when it also accepts one text instead of named parameters.
     pub(crate) fn is_freeform(&self) -> bool {
         matches!(self, Self::BuiltIn(tool) if tool.freeform.is_some())
     }
 
-    /// The arguments of a call, from the text that a model wrote.
+    /// Parses the arguments that a model wrote for a call.
     ///
     /// # Errors
     /// They are no object, nor what else the tool takes.
@@ -131,12 +130,12 @@ impl ToolRef {
         }
     }
 
-    /// Why it may not run within `bounds`, when it may not.
+    /// Why the policy forbids it, if it does.
     pub(super) fn refusal(&self, bounds: &ToolPolicy) -> Option<Problem> {
         bounds.refusal(self.name(), self.module(), self.rules())
     }
 
-    /// The tool as a model sees it; nothing is copied of a built-in one.
+    /// The tool as it is offered to a model, without copying anything of a built-in one.
     pub(super) fn offered(&self) -> Offered {
         match self {
             Self::BuiltIn(tool) => Offered {

@@ -1,4 +1,4 @@
-//! The parameters of a tool of either kind, as interfaces show and fill them.
+//! Parameters of a tool of either kind, as interfaces show and fill them.
 
 use std::borrow::Cow;
 
@@ -6,26 +6,21 @@ use serde_json::{Map, Value};
 
 use crate::base::params::{Field, Type};
 
-/// One parameter: declared in a table, or read from a JSON Schema that came at run time.
+/// One parameter: declared in a table, or read from a JSON Schema.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameter {
-    /// Name as published.
     pub name: Cow<'static, str>,
-    /// Other spellings that are accepted.
+    /// Other accepted spellings.
     pub aliases: &'static [&'static str],
-    /// Its description.
     pub about: Cow<'static, str>,
-    /// JSON type; of a foreign one the nearest.
+    /// JSON type; for a foreign schema the nearest one.
     pub kind: Type,
-    /// The type in words.
+    /// Description of the type.
     pub wanted: String,
-    /// Must be given.
     pub required: bool,
-    /// Value taken when absent, as JSON.
+    /// The default, as JSON.
     pub default: Option<String>,
-    /// Smallest number.
     pub min: Option<i64>,
-    /// Largest number.
     pub max: Option<i64>,
 }
 
@@ -46,7 +41,7 @@ impl From<&Field> for Parameter {
 }
 
 impl Parameter {
-    /// True when a caller means this parameter by `key`.
+    /// True when `key` is its name or an alias.
     pub(crate) fn is_called(&self, key: &str) -> bool {
         self.name == key || self.aliases.contains(&key)
     }
@@ -62,7 +57,7 @@ impl Parameter {
     }
 }
 
-/// The properties of a JSON Schema. Anybody may have written it, so whatever it lacks or gets wrong is passed over.
+/// Reads the properties of a JSON Schema. Anyone may have written it, so missing or invalid parts are skipped.
 pub(super) fn of_schema(schema: &str) -> Vec<Parameter> {
     let schema: Value = serde_json::from_str(schema).unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array);
@@ -91,7 +86,7 @@ pub(super) fn of_schema(schema: &str) -> Vec<Parameter> {
         .collect()
 }
 
-/// The nearest type; what allows several is text.
+/// The nearest type; a choice of several counts as text.
 fn kind(property: &Value) -> Type {
     match property.get("type").and_then(Value::as_str) {
         Some("integer") => Type::Whole,
@@ -115,7 +110,7 @@ fn choice(property: &Value) -> Option<String> {
     Some(format!("one of {}", words.join(", ")))
 }
 
-/// The example of a call: every required parameter.
+/// An example call with every required parameter.
 pub(super) fn example_call(parameters: &[Parameter]) -> String {
     let required = parameters.iter().filter(|one| one.required);
     let map: Map<String, Value> = required

@@ -1,4 +1,4 @@
-//! The tools this process may use: by mode, restriction, depth and the groups the user named.
+//! The tools this process may use, depending on mode, restrictions, depth and the groups the user selected.
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -10,9 +10,9 @@ use crate::tools::engine::rules::{Rules, SideEffect};
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
 pub struct ToolPolicy {
-    /// `MARVIN_READONLY`: no tool that changes anything but what Marvin remembers of the work.
+    /// `MARVIN_READONLY`: no tool that changes more than Marvin's own memory.
     pub readonly: bool,
-    /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
+    /// `MARVIN_WRITABLE_FILES`: the only files that may be written.
     pub writable: Option<Vec<String>>,
     /// `MARVIN_DEPTH`: how many Marvin processes are above this one.
     pub depth: u64,
@@ -21,7 +21,7 @@ pub struct ToolPolicy {
 }
 
 impl ToolPolicy {
-    /// Reads the restrictions; `tools` are the groups to offer, as `--tools` has them. A group that does not exist is an error with the nearest one.
+    /// Reads the restrictions; `tools` is the value of `--tools`. An unknown group is an error that suggests the nearest one.
     pub fn new(env: &Env, tools: Option<&str>, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
         let writable = MARVIN_WRITABLE_FILES.read(env).map(|list| {
             list.split(',')
@@ -37,12 +37,12 @@ impl ToolPolicy {
         })
     }
 
-    /// True when `tool` is offered in this process.
+    /// Whether `tool` is offered in this process.
     pub fn offers(&self, tool: &Tool) -> bool {
         self.refusal(tool.name, tool.module, &tool.rules).is_none()
     }
 
-    /// Why the tool `name` of `module` may not run here, when it may not.
+    /// Why the tool `name` of `module` is not available here, if it is not.
     pub(super) fn refusal(&self, name: &str, module: &str, rules: &Rules) -> Option<Problem> {
         let refused = |why: &str, next: &str| {
             Some(Problem::refused(format!("{name} is not available here: {why}.")).next(next))
@@ -86,13 +86,13 @@ impl ToolPolicy {
     }
 }
 
-/// The tools that write project files and check each against the list.
+/// The tools that write project files, each checked against the list.
 fn writers_of_named_files() -> Vec<&'static str> {
     let writers = crate::tools::all().filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
     writers.map(|tool| tool.name).collect()
 }
 
-/// Parses `--tools GROUP,…`: `all` means no limit, `none` no tools.
+/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools.
 fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = crate::tools::groups();
     let mut chosen = Vec::new();
@@ -191,7 +191,7 @@ mod tests {
                 && !left.contains(&"git_commit")
                 && !left.contains(&"exit_app")
         );
-        // Notes are files too, and not those that were named.
+        // Notes are files too, and they are not on the list.
         let all = offered(&[]);
         let left = offered(&[("MARVIN_WRITABLE_FILES", "a.md")]);
         for name in [

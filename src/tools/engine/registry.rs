@@ -1,4 +1,4 @@
-//! The tools of a session, found by name, and running one call of one; whatever goes wrong becomes the call's result.
+//! The tools of a session by name, and how one call runs; whatever goes wrong becomes the call's result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -18,22 +18,22 @@ use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
 
-/// What a call without a name is called.
+/// Stands for the name of a call that has none.
 pub(crate) const NAMELESS: &str = "unnamed";
 
-/// The built-in tool called `name`.
+/// The built-in tool with this name.
 pub fn find_tool(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
 
-/// The tools of a session: the table, and those that come at run time. Costs nothing to make.
+/// The tools of a session: the built-in ones and those registered at run time. Free to create.
 #[derive(Debug, Default)]
 pub struct Registry {
     owned: RwLock<Vec<Arc<OwnedTool>>>,
 }
 
 impl Registry {
-    /// Adds a tool to those of the session.
+    /// Registers a tool for the session.
     ///
     /// # Errors
     /// Its name is taken, or no provider accepts it.
@@ -65,7 +65,6 @@ impl Registry {
         self.owned.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tool called `name`.
     pub fn find(&self, name: &str) -> Option<ToolRef> {
         find_tool(name).map(ToolRef::BuiltIn).or_else(|| {
             let owned = self.owned();
@@ -74,21 +73,21 @@ impl Registry {
         })
     }
 
-    /// The tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space around it.
+    /// The tool that a model means by `name`: some add a namespace ("functions.read_file") or white space.
     pub(crate) fn find_canonical(&self, name: &str) -> Option<ToolRef> {
         let bare = name.trim();
         let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
         self.find(bare).or_else(|| self.find(last))
     }
 
-    /// Every tool: those of the table in catalogue order, then those that came at run time.
+    /// Every tool: the built-in ones in catalogue order, then those registered at run time.
     pub(crate) fn all(&self) -> Vec<ToolRef> {
         let owned = self.owned();
         let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
         all().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
-    /// What a process may offer its model: the tools within `bounds`, at most `most` of them, since providers take a limited number.
+    /// What is offered to the model: at most `most` of the tools that the policy allows, because providers limit their number.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, most: usize) -> Offer {
         let offered = self
             .all()
@@ -99,7 +98,7 @@ impl Registry {
         Offer::new(offered.collect())
     }
 
-    /// Looks a call up without running it.
+    /// Looks up how to run a call.
     pub(crate) fn plan(&self, call: &ToolCall) -> CallPlan {
         let Some(tool) = self.find(&call.name) else {
             return CallPlan {
@@ -116,7 +115,7 @@ impl Registry {
                     .and_then(<u64 as crate::base::params::Param>::read),
                 _ => None,
             });
-        // The tool ends itself at the time it was given; the batch only steps in when it does not.
+        // The tool observes its timeout itself; the batch only steps in when it does not.
         let limit = asked.map_or(rules.limit, Duration::from_secs)
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
         CallPlan {
@@ -125,7 +124,7 @@ impl Registry {
         }
     }
 
-    /// The answer to a name that no tool has.
+    /// The error for a name that no tool has.
     pub(crate) fn unknown(&self, name: &str, bounds: &ToolPolicy) -> Problem {
         let tools = self.all();
         let offered = tools.iter().filter(|tool| tool.refusal(bounds).is_none());
@@ -148,31 +147,28 @@ impl Registry {
     }
 }
 
-/// A call that ended.
 #[derive(Debug)]
 pub struct FinishedCall {
-    /// The result for the model.
     pub output: ToolOutput,
-    /// What the session must do.
+    /// What the session has to do.
     pub effects: Vec<Effect>,
-    /// What a screen may paint of it.
+    /// What a screen can show of it.
     pub display: Option<Display>,
     /// How it ended, for the user.
     pub end: CallEnd,
-    /// How long it ran.
     pub took: Duration,
 }
 
-/// How a call is to be run; known before it starts.
+/// How to run a call, known before it starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallPlan {
-    /// What it changes; an unknown tool changes nothing.
+    /// Its side effect; an unknown tool has none.
     pub effect: SideEffect,
-    /// When it is stopped.
+    /// Its timeout.
     pub limit: Duration,
 }
 
-/// Runs one call to its end. Never panics.
+/// Runs one call. Never panics.
 pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
@@ -181,7 +177,7 @@ pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome
     })
 }
 
-/// Turns an outcome into the call's result, logs and counts it.
+/// Turns an outcome into the call's result; logs and counts it.
 pub(crate) fn finish_call(
     ctx: &ToolContext,
     call: &ToolCall,
@@ -221,7 +217,7 @@ pub(crate) fn finish_call(
     }
 }
 
-/// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
+/// Looks up, checks and runs a tool: the only way to run one, for models and for `marvin tool`.
 pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
     let (registry, bounds) = (&ctx.world.registry, &ctx.world.policy);
@@ -307,11 +303,11 @@ mod tests {
         };
         let allowed = names(&readonly, usize::MAX);
         assert!(allowed.len() < whole.len());
-        // The limit counts what is offered, not what is passed over.
+        // The limit counts the tools that are offered, not those that are skipped.
         assert_eq!(names(&readonly, allowed.len()), allowed);
     }
 
-    /// A registered tool in a session within `bounds`: waits for its stop sign when told to, else says what it got.
+    /// A session with a registered tool under the policy. The tool waits for its token when told to, and otherwise repeats its arguments.
     fn with_lamp(bounds: ToolPolicy, effect: Rules) -> ToolContext {
         let world = SessionContext::new(Env::default(), bounds);
         world
@@ -368,7 +364,7 @@ mod tests {
             offered.phrases.iter().collect::<Vec<_>>(),
             ["switch the lamp to {on}"]
         );
-        // A string that holds an object is understood as for every tool.
+        // A string that contains an object is accepted, as for every tool.
         for args in [r#"{"on":true}"#, r#""{\"on\":true}""#] {
             let ended = batch::run_one(&ctx, &call("lamp_switch", args));
             assert_eq!(ended.output.text, r#"{"on":true}"#);

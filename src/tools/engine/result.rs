@@ -8,11 +8,10 @@ use crate::chat::event::CallEnd;
 /// The result of a successful tool.
 #[derive(Debug, Default)]
 pub struct ToolOk {
-    /// The text for the model.
     pub text: String,
-    /// Effects for the session to apply.
+    /// Changes that the session has to make.
     pub effects: Vec<Effect>,
-    /// What a screen may paint of it.
+    /// What a screen can show of it.
     pub display: Option<Display>,
     /// How it ended: a program that it ran may have failed.
     pub end: CallEnd,
@@ -28,7 +27,7 @@ impl From<String> for ToolOk {
 }
 
 impl ToolOk {
-    /// Adds what a screen may paint.
+    /// Adds something for a screen to show.
     #[must_use]
     pub fn showing(mut self, display: Display) -> Self {
         self.display = Some(display);
@@ -48,16 +47,15 @@ impl ToolOk {
 pub enum Effect {
     /// The working directory changed; the prompt must be rebuilt.
     WorkingDir(PathBuf),
-    /// Leave after this reply, with this text.
+    /// End the program after this reply, with this text.
     Exit(String),
-    /// The stored conversation was compacted; load it again.
+    /// The stored conversation was compacted and has to be loaded again.
     HistoryCompacted,
-    /// This profile is the active one now: load it, build the prompt again and send the message that caused it again, once.
+    /// This profile is active now: load it, build the prompt again, and send the message that caused the switch once more.
     SwitchProfile(String),
 }
 
 impl Effect {
-    /// True for a switch of the profile.
     pub fn switches(&self) -> bool {
         matches!(self, Self::SwitchProfile(_))
     }

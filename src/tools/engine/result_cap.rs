@@ -1,18 +1,18 @@
-//! The one limit that every tool's result passes on its way to a model, whichever tool made it.
+//! The size limit that every tool's result passes on its way to a model.
 
 use super::context_gauge::ContextGauge;
 use super::parameter::Parameter;
 use crate::base::text::{head, tail, thousands};
 
-/// Bytes of a result at most; above what `read_file` hands out in one call, which has a limit of its own.
+/// Largest result in bytes; more than `read_file` returns at once, which has a limit of its own.
 const MAX_RESULT_BYTES: usize = 256 * 1024;
-/// However small the model's window is, this much of a result is shown.
+/// However small the model's window is, this much is shown.
 const MIN_RESULT_BYTES: usize = 8 * 1024;
-/// The divisor for the part shown from the end: totals and errors are there.
+/// The divisor for the part shown from the end, where totals and errors are.
 const TAIL_SHARE: usize = 8;
 
-/// `text` within the limit: its beginning and its end, and between them what is missing and how to get it. `tool` gives the name and the parameters of the
-/// tool that made it, and is only asked when something is missing.
+/// Cuts `text` to the limit: its beginning and end, and between them what is missing and how to get it. `tool` returns the name and parameters of the
+/// tool that made it, and is called only when something is missing.
 pub(crate) fn capped(
     text: String,
     tool: impl FnOnce() -> Option<(String, Vec<Parameter>)>,

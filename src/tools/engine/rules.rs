@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::net::services::Service;
 
-/// The strongest side effect of a tool. It decides which processes may use the tool, and which calls of a round run in parallel.
+/// The strongest side effect of a tool. It decides which processes may use the tool and which calls of a round run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
     /// None; it runs in parallel with other readers.
     None,
     /// Marvin's own working state: the session, timers, tickets, fetched articles.
     Memory,
-    /// Notes: memory too, but not restricted by the list of writable files.
+    /// Notes: like memory, but not subject to the list of writable files.
     Notes,
     /// The user's data in the profile: preferences, places, bookmarks, subscriptions.
     Records,
@@ -21,73 +21,72 @@ pub enum SideEffect {
     ProjectFiles,
     /// Other files of the user.
     UserFiles,
-    /// Whatever the programs it runs change.
+    /// Whatever the programs that it runs change.
     Programs,
-    /// Something beyond: a message, an account, a download, the system's scheduler with its alarms and reminders.
+    /// Anything beyond: a message, an account, a download, the system's scheduler with its alarms and reminders.
     Outside,
 }
 
 impl SideEffect {
-    /// True without side effects.
     pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Changes files or runs programs: what the catalogue marks as a write operation.
+    /// Changes files or runs programs; the catalogue marks it as a write operation.
     pub const fn is_write(self) -> bool {
         matches!(self, Self::ProjectFiles | Self::UserFiles | Self::Programs)
     }
 
-    /// A read-only process may do it: a reviewer takes notes and writes tickets.
+    /// Allowed in a read-only process: a reviewer takes notes and writes tickets.
     pub const fn is_read_only(self) -> bool {
         matches!(self, Self::None | Self::Memory | Self::Notes)
     }
 
-    /// A process that may write only the files named to it may do it.
+    /// Allowed in a process that may write only listed files.
     pub const fn keeps_to_named_files(self) -> bool {
         matches!(self, Self::None | Self::Memory | Self::ProjectFiles)
     }
 }
 
-/// Properties of a tool besides its parameters. Built as `READ.coding().seconds(10)`.
+/// Properties of a tool besides its parameters, built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// Its side effect.
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
-    /// A sub-agent has it too, unless its caller chose other groups.
+    /// Sub-agents have it too, unless their caller selected other groups.
     pub in_children: bool,
-    /// May run long; the front end shows progress.
+    /// Can take long; the interface shows progress.
     pub long: bool,
-    /// Upper bound of one call.
+    /// Timeout of a call.
     pub limit: Duration,
-    /// Parameter (seconds) that sets the bound instead.
+    /// The parameter (in seconds) that sets the timeout instead.
     pub limit_from: Option<&'static str>,
     /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
     /// The outside services it uses.
     pub asks: &'static [&'static Service],
-    /// Arguments that the result's display shows, and a call's one line leaves out.
+    /// Arguments that the result's display shows, so that the one-line summary of the call omits them.
     pub displayed: &'static [&'static str],
-    /// Where the effect does not decide: whether it may remove or replace what was there.
+    /// Whether it can remove or replace existing data, where the effect does not decide.
     destructive: Option<bool>,
-    /// Where the effect does not decide: whether a second equal call changes nothing more.
+    /// Whether a repeated call changes nothing more, where the effect does not decide.
     idempotent: Option<bool>,
-    /// Where effect and services do not decide: whether it reaches beyond this machine.
+    /// Whether it reaches beyond this machine, where effect and services do not decide.
     open_world: Option<bool>,
 }
 
-/// What a client may be told of a tool, in the words of the Model Context Protocol (2025-06-18, `ToolAnnotations`).
+/// Annotations for clients, in the terms of the Model Context Protocol (2025-06-18, `ToolAnnotations`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Annotations {
     /// It changes nothing.
     #[serde(rename = "readOnlyHint")]
     pub read_only: bool,
-    /// It may remove or replace what was there, instead of only adding.
+    /// It can remove or replace existing data rather than only add.
     #[serde(rename = "destructiveHint")]
     pub destructive: bool,
-    /// A second equal call changes nothing more.
+    /// A repeated call changes nothing more.
     #[serde(rename = "idempotentHint")]
     pub idempotent: bool,
     /// It reaches beyond this machine.
@@ -95,19 +94,15 @@ pub struct Annotations {
     pub open_world: bool,
 }
 
-/// No side effects.
 pub(crate) const READ: Rules = Rules::new(SideEffect::None);
-/// Changes what Marvin remembers of the work.
+/// Changes Marvin's own working state.
 pub(crate) const MEMORY: Rules = Rules::new(SideEffect::Memory);
-/// Changes notes.
 pub(crate) const NOTES: Rules = Rules::new(SideEffect::Notes);
-/// Changes what the user keeps in the profile.
+/// Changes the user's data in the profile.
 pub(crate) const RECORDS: Rules = Rules::new(SideEffect::Records);
-/// Changes files of the project.
 pub(crate) const PROJECT_FILES: Rules = Rules::new(SideEffect::ProjectFiles);
-/// Changes other files of the user.
 pub(crate) const USER_FILES: Rules = Rules::new(SideEffect::UserFiles);
-/// Runs programs that change what they like.
+/// Runs programs, which can change anything.
 pub(crate) const PROGRAMS: Rules = Rules::new(SideEffect::Programs);
 /// Changes something beyond this machine's project and profile.
 pub(crate) const OUTSIDE: Rules = Rules::new(SideEffect::Outside);
@@ -130,7 +125,7 @@ impl Rules {
         }
     }
 
-    /// What a client may be told of the tool. An effect that says nothing certain counts as the worse one.
+    /// The annotations of the tool. Where the effect leaves it open, the worse case is assumed.
     pub fn annotations(&self) -> Annotations {
         use SideEffect::{
             Memory, None, Notes, Outside, Programs, ProjectFiles, Records, UserFiles,
@@ -155,28 +150,28 @@ impl Rules {
         self
     }
 
-    /// Only adds, other than its effect says.
+    /// Only adds, unlike what its effect suggests.
     #[must_use]
     pub const fn additive(mut self) -> Self {
         self.destructive = Some(false);
         self
     }
 
-    /// May remove or replace what was there, other than its effect says.
+    /// Can remove or replace data, unlike what its effect suggests.
     #[must_use]
     pub const fn destructive(mut self) -> Self {
         self.destructive = Some(true);
         self
     }
 
-    /// A second equal call changes nothing more.
+    /// A repeated call changes nothing more.
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.idempotent = Some(true);
         self
     }
 
-    /// Reaches beyond this machine, or does not, other than effect and services say.
+    /// Reaches beyond this machine or does not, unlike what effect and services suggest.
     #[must_use]
     pub const fn open_world(mut self, is_open: bool) -> Self {
         self.open_world = Some(is_open);
@@ -190,14 +185,14 @@ impl Rules {
         self
     }
 
-    /// A sub-agent has it too.
+    /// Sub-agents have it too.
     #[must_use]
     pub const fn in_children(mut self) -> Self {
         self.in_children = true;
         self
     }
 
-    /// Upper bound of one call.
+    /// Sets the timeout of a call.
     #[must_use]
     pub const fn seconds(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
@@ -211,21 +206,21 @@ impl Rules {
         self
     }
 
-    /// Asks these services of the table.
+    /// Uses these services of the table.
     #[must_use]
     pub const fn asks(mut self, services: &'static [&'static Service]) -> Self {
         self.asks = services;
         self
     }
 
-    /// May run long.
+    /// Can take long.
     #[must_use]
     pub const fn slow(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// May run long, as long as its parameter `name` says.
+    /// Can take long; its parameter `name` sets the timeout.
     #[must_use]
     pub const fn long(mut self, name: &'static str) -> Self {
         self.long = true;

@@ -8,28 +8,26 @@ use super::rules::Rules;
 use crate::base::params::Field;
 use crate::base::problem::Outcome;
 
-/// One tool.
 #[derive(Debug)]
 pub struct Tool {
     /// Name that models call.
     pub name: &'static str,
-    /// Module of the catalogue; `--tools` takes these.
+    /// Module of the catalogue; `--tools` takes these names.
     pub module: &'static str,
-    /// What it does, one sentence.
+    /// One sentence.
     pub summary: &'static str,
-    /// The same as a JSON string, as requests carry it.
+    /// The same as a JSON string, as requests contain it.
     pub summary_json: &'static str,
     /// Side effect, limits, modes.
     pub rules: Rules,
-    /// Makes its parameters, in published order.
+    /// Returns its parameters, in published order.
     pub fields: fn() -> Vec<Field>,
-    /// Their JSON Schema.
+    /// JSON Schema of its parameters.
     pub schema: &'static str,
-    /// Phrases that call it without a model: words, `{parameter}` slots, and at the end fixed values such as `{path=inbox.md}`.
+    /// Phrases that call it without a model: words, `{parameter}` slots, and finally fixed values such as `{path=inbox.md}`.
     pub phrases: &'static [&'static str],
-    /// Takes arguments that are one text instead of named parameters.
+    /// The function for arguments that are one text instead of named parameters.
     pub freeform: Option<fn(&ToolContext, &str) -> Outcome<ToolOk>>,
-    /// Does the work.
     pub run: fn(&ToolContext, &Map<String, Value>) -> Outcome<ToolOk>,
 }
 
@@ -40,8 +38,8 @@ impl Tool {
     }
 }
 
-/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each. After the module's name stands what holds for all of them, such as
-/// `in_children`: a method of [`Rules`].
+/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each. After the module's name come methods of [`Rules`] that apply to
+/// all of them, such as `in_children`.
 ///
 /// ```text
 /// tools! { "system";
@@ -57,17 +55,16 @@ macro_rules! tools {
     )*) => {
         $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
 
-        /// What holds for every tool of this module.
+        /// Applies the rules of the module to those of a tool.
         const fn of_module(rules: $crate::tools::engine::rules::Rules) -> $crate::tools::engine::rules::Rules {
             rules $(.$for_all())*
         }
 
-        /// The tools of this module.
         pub(crate) const TOOLS: &[$crate::tools::Tool] = &[ $( {
             #[allow(unused_mut, unused_assignments)]
             let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::ToolOk>> = None;
             $( freeform = Some($freeform); )?
-            // A doc comment begins with a space.
+            // A doc comment starts with a space.
             const SUMMARY: &str = concat!($($about),*).trim_ascii();
             const SUMMARY_JSON: [u8; $crate::base::params::schema::string_length(SUMMARY)] =
                 $crate::base::params::schema::string(SUMMARY);

@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::disk::beneath::Root;
 
-/// The working directory.
 #[derive(Default)]
 pub struct WorkingDir {
     state: RwLock<WorkingDirState>,
@@ -14,16 +13,16 @@ pub struct WorkingDir {
 #[derive(Default, Clone)]
 struct WorkingDirState {
     root: Option<Arc<Root>>,
-    /// The first one of the process.
+    /// The first working directory of the process.
     first: Option<Arc<Root>>,
-    /// The directory given at start: a target outside is refused later.
+    /// The directory given at start, which cannot be left.
     bound: Option<Arc<Root>>,
-    /// The current directory, when it was not taken (home or `/`).
+    /// The current directory if it was not taken because it is home or `/`.
     untaken: Option<PathBuf>,
 }
 
 impl WorkingDir {
-    /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
+    /// Takes `root`; `given` when it came from `--working-dir` or a parent process, and therefore cannot be left.
     pub fn set(&self, root: Root, given: bool) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let root = Arc::new(root);
@@ -34,7 +33,7 @@ impl WorkingDir {
         state.root = Some(root);
     }
 
-    /// Remembers the current directory that is no project (home or `/`).
+    /// Remembers a current directory that is not a project (home or `/`).
     pub fn leave_unset(&self, current: PathBuf) {
         self.state
             .write()
@@ -51,7 +50,7 @@ impl WorkingDir {
             .clone()
     }
 
-    /// The directory that cannot be left, when one was given.
+    /// The directory that cannot be left, if one was given.
     pub fn bound(&self) -> Option<Arc<Root>> {
         self.state
             .read()
@@ -60,7 +59,7 @@ impl WorkingDir {
             .clone()
     }
 
-    /// The directory that the process began in, whichever it works in now.
+    /// The directory in which the process started.
     pub fn first(&self) -> Option<Arc<Root>> {
         self.state
             .read()
@@ -69,7 +68,7 @@ impl WorkingDir {
             .clone()
     }
 
-    /// Why none is set, in brackets after a blank; empty when there is nothing to say.
+    /// Why none is set, in parentheses after a space; empty when there is nothing to say.
     pub(super) fn unset_because(&self) -> String {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.untaken.as_ref().map_or_else(String::new, |dir| {

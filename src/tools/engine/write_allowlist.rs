@@ -1,12 +1,12 @@
-//! Gates in front of writing: the files a restricted child may write.
+//! Checks before writing: the files that a restricted child process may write.
 
 use super::context::SessionContext;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{RelPath, Root};
 
-/// Refuses a write to any file not listed in `MARVIN_WRITABLE_FILES`. Its paths are relative to the directory in which the process started:
-/// changing the working directory does not select other files. Symlinks on the way are refused, because one could make the name of an allowed file
-/// refer to another.
+/// Refuses to write a file that `MARVIN_WRITABLE_FILES` does not list. The listed paths are relative to the directory in which the process started:
+/// changing the working directory does not select other files. Symlinks on the way are refused, because they could make an allowed name refer to
+/// another file.
 pub(crate) fn may_write(world: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
     let Some(files) = &world.policy.writable else {
         return Ok(());

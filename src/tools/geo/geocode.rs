@@ -1,4 +1,4 @@
-//! Looks up a place name: at Nominatim where its policy allows, else as a town at Open-Meteo.
+//! Looks up place names: with Nominatim where its policy allows, else among the towns of Open-Meteo.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::tools::engine::context::ToolContext;
 
 /// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
-/// The longest that an answer is waited for.
+/// Timeout of a request.
 const GEOCODE_TIMEOUT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);
@@ -22,15 +22,15 @@ const KEEP: Duration = Duration::from_secs(3_600);
 /// Matches, best first.
 #[derive(Debug)]
 pub(crate) struct GeocodeMatches {
-    /// The places; none is an answer too.
+    /// May be empty.
     pub(crate) spots: Vec<OsmPlace>,
     /// Source and licence, as a sentence.
     pub(crate) credit: String,
-    /// A sentence for the reader when only towns were looked up.
+    /// A sentence for the reader if only towns were searched.
     pub(crate) remark: Option<String>,
 }
 
-/// Places called `name`, at most `most`; requests are rate-limited, so two lookups run one after the other.
+/// Places called `name`, at most `most`. Requests are rate-limited, so two lookups run one after the other.
 ///
 /// # Errors
 /// Errors of the services or the network.
@@ -58,14 +58,13 @@ pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Geoco
     })
 }
 
-/// Towns of one name.
 struct Towns {
     spots: Vec<OsmPlace>,
-    /// A sentence for the reader when none of them lies where it should.
+    /// A sentence for the reader if none of them is where it was expected.
     elsewhere: Option<String>,
 }
 
-/// Towns called `name` at Open-Meteo; text after a comma names their country or region. If none is there, those elsewhere are returned.
+/// Towns called `name` at Open-Meteo; text after a comma names their country or region. If there are none there, those elsewhere are returned.
 ///
 /// # Errors
 /// Those of the service or the network.
@@ -130,7 +129,7 @@ fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
     })
 }
 
-/// True when one of the row's regions begins with `region`.
+/// Whether one of the row's regions starts with `region`.
 fn lies_in(row: &Value, region: &str) -> bool {
     let region = match region {
         "usa" | "u.s." | "u.s.a." => "united states",

@@ -29,11 +29,11 @@ crate::tools! { "maps";
     } => run, says ["overpass {query}"];
 }
 
-/// The longest that a query's answer is waited for, a second try included.
+/// Timeout of a query including a retry.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(28);
-/// Bytes of a query at most.
+/// Longest query in bytes.
 const MAX_QUERY_BYTES: usize = 100_000;
-/// Elements shown at most, and tags of each.
+/// How many elements are shown, and tags of each.
 const ELEMENTS: usize = 20;
 const TAGS: usize = 8;
 
@@ -95,7 +95,7 @@ fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
         entry(i + 1, element, &mut entries);
     }
     if !entries.is_empty() {
-        // Tags hold free text that anybody may have written.
+        // Tags contain free text that anyone may have written.
         out.push_str(&fenced("OpenStreetMap", &entries));
         out.push('\n');
     }

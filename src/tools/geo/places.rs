@@ -46,7 +46,7 @@ fn saved_places(ctx: &ToolContext) -> Outcome<SavedPlaces<'_>> {
     Ok(SavedPlaces::of(&profile, &ctx.world.clock))
 }
 
-/// The coordinates that were given. Models fill both with the published 0 when they have none; a place has 0 in one of them only.
+/// Models fill in the published default 0 for both coordinates when they have none; no real place has 0 for both.
 fn coordinates(lat: Option<f64>, lng: Option<f64>) -> Outcome<(Option<f64>, Option<f64>)> {
     if lat.unwrap_or(0.0) == 0.0 && lng.unwrap_or(0.0) == 0.0 {
         return Ok((None, None));

@@ -1,4 +1,4 @@
-//! A place on earth by its coordinates.
+//! A point on earth.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 /// Mean radius of the earth in metres (IUGG).
 const RADIUS: f64 = 6_371_008.8;
 
-/// Degrees north and east; always in range. Latitude 0 and longitude 0 are real.
+/// Latitude and longitude, always in range. Zero for both is a valid point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Coordinates {
     /// Degrees north, -90 to 90.
@@ -19,7 +19,7 @@ pub(crate) struct Coordinates {
 }
 
 impl Coordinates {
-    /// A point from what a caller gave.
+    /// A point from a caller's input.
     ///
     /// # Errors
     /// `Input` for what is out of range, with a hint when the two look swapped.
@@ -36,7 +36,7 @@ impl Coordinates {
         })
     }
 
-    /// A point from what a service gave; none when it is out of range.
+    /// A point from a response; `None` when it is out of range.
     pub(crate) fn found(lat: f64, lon: f64) -> Option<Self> {
         let good = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
         good.then_some(Self { lat, lon })
@@ -50,7 +50,7 @@ impl Coordinates {
         2.0 * RADIUS * asin(h.clamp(0.0, 1.0).sqrt())
     }
 
-    /// Halfway to another point on the surface; this one when they lie opposite each other.
+    /// The midpoint on the surface; this point when the two are antipodes.
     pub(crate) fn halfway(self, other: Self) -> Self {
         let vector = |point: Self| {
             let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
@@ -67,14 +67,14 @@ impl Coordinates {
         Self::found(round(lat), round(lon)).unwrap_or(self)
     }
 
-    /// Degrees of longitude that reach as far as `degrees` of latitude do, here.
+    /// How many degrees of longitude are as long here as `degrees` of latitude.
     pub(crate) fn wide(self, degrees: f64) -> f64 {
         (degrees / cos(self.lat.to_radians()).max(0.01)).min(180.0)
     }
 }
 
 impl fmt::Display for Coordinates {
-    /// `52.52, 13.405`: latitude first, at most six places.
+    /// `52.52, 13.405`: latitude first, at most six decimals.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use crate::base::text::trim_decimals;
         write!(

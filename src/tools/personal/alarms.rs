@@ -1,4 +1,4 @@
-//! Module `alarms`: rings once at a time of day, through cron or at, and in every open session.
+//! Module `alarms`: rings once at a given time, through cron or at, and in every open session.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,7 @@ crate::tools! { "alarms";
 
 /// Longest message.
 const MAX_MESSAGE_CHARS: usize = 4_000;
-/// Longest wait for another Marvin that sets an alarm.
+/// How long to wait for another Marvin that is setting an alarm.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
@@ -103,7 +103,7 @@ fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
     Ok(out)
 }
 
-/// The label as a file's name: spaces to underscores, anything else that no file name should have is refused.
+/// The label as a file name: underscores for spaces; anything else that a file name should not contain is refused.
 fn label(given: &str) -> Outcome<String> {
     let label = given.trim().replace(' ', "_");
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -127,7 +127,7 @@ fn label(given: &str) -> Outcome<String> {
     Ok(label)
 }
 
-/// The label, or with a number behind it when there is such an alarm.
+/// The label, with a number appended if there is such an alarm already.
 fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
     let taken = |name: &str| folder.join(format!("{name}.json")).exists();
     let numbered = (2..=1_000).map(|number| format!("{label}-{number}"));
@@ -139,7 +139,7 @@ fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
         })
 }
 
-/// The moment that a time refers to, and a notice about it if needed.
+/// The time that `text` means, and a notice about it if needed.
 fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
     let text = text.trim();
     let wrong = || {
@@ -208,7 +208,7 @@ fn clock(text: &str) -> Option<Time> {
     Time::new(hour, minute, second, 0).ok()
 }
 
-/// A wall time here; one that the clocks skip or repeat gets a word.
+/// A local time; a notice comes with one that is skipped or repeated when the clocks change.
 pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>)> {
     let zone = now.time_zone();
     let at = wall.to_zoned(zone.clone()).ok()?;

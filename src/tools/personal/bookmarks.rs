@@ -41,7 +41,7 @@ crate::tools! { "bookmarks";
     } => search, says ["search my bookmarks for {query}", "search bookmarks for {query}", "find {query} in my bookmarks"];
 }
 
-/// Bytes of an address at most.
+/// Longest address in bytes.
 const MAX_URL_BYTES: usize = 8_000;
 
 /// Words separated by commas, or a list of them.
@@ -80,7 +80,7 @@ fn save(ctx: &ToolContext, args: BookmarkSave) -> Outcome<String> {
     })
 }
 
-/// An address as it is stored: with a scheme, without spaces.
+/// An address in the form in which it is saved: with a scheme, without spaces.
 fn address(text: &str) -> Outcome<String> {
     let text = text.trim().trim_matches(['<', '>', '"', '\'']);
     let wrong = |why: &str| {
@@ -101,7 +101,7 @@ fn address(text: &str) -> Outcome<String> {
     }
     let has_scheme = text.split_once(':').is_some_and(|(scheme, rest)| {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        // "host:8080/x" has a port there and no scheme.
+        // "host:8080/x" has a port rather than a scheme.
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(word)
             && !rest.starts_with(|c: char| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! Module `files-notes`: reading and editing a note by its lines, in the folder that the notes tools use.
+//! Module `files-notes`: reads and edits lines of a note in the folder that the notes tools use.
 
 use super::notes::{may_write, opened, within};
 use crate::base::problem::{Outcome, Problem};
@@ -98,7 +98,7 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
     })
 }
 
-/// The text after the patch, in whichever of the forms it is written.
+/// Applies the patch, in whichever format it is written.
 fn edited(before: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     if patch::is_commands(patch) {
         return patch::apply_commands(before, patch, name);

@@ -29,7 +29,7 @@ crate::tools! { "profiles";
     } => update;
 }
 
-/// Keys that are published.
+/// The published keys.
 const KEYS: [&str; 9] = [
     "dietary",
     "spice_tolerance",
@@ -44,7 +44,7 @@ const KEYS: [&str; 9] = [
 /// Further known keys.
 const MORE_KEYS: [&str; 2] = ["distance_unit", "contact"];
 
-/// A preference's name: the documented ones, and any key already in the file.
+/// The name of a preference: a documented one, or any key that is in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct PreferenceKey(String);
 
@@ -58,7 +58,7 @@ impl Param for PreferenceKey {
     }
 }
 
-/// A value as models give it: text, or the list or number that the text would mean.
+/// A value from a model: text, or the list or number that the text stands for.
 #[derive(Debug, Clone)]
 pub(crate) struct PreferenceValue(String);
 
@@ -82,7 +82,7 @@ crate::choice! {
         Set = "set",
         /// Add to a list or text.
         Add = "add",
-        /// Take out of a list or text, or forget the value.
+        /// Remove from a list or text, or delete the value.
         Remove = "remove",
     }
 }
@@ -159,7 +159,7 @@ fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
     ))
 }
 
-/// The form of a preference's value.
+/// The type of a preference.
 enum PreferenceForm {
     List,
     Words(&'static [&'static str]),
@@ -170,7 +170,7 @@ enum PreferenceForm {
 }
 
 impl PreferenceForm {
-    /// By the key; keys of the user's own keep the form they have.
+    /// By key; the user's own keys keep their type.
     fn of(key: &str, old: Option<&Value>) -> Self {
         match key {
             "dietary" | "favorite_cuisines" | "avoid_cuisines" | "accessibility" => Self::List,
@@ -189,7 +189,7 @@ impl PreferenceForm {
     }
 }
 
-/// The value after the change; `None` when the key goes.
+/// The value after the change; `None` when the key is removed.
 fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<Option<Value>> {
     let wrong = |wanted: &str| {
         let given = clip(&escape_controls(given), 60);
@@ -230,7 +230,7 @@ fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outco
     Ok(Some(value))
 }
 
-/// A finite number, freeform if it can be.
+/// A finite number, as an integer if possible.
 fn number_of(text: &str) -> Option<Value> {
     text.parse::<i64>().map(Value::from).ok().or_else(|| {
         let number = text.parse::<f64>().ok()?;
@@ -265,7 +265,7 @@ fn list(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<
     let given = parts(given);
     let mut items = match old {
         Some(Value::Array(items)) => items.clone(),
-        // A list written as one text.
+        // A list written as one string.
         Some(Value::String(text)) => parts(text),
         Some(Value::Null) | None => Vec::new(),
         Some(other) => vec![other.clone()],

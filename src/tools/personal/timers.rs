@@ -35,7 +35,6 @@ crate::tools! { "timers";
     } => stop, says ["stop timer {name}"];
 }
 
-/// Most timers at once.
 const MAX_TIMERS: usize = 1_000;
 
 /// Seconds, also as `5m` or `1h30m`.

@@ -1,4 +1,4 @@
-//! Module `history`: the stored conversation: shrinking it and finding what was shrunk away.
+//! Module `history`: compacting the stored conversation, and searching what was removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,16 +34,16 @@ crate::tools! { "history";
     } => search, says ["search the history for {query}"];
 }
 
-/// Newest entries kept verbatim.
+/// Newest entries, which are kept verbatim.
 const KEEP: usize = 20;
-/// Characters that older entries are shortened to before any is dropped.
+/// Older entries are shortened to this many characters before any is dropped.
 const SHORTENED_CHARS: usize = 400;
 
 fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
     let mut notes = Vec::new();
-    // The model is called before the lock is taken, so that no writer has to wait for it.
+    // The model is called before the log is locked, so that no writer has to wait for it.
     let summary = match log.entries(&mut |note| notes.push(note))? {
         Some(entries) => summarized(ctx, entries, args.target_tokens)?,
         None => None,
@@ -85,7 +85,7 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     })
 }
 
-/// The entries with the older ones summarised, or shortened and dropped where there is no summary; and how that was done.
+/// The entries with the older ones summarized, or without a summary shortened and dropped, and a note on what was done.
 fn compacted(
     entries: Vec<Entry>,
     summary: Option<Summary>,
@@ -112,15 +112,13 @@ fn compacted(
     (kept, format!("{dropped} dropped{why}"))
 }
 
-/// The model's summary of the older entries.
 struct Summary {
-    /// Those entries.
     of: Vec<Entry>,
     /// Its text, or why there is none.
     text: Result<String, String>,
 }
 
-/// Summarises the entries before the newest ones with the session's model; `None` without a model or a need.
+/// Summarizes all but the newest entries with the session's model; `None` without a model or when it is not necessary.
 ///
 /// # Errors
 /// The call was cancelled.
@@ -142,7 +140,7 @@ fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcom
         format!("{role}: {}\n\n", clip(text_of(entry), each))
     });
     let record: String = lines.collect();
-    // A log of many thousand entries: the newest of them matter most.
+    // Of a log with many thousand entries the newest matter most.
     let record = tail(&record, summarizer.max_chars());
     ctx.progress("writing a summary");
     let text = summarizer.summarize(ctx, record);
@@ -153,7 +151,7 @@ fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcom
     }))
 }
 
-/// The entries with one in the place of the first `older`.
+/// Replaces the first `older` entries by one.
 fn replaced(mut entries: Vec<Entry>, older: usize, text: &str, clock: &Clock) -> Vec<Entry> {
     let newest = entries.split_off(older.min(entries.len()));
     let text = format!("{}:\n{text}", budget::SUMMARY);
@@ -179,7 +177,7 @@ fn weigh(entries: &[Entry]) -> u64 {
         .sum()
 }
 
-/// Shortens the older entries, then drops the oldest, until the budget is met or only the newest are left.
+/// Shortens the older entries, then drops the oldest until the target is met or only the newest are left.
 fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     let older = entries.len().saturating_sub(KEEP);
     for entry in entries.iter_mut().take(older) {
@@ -232,7 +230,7 @@ fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
     Ok(out)
 }
 
-/// A file of messages that were dropped.
+/// A file of removed messages.
 struct Backup {
     name: String,
     place: BackupPlace,
@@ -241,7 +239,7 @@ struct Backup {
 enum BackupPlace {
     /// In the user's own folders.
     Profile(PathBuf),
-    /// In a project, whose author may have put a link there: read through the fence.
+    /// In a project, whose author may have put a link there, so it is read through the fence.
     Project(Arc<Root>, RelPath),
 }
 
@@ -286,7 +284,7 @@ fn name_of(path: &Path) -> String {
 }
 
 impl Backup {
-    /// Its entries: one array, or one object a line.
+    /// Its entries: one array, or one object per line.
     fn entries(&self) -> Outcome<Vec<Entry>> {
         let bytes = match &self.place {
             BackupPlace::Profile(path) => atomic::read(path, STATE_CAP)?.unwrap_or_default(),
@@ -302,7 +300,7 @@ impl Backup {
     }
 }
 
-/// The parts of an entry that are searched: its text, and the arguments of tool calls.
+/// What is searched in an entry: its text, and the arguments of tool calls.
 fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entry, String)> {
     let calls = entry.get("calls").and_then(Value::as_array);
     let calls = calls.into_iter().flatten().map(|call| {
@@ -315,9 +313,9 @@ fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entr
             let text = before + text;
             let lower = text.to_lowercase();
             let at = lower.find(query)?;
-            // Lower case can have other lengths; the snippet is then a little off, never between characters.
+            // Lower case can have another length; the snippet is then slightly off, but never splits a character.
             let from = text.floor_char_boundary(at.saturating_sub(80));
-            // A call is only understandable from its beginning.
+            // A call can be understood only from its beginning.
             let from = if text.starts_with("called ") && from < 160 {
                 0
             } else {

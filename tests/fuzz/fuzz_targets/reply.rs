@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else {
         return;
     };
-    for name in ["openai", "ollama", "anthropic"] {
+    for name in ["openai", "openai-compat", "ollama", "anthropic"] {
         let Some(row) = row(name) else { continue };
         let (head, tail) = body.split_at(usize::from(*cut).min(body.len()));
         assert_eq!(reply(row, &[body]), reply(row, &[head, tail]), "{name}");

@@ -160,6 +160,12 @@ pub(super) fn is_unknown_model(error: &ProviderError, status: Option<u16>) -> bo
         "valid model",
         "invalid model",
         "model does not exist",
+        "model_decommissioned",
+        "has been decommissioned",
+        "has been deprecated",
+        "is deprecated",
+        "has been shut down",
+        "has been retired",
     ];
     matches!(status, Some(404 | 405 | 501)) && words.contains("model")
         || plain.iter().any(|word| words.contains(word))

@@ -142,14 +142,18 @@ fn failure(
                 problem.facts(format!("It wrote: {}", text::clip(&wrote, 2000)))
             }
         }
-        FailureKind::Refused if classify::is_unknown_model(error, status) => Problem::missing(
-            format!("{name} has no model {model}{tag}{because}"),
-        )
-        .next(if context.row.name == "ollama" {
-            format!("Fetch it with `ollama pull {model}`, or choose another: --model NAME.")
-        } else {
-            "Choose another model: --model NAME.".to_owned()
-        }),
+        FailureKind::Refused if classify::is_unknown_model(error, status) => {
+            let problem = Problem::missing(format!("{name} has no model {model}{tag}{because}"));
+            let problem = match &context.successor {
+                Some(hint) => problem.next(hint.clone()),
+                None => problem,
+            };
+            problem.next(if context.row.name == "ollama" {
+                format!("Fetch it with `ollama pull {model}`, or choose another: --model NAME.")
+            } else {
+                format!("Choose another model: --model NAME (marvin models {name} lists them).")
+            })
+        }
         FailureKind::OtherWire => Problem::refused(format!(
             "{name} serves {model} with tools only over the Responses API{tag}{because}"
         ))

@@ -611,6 +611,9 @@ proptest! {
                     "data: ", "\n\n", "\n", "\r", "{", "}", "[", "]", ":", ",", "\"", "null", "1", "event: error\n", "[DONE]",
                     "\"choices\":[", "\"delta\":{", "\"tool_calls\":[", "\"function\":{", "\"arguments\":", "\"content\":",
                     "\"error\":", "\"message\":", "\"done\":true", "\"type\":", "\"content_block_start\"", "<think>", "\\ud83d",
+                    "{\"type\":\"response.output_text.delta\",", "{\"type\":\"response.output_item.done\",\"item\":{", "\"delta\":\"a\"}",
+                    "\"output_index\":1,", "\"type\":\"message\",", "\"type\":\"reasoning\",", "\"type\":\"function_call\",",
+                    "{\"type\":\"response.completed\",\"response\":{\"output\":[{",
                 ]).prop_map(|text| text.as_bytes().to_vec()),
             ],
             0..40,
@@ -618,7 +621,7 @@ proptest! {
         size in 1usize..50,
     ) {
         let body = pieces.concat();
-        for (wire, name) in [(Wire::Completions, "gemini"), (Wire::Ollama, "ollama"), (Wire::Anthropic, "anthropic")] {
+        for (wire, name) in [(Wire::Completions, "gemini"), (Wire::Ollama, "ollama"), (Wire::Anthropic, "anthropic"), (Wire::Responses, "openai")] {
             let _ = read_in(wire, name, &body, size);
         }
     }

@@ -230,7 +230,7 @@ fn an_anthropic_request() {
         sent,
         json!({
             "model": "claude-sonnet-4-5",
-            "max_tokens": 32000,
+            "max_tokens": 64000,
             "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
             "messages": [
                 {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},

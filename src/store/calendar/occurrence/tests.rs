@@ -1,4 +1,4 @@
-//! Calendars and what of them lies in a stretch of time.
+//! Occurrences of calendars within a period.
 
 use super::*;
 
@@ -183,7 +183,7 @@ fn an_occurrence_that_was_changed_and_then_deleted_is_gone() {
         .0
     };
     assert_eq!(both(2), ["11-03T10:00 Week", "11-17T10:00 Week"]);
-    // Of one version, it is only where it was moved to.
+    // Seen from one version, it is only where it was moved to.
     assert_eq!(both(1).len(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! Location by public IP address: three services, tried in turn.
+//! Location by public IP address, from three services that are tried in turn.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,20 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
 
-/// The longest that one of them is waited for.
+/// Timeout of each service.
 const EACH: Duration = Duration::from_secs(5);
-/// Time that is left for each of those behind it.
+/// Time reserved for each service that comes later.
 const SPARE: Duration = Duration::from_secs(2);
-/// Pause for ip-api.com when it names none: clients that insist are blocked for an hour.
+/// Pause for ip-api.com when it does not name one: clients that insist are blocked for an hour.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The location of an IP address.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct IpLocation {
-    /// The coordinates.
     pub(super) point: Coordinates,
     /// Town, region, country.
     pub(super) name: String,
-    /// `Europe/Paris`.
+    /// Such as `Europe/Paris`.
     pub(super) zone: Option<String>,
     /// The service that reported it.
     pub(super) by: &'static str,
@@ -34,9 +33,9 @@ pub(super) struct IpLocation {
 
 type IpParser = fn(&ToolContext, &ServiceResponse) -> Outcome<IpLocation>;
 
-/// The services, their paths, and the parsers of their answers.
+/// The services with their paths and parsers.
 const SERVICES: [(&Service, &str, IpParser); 3] = [
-    // Without status and message a failure would look like an empty answer.
+    // Without status and message in the response, a failure would look like an empty result.
     (
         &IP_API,
         "/json/?fields=status,message,query,lat,lon,city,regionName,country,timezone",
@@ -46,7 +45,7 @@ const SERVICES: [(&Service, &str, IpParser); 3] = [
     (&IPINFO, "/json", ipinfo),
 ];
 
-/// Tries one service after the other; all of them must answer by `until`.
+/// Tries the services in turn until `until`.
 ///
 /// # Errors
 /// `Cancelled`; `Network` with the message of each.
@@ -125,7 +124,7 @@ fn failed(answer: &ServiceResponse, why: &str) -> Problem {
     ))
 }
 
-/// The place of an answer, with the names under these keys.
+/// The location in a response, with the names under these keys.
 fn found(
     answer: &ServiceResponse,
     value: &Value,
@@ -135,7 +134,7 @@ fn found(
     let point =
         at.0.zip(at.1)
             .and_then(|(lat, lon)| Coordinates::found(lat, lon));
-    // Services that do not know say zero and zero, which is a place in the sea.
+    // Services report zero and zero when they do not know; that is a point in the ocean.
     let point = point.filter(|point| point.lat != 0.0 || point.lon != 0.0);
     let Some(point) = point else {
         return Err(failed(answer, "it gave no coordinates"));

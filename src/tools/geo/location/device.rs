@@ -1,4 +1,4 @@
-//! The device's own location: GeoClue, through its demo program `where-am-i`.
+//! The device's own location from GeoClue, through its demo program `where-am-i`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,33 +14,30 @@ use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
 
 const PROGRAM: &str = "where-am-i";
-/// Where distributions install it; not on the search path.
+/// Where distributions install it; these folders are not on the search path.
 const FOLDERS: [&str; 4] = [
     "/usr/libexec/geoclue-2.0/demos",
     "/usr/lib/geoclue-2.0/demos",
     "/usr/local/libexec/geoclue-2.0/demos",
     "/usr/lib64/geoclue-2.0/demos",
 ];
-/// Seconds that the program listens; it always uses all of them.
+/// How long the program listens in seconds; it always takes this long.
 const LISTEN: &str = "3";
-/// Longest run.
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Metres from which on GeoClue itself has gone by the IP address.
+/// With this accuracy in metres or worse, GeoClue itself has used the IP address.
 const COARSE: f64 = 10_000.0;
 
-/// The device's position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeviceLocation {
-    /// The place.
     pub(super) point: Coordinates,
-    /// Metres by which it may be wrong.
+    /// In metres.
     pub(super) accuracy: Option<f64>,
-    /// How it was determined, in GeoClue's words: WiFi, GeoIP.
+    /// The method as GeoClue calls it: WiFi, GeoIP.
     pub(super) how: Option<String>,
 }
 
 impl DeviceLocation {
-    /// True when it is no better than a lookup of the IP address.
+    /// Whether it is no better than a lookup of the IP address.
     pub(super) fn is_coarse(&self) -> bool {
         self.accuracy.is_some_and(|metres| metres > COARSE)
     }
@@ -72,7 +69,7 @@ pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
         return Ok(None);
     };
     let done = done.unless_cancelled()?;
-    // Output before the time limit counts; output of a failed program does not.
+    // Output before the timeout counts; output of a failed program does not.
     let heard = done.success() || done.timed_out;
     Ok(read(&done.stdout.text()).filter(|_| heard))
 }
@@ -85,7 +82,7 @@ fn program(env: &Env) -> Option<PathBuf> {
     find_program(PROGRAM, env).or_else(installed)
 }
 
-/// The most accurate fix in the output, the last one among equals; each begins with `New location:`.
+/// The most accurate fix in the output, or the last of several; each starts with `New location:`.
 fn read(text: &str) -> Option<DeviceLocation> {
     let fixes = text.split("New location:").skip(1).filter_map(block);
     let wrong = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
@@ -111,7 +108,7 @@ fn block(text: &str) -> Option<DeviceLocation> {
             .filter(|number| number.is_finite())
     };
     Some(DeviceLocation {
-        // Zero and zero stands for an unknown position.
+        // Zero and zero means an unknown position.
         point: Coordinates::found(number("Latitude")?, number("Longitude")?)
             .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),

@@ -1,4 +1,4 @@
-//! One place in a list of them, wherever it came from.
+//! One place of a list, whatever its source.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::base::json::JsonExt;
 
-/// Keys of OpenStreetMap that say what a place is, the most telling first.
+/// OpenStreetMap keys that say what a place is, the most specific first.
 const MAIN: [&str; 15] = [
     "amenity",
     "shop",
@@ -31,12 +31,12 @@ const MAIN: [&str; 15] = [
     "place",
     "building",
 ];
-/// Google's types that carry no information.
+/// Types of Google that carry no information.
 const EMPTY: [&str; 2] = ["point_of_interest", "establishment"];
-/// Kinds shown of one place.
+/// How many kinds of a place are shown.
 const KINDS: usize = 4;
 
-/// The known facts about a place.
+/// What is known about a place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PlaceEntry {
     pub(super) name: Option<String>,
@@ -116,10 +116,10 @@ impl PlaceEntry {
         (entry.name.is_some() || entry.address.is_some() || entry.point.is_some()).then_some(entry)
     }
 
-    /// A place that Nominatim found.
+    /// A place from Nominatim.
     pub(super) fn spot(spot: &OsmPlace) -> Self {
         let tag = |key: &str| spot.tags.text(key).map(shown);
-        // The label begins with the name.
+        // The label starts with the name.
         let address = match &spot.name {
             Some(name) => spot
                 .label
@@ -137,7 +137,7 @@ impl PlaceEntry {
         }
     }
 
-    /// A place that Overpass found.
+    /// A place from Overpass.
     pub(super) fn element(element: &Element) -> Self {
         let tag = |key: &str| element.tag(key).map(str::to_owned);
         let main = MAIN
@@ -164,7 +164,7 @@ impl PlaceEntry {
         }
     }
 
-    /// Details from tags besides name, kind and address.
+    /// Details from tags other than name, kind and address.
     fn tagged(tag: impl Fn(&str) -> Option<String>) -> Self {
         let any = |keys: &[&str]| keys.iter().find_map(|key| tag(key));
         let words = |text: String| {
@@ -183,7 +183,7 @@ impl PlaceEntry {
         }
     }
 
-    /// Metres to `from`, when both are known.
+    /// Metres to `from`, if both positions are known.
     pub(super) fn metres(&self, from: Option<Coordinates>) -> Option<f64> {
         Some(self.point?.metres_to(from?))
     }
@@ -222,7 +222,7 @@ impl PlaceEntry {
     }
 }
 
-/// The page of `way 123` at OpenStreetMap.
+/// The OpenStreetMap page of an object such as `way 123`.
 fn link(object: &str) -> String {
     format!("{OPENSTREETMAP}/{}", object.replace(' ', "/"))
 }

@@ -1,4 +1,4 @@
-//! `gcloud`: its access token, and the advice when it is not set up.
+//! `gcloud`: its access token, and advice when it is not set up.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
 
-/// Longest wait for a token; a run that takes longer is not repeated.
+/// Timeout for a token; a run that exceeds it is not repeated.
 const TOKEN: Duration = Duration::from_secs(4);
-/// Bytes of a token at most.
+/// Longest token in bytes.
 const MAX_TOKEN_BYTES: usize = 8_192;
-/// Variables of Google's that are the user's own affair.
+/// Variables for gcloud that are passed on.
 const VARIABLES: [&str; 6] = [
     "CLOUDSDK_CONFIG",
     "CLOUDSDK_CORE_PROJECT",
@@ -79,13 +79,12 @@ pub(super) fn is_there(ctx: &ToolContext) -> bool {
     find_program("gcloud", &ctx.world.env).is_some()
 }
 
-/// The outcome of a run.
 pub(super) enum GcloudOutcome {
-    /// Well; its output, trimmed.
+    /// Its output, trimmed.
     Text(String),
-    /// It failed, with the end of its output.
+    /// It failed; the end of its output.
     Failed(String),
-    /// Not in time.
+    /// It timed out.
     Late,
 }
 

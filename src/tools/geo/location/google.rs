@@ -1,4 +1,4 @@
-//! Google Places (<https://developers.google.com/maps/documentation/places/web-service>): with an API key, else with a token from gcloud.
+//! Google Places (<https://developers.google.com/maps/documentation/places/web-service>), with an API key or a token from gcloud.
 
 use std::time::Duration;
 
@@ -12,20 +12,19 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::GOOGLE_PLACES;
 use crate::tools::engine::context::ToolContext;
 
-/// The longest that Google is waited for; OpenStreetMap must have its turn within the call's limit.
+/// Timeout of Google; OpenStreetMap must have its turn within the timeout of the call.
 const GOOGLE_TIMEOUT: Duration = Duration::from_secs(7);
 /// The requested fields: Google has no default, and more expensive fields put the call into a more expensive class.
 const FIELDS: &str = "places.displayName,places.formattedAddress,places.rating,places.userRatingCount,places.location,places.types";
 
 /// The outcome of a request to Google.
 pub(super) enum GoogleResult {
-    /// Places.
     Found(Vec<PlaceEntry>),
-    /// Not used: no key, no token.
+    /// Not used, for lack of a key or token.
     Unasked,
-    /// It found nothing.
+    /// No results.
     Nothing,
-    /// It refused or failed: why, one line.
+    /// It refused or failed, with the reason on one line.
     Refused(String),
 }
 
@@ -62,7 +61,7 @@ fn with_key(ctx: &ToolContext, path: &str, body: &Value, key: &str) -> Outcome<S
         .json(body)
 }
 
-/// With the token of gcloud, none when it has none; a token that is refused is fetched once more.
+/// Uses the token of gcloud; `None` if there is none. A refused token is fetched once more.
 fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<ServiceResponse>> {
     let mut last = None;
     for _ in 0..2 {
@@ -94,7 +93,7 @@ fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<Ser
     Ok(last)
 }
 
-/// The places of an answer; none is an answer too.
+/// The places in a response; there may be none.
 fn judged(answer: &ServiceResponse) -> Outcome<Vec<PlaceEntry>> {
     let value = answer.value();
     let fault = value
@@ -141,7 +140,7 @@ fn refused(answer: &ServiceResponse, fault: Option<&Value>) -> Problem {
     let problem = Problem::network(format!("Google Places refused: {what}."));
     let number = fault.whole("code").unwrap_or(i64::from(answer.status));
     match (number, status, reason.unwrap_or_default()) {
-        // The key may not be used from here, or by this program.
+        // The key must not be used from this address or by this program.
         (_, _, reason)
             if reason.starts_with("API_KEY_")
                 && reason.ends_with("BLOCKED")

@@ -167,7 +167,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
     let mut entries: Vec<PlaceEntry> = Vec::new();
     for element in &reply.elements {
         let key = (element.kind.as_str(), element.id);
-        // Both rings may have it.
+        // Both circles may contain it.
         if !seen.contains(&key) {
             seen.push(key);
             entries.push(PlaceEntry::element(element));
@@ -177,7 +177,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
     let mut remarks: Vec<String> = first.said.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
-        // Popularity is unknown; places with a name and more details come first.
+        // Popularity is unknown, so places with a name and more details come first.
         entries.sort_by_key(|entry| entry.name.is_none());
         remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
@@ -198,7 +198,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
     ))
 }
 
-/// The radius as services take it.
+/// Limits the radius to what services accept.
 fn radius(metres: f64) -> Outcome<f64> {
     if metres > 0.0 {
         return Ok(metres.min(WIDEST));
@@ -211,12 +211,12 @@ fn circle(centre: Coordinates, radius: f64) -> serde_json::Value {
     json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
 }
 
-/// Google's outcome before OpenStreetMap was used.
+/// What Google answered before OpenStreetMap was used.
 #[derive(Default)]
 struct GoogleAnswer {
-    /// A sentence for the answer; `None` when Google was not used.
+    /// A sentence about it; `None` when Google was not used.
     said: Option<String>,
-    /// It found nothing, which is an answer.
+    /// It found nothing, which is a valid answer.
     is_answer: bool,
 }
 
@@ -235,7 +235,7 @@ impl GoogleAnswer {
         }
     }
 
-    /// The answer when OpenStreetMap failed too.
+    /// The answer when OpenStreetMap failed as well.
     fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
         let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
             return Err(problem);

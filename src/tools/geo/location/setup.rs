@@ -1,4 +1,4 @@
-//! Google's places without a key: signing in with gcloud and switching the service on, step by step.
+//! Sets up Google Places without an API key: signs in with gcloud and enables the service, step by step.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,14 +10,13 @@ use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
 
-/// Longest sign-in in a browser; the call's own limit is a little longer than all steps together.
+/// Timeout for signing in with a browser; the call's timeout is slightly longer than all steps together.
 const SIGN_IN: Duration = Duration::from_secs(60);
-/// Longest of the other steps.
+/// Timeout of every other step.
 const STEP: Duration = Duration::from_secs(30);
-/// The Google APIs that are switched on: the legacy one, and the new one, which the searches use.
+/// The Google APIs to enable: the legacy one, and the new one that the searches use.
 const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
 
-/// The steps so far.
 struct SetupProgress<'a> {
     ctx: &'a ToolContext,
     done: String,
@@ -91,7 +90,7 @@ impl SetupProgress<'_> {
         Ok(())
     }
 
-    /// The account in use, as the end of a sentence.
+    /// The active account, as the end of a sentence.
     fn account(&self) -> Outcome<Option<String>> {
         let said = self.step(&[
             "auth",
@@ -119,7 +118,7 @@ impl SetupProgress<'_> {
         let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
         let browser =
             cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
-        // Without a browser gcloud asks for a code; it ends when its input is empty.
+        // Without a browser gcloud asks for a code, and exits because its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
         let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
             GcloudOutcome::Text(_) => return Ok(self.account()?.unwrap_or_default()),
@@ -157,7 +156,7 @@ impl SetupProgress<'_> {
         );
     }
 
-    /// Runs one step; returns its output or why it failed.
+    /// Runs one step and returns its output, or why it failed.
     fn step(&self, args: &[&str]) -> Outcome<Result<String, String>> {
         self.ctx.progress(format!("gcloud {}", args.join(" ")));
         Ok(match gcloud::run(self.ctx, args, STEP)? {

@@ -1,11 +1,11 @@
-//! Google's names of kinds of places as tags of OpenStreetMap, and Overpass queries for them.
+//! Google's place types as OpenStreetMap tags, and Overpass queries for them.
 
 use std::fmt::Write as _;
 
 use super::query::{escaped, literal};
 use crate::tools::geo::point::Coordinates;
 
-/// Google's names, and the tags that say the same, a kind a line; `&` joins tags that must both be there.
+/// Google's types and the equivalent tags, one type per line; `&` joins tags that are both required.
 const KINDS: &str = "\
 restaurant amenity=restaurant
 cafe amenity=cafe
@@ -125,16 +125,16 @@ mosque amenity=place_of_worship&religion=muslim
 synagogue amenity=place_of_worship&religion=jewish
 hindu_temple amenity=place_of_worship&religion=hindu";
 
-/// Every kind: its name and its tags.
+/// Every type with its tags.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     KINDS.lines().filter_map(|line| line.split_once(' '))
 }
-/// Elements that the server sends of each ring.
+/// How many elements the server sends per circle.
 const MAX_ELEMENTS: usize = 200;
-/// From this radius on, a circle of a fifth of it is searched first: the server truncates by age of the entry, not by distance.
+/// For larger radii a circle of a fifth is searched first: the server truncates by age of the entry, not by distance.
 const WIDE_RADIUS_METRES: f64 = 1_000.0;
 
-/// A type's name as Google writes it: `Coffee shops` is `coffee_shop`.
+/// A type in Google's spelling: `Coffee shops` becomes `coffee_shop`.
 pub(crate) fn plain(name: &str) -> String {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let is_known = |name: &&str| kinds().any(|(own, _)| own == *name);
@@ -150,8 +150,8 @@ pub(crate) fn plain(name: &str) -> String {
     several.unwrap_or(name)
 }
 
-/// The tags of one of Google's types. `italian_restaurant` is a restaurant of that cuisine; a value of OpenStreetMap stands for its tag; an unknown
-/// type is an amenity.
+/// The tags of one of Google's types. `italian_restaurant` is a restaurant with that cuisine, an OpenStreetMap value stands for its tag, and an
+/// unknown type is an amenity.
 fn tags(kind: &str) -> Vec<(String, String)> {
     let is_value = |tags: &str| tags.split_once('=').is_some_and(|(_, value)| value == kind);
     let known = kinds().find(|(name, _)| *name == kind);
@@ -172,7 +172,7 @@ fn tags(kind: &str) -> Vec<(String, String)> {
     }
 }
 
-/// The conditions for these kinds: those of one tag grouped by key, the others separately.
+/// Query conditions for these types: those that differ only in the value are combined.
 fn conditions(kinds: &[String]) -> Vec<String> {
     let mut simple: Vec<(String, Vec<String>)> = Vec::new();
     let mut double = Vec::new();
@@ -184,7 +184,7 @@ fn conditions(kinds: &[String]) -> Vec<String> {
                 None => simple.push((key.clone(), vec![value.clone()])),
             },
             [(key, value), (other, wanted)] => {
-                // A place can have several cuisines in one tag.
+                // One tag may list several cuisines.
                 let part = match other.as_str() {
                     "cuisine" => format!("[\"cuisine\"~\"(^|;) *{}\"]", escaped(&literal(wanted))),
                     _ => equal(other, wanted),
@@ -213,7 +213,7 @@ fn equal(key: &str, value: &str) -> String {
     format!("[\"{}\"=\"{}\"]", escaped(key), escaped(value))
 }
 
-/// A query for these kinds ([`plain`]) around a point.
+/// A query for these types ([`plain`]) around a point.
 pub(crate) fn query(kinds: &[String], centre: Coordinates, radius: f64) -> String {
     use crate::base::text::trim_decimals;
     let conditions = conditions(kinds);
@@ -315,7 +315,7 @@ mod tests {
         fn no_kind_gets_out_of_its_quotes(kinds in proptest::collection::vec(".{0,20}", 1..4)) {
             let kinds: Vec<String> = kinds.iter().map(|kind| plain(kind)).collect();
             for condition in conditions(&kinds) {
-                // Without quoted strings only the frame is left.
+                // Without quoted strings only the structure is left.
                 let mut frame = String::new();
                 let (mut inside, mut skip) = (false, false);
                 for c in condition.chars() {

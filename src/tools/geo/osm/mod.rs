@@ -1,4 +1,4 @@
-//! OpenStreetMap services: places by name from Nominatim, places by tags from Overpass.
+//! OpenStreetMap services: places by name from Nominatim, by tags from Overpass.
 
 pub(crate) mod kinds;
 pub(crate) mod nominatim;
@@ -8,14 +8,14 @@ pub(crate) mod query;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line, thousands};
 
-/// The attribution that the licence requires; `by` is the server used.
+/// The attribution that the licence requires; `by` is the server that was used.
 pub(crate) fn credit(by: &str) -> String {
     format!("Data © OpenStreetMap contributors, ODbL 1.0 ({by}).")
 }
 
-/// Characters of a search at most.
+/// Longest search text in characters.
 const LONGEST: usize = 1_000;
-/// Characters of one field of an answer.
+/// Longest field of a response in characters.
 const FIELD: usize = 300;
 
 /// The search text, on one line.
@@ -39,7 +39,7 @@ pub(crate) fn wanted(name: &str, text: &str) -> Outcome<String> {
     Ok(words.join(" "))
 }
 
-/// A field of an answer on one line, as a terminal can show it.
+/// A field of a response on one line, safe for a terminal.
 pub(crate) fn shown(text: &str) -> String {
     clip(&one_line(text), FIELD)
 }

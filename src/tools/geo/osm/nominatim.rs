@@ -17,23 +17,21 @@ use crate::tools::geo::point::Coordinates;
 const KEEP: Duration = Duration::from_secs(3_600);
 /// Pause after a block for overuse.
 const BLOCKED: Duration = Duration::from_secs(600);
-/// The longest that an answer is waited for: a second try after a pause must end within the tool's time.
+/// Timeout of a request: a retry after a pause must still fit into the tool's timeout.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
-/// Before the one second try of an overloaded server.
+/// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(5);
 
-/// One place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OsmPlace {
-    /// Name, when it has one of its own.
+    /// Its own name, if it has one.
     pub(crate) name: Option<String>,
-    /// Name and address in one.
+    /// Name and address.
     pub(crate) label: String,
-    /// Its position.
     pub(crate) point: Coordinates,
-    /// `amenity=cafe`.
+    /// Such as `amenity=cafe`.
     pub(crate) kind: String,
-    /// `way 4532022`.
+    /// Such as `way 4532022`.
     pub(crate) object: Option<String>,
     /// Further tags: cuisine, phone and so on.
     pub(crate) tags: Value,
@@ -54,7 +52,7 @@ pub(crate) fn around(centre: Coordinates, radius: f64) -> String {
     format!("{west:.6},{north:.6},{east:.6},{south:.6}")
 }
 
-/// Places named or at `what`, at most `most`, only those within `inside` (see [`around`]) if given.
+/// Places that match `what`, at most `most`, and only those inside `inside` (see [`around`]) if given.
 ///
 /// # Errors
 /// `Config` without the contact that the public server requires; errors of the server or the network.
@@ -103,7 +101,7 @@ pub(crate) fn search(
     Ok(spots)
 }
 
-/// The rows of an answer, or why there are none.
+/// The rows of a response, or why there are none.
 fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     let value = answer.value();
     let fault = value.as_ref().and_then(|value| {
@@ -148,7 +146,7 @@ fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     }
 }
 
-/// An error with a next step, for any status.
+/// The error for any status, with a next step.
 fn refused(answer: &ServiceResponse, said: Option<&str>) -> Problem {
     let problem = answer.refused(said);
     match problem.next.is_empty() {
@@ -160,7 +158,7 @@ fn refused(answer: &ServiceResponse, said: Option<&str>) -> Problem {
 fn spot(row: &Value) -> Option<OsmPlace> {
     let point = Coordinates::found(row.number("lat")?, row.number("lon")?)?;
     let kind = row.text("type").unwrap_or_default();
-    // jsonv2 says category where json says class.
+    // jsonv2 says `category` where json says `class`.
     let class = row.text("category").or_else(|| row.text("class"));
     let own = row
         .text("name")
@@ -170,7 +168,7 @@ fn spot(row: &Value) -> Option<OsmPlace> {
         .zip(row.word("osm_id"))
         .map(|(kind, id)| shown(&format!("{kind} {id}")));
     let label = row.text("display_name").or(own).map(shown);
-    // A place without a label is still useful if it can be looked at.
+    // A place without a label is still useful if its page can be opened.
     let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
     Some(OsmPlace {
         name: own.map(shown).filter(|_| kind != "house"),

@@ -1,4 +1,4 @@
-//! Places by their tags from Overpass (<https://wiki.openstreetmap.org/wiki/Overpass_API>).
+//! Places by tags from Overpass (<https://wiki.openstreetmap.org/wiki/Overpass_API>).
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::net::services::OVERPASS;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
 
-/// Before the one second try of a busy server.
+/// Pause before the one retry of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
 /// The longest wait before a retry, when the server says how long.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
@@ -24,11 +24,11 @@ const QUOTA: Duration = Duration::from_secs(60);
 /// The result of a query.
 #[derive(Debug)]
 pub(crate) struct OverpassReply {
-    /// Everything, in the server's order.
+    /// In the server's order.
     pub(crate) elements: Vec<Element>,
-    /// A note of the server's that is not a failure.
+    /// A note of the server that is not an error.
     pub(crate) remark: Option<String>,
-    /// The age of the data.
+    /// The date of the data.
     as_of: Option<String>,
 }
 
@@ -37,11 +37,10 @@ pub(crate) struct OverpassReply {
 pub(crate) struct Element {
     /// `node`, `way`, `relation`, `area`, `count`.
     pub(crate) kind: String,
-    /// Its number.
     pub(crate) id: Option<i64>,
     /// Its position, or its centre.
     pub(crate) point: Option<Coordinates>,
-    /// Its tags, in the server's order.
+    /// In the server's order.
     pub(crate) tags: Vec<(String, String)>,
 }
 
@@ -56,13 +55,12 @@ impl OverpassReply {
 }
 
 impl Element {
-    /// The value of a tag.
     pub(crate) fn tag(&self, key: &str) -> Option<&str> {
         let found = self.tags.iter().find(|(own, _)| own == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// `node 123`.
+    /// Such as `node 123`.
     pub(crate) fn object(&self) -> String {
         match self.id {
             Some(id) => format!("{} {id}", self.kind),
@@ -71,7 +69,7 @@ impl Element {
     }
 }
 
-/// Runs a complete query with this time limit.
+/// Runs a complete query with this timeout.
 ///
 /// # Errors
 /// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
@@ -145,7 +143,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
     let said = fault.clone().or_else(|| page_words(&page));
     let words = said.as_deref().unwrap_or_default();
     let is = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    // A page that calls itself well (200) can say so too.
+    // Even a page with status 200 may be an error.
     let status = match answer.is_ok() {
         true => String::new(),
         false => format!(" ({})", answer.status),
@@ -156,7 +154,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
     };
     if answer.status == 429 || is(&["rate_limited"]) {
         let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
-        // A shorter wait than this was tried already.
+        // A shorter wait than this has been tried already.
         let wait = answer.retry_after().filter(|wait| *wait > MAX_RETRY_WAIT);
         return problem.next(match wait {
             Some(wait) => again(wait),
@@ -235,7 +233,7 @@ fn element(value: &Value) -> Option<Element> {
         (!value.is_empty()).then(|| (shown(key), value))
     });
     Some(Element {
-        // A count has a number where others have an id.
+        // A count has a number in place of an id.
         id: value.whole("id").filter(|_| kind != "count"),
         point: at("lat", "lon")
             .or_else(|| at("center/lat", "center/lon"))

@@ -1,11 +1,11 @@
-//! Queries for Overpass: the settings that a query lacks, and texts escaped for it.
+//! Overpass queries: adds the settings that a query lacks, and escapes text.
 
 use crate::base::problem::{Outcome, Problem};
 
-/// Seconds that the server may work on a query that does not say itself.
+/// How long the server may work on a query that does not say so itself, in seconds.
 const TIMEOUT: u32 = 25;
 
-/// `text` escaped for double quotes.
+/// Escapes `text` for double quotes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,7 +18,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// `text` for a regular expression: every character means itself. To be [`escaped`] then.
+/// Escapes `text` for a regular expression; the result still has to be [`escaped`].
 pub(crate) fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -30,7 +30,7 @@ pub(crate) fn literal(text: &str) -> String {
     out
 }
 
-/// The query with JSON as its output and a limit of time, unless it sets a limit itself.
+/// The query with JSON output and a timeout, unless it sets a timeout itself.
 ///
 /// # Errors
 /// `Input` for an output that is not a list of elements, and for shortcuts that only a web page understands.
@@ -42,7 +42,7 @@ pub(crate) fn with_settings(query: &str) -> Outcome<String> {
         )
         .next("Write the bounding box or the place itself: (50.6,7.0,50.8,7.3) or (around:1000,50.73,7.1)."));
     }
-    // Queries in XML bring their settings in their first element.
+    // In XML the settings are part of the first element.
     if query.starts_with('<') {
         return Ok(query.to_owned());
     }
@@ -75,7 +75,7 @@ pub(crate) fn with_settings(query: &str) -> Outcome<String> {
     Ok(format!("{lead}[out:json]{own};{body}"))
 }
 
-/// Bytes of leading comments and space.
+/// Length of leading comments and white space.
 fn comments(text: &str) -> usize {
     let mut rest = text;
     loop {

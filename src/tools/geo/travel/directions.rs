@@ -1,4 +1,4 @@
-//! A route step by step.
+//! Turn-by-turn directions.
 
 use super::step::{LegEnd, counts, instruction};
 use super::{RoutedTrip, SOURCE};
@@ -6,12 +6,12 @@ use crate::base::json::JsonExt as _;
 use crate::base::problem::Outcome;
 use crate::tools::output::measures::duration;
 
-/// Steps that are shown; of a longer way those in the middle are left out.
+/// How many steps are shown; those in the middle of a longer route are left out.
 const MAX_STEPS: usize = 200;
-/// How many of these are from the end.
+/// How many of these are at the end.
 const TAIL: usize = 50;
 
-/// The head of the route and its numbered steps.
+/// The summary of the route and its numbered steps.
 pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
     let mut lines = found.head();
     lines.push(format!(
@@ -52,7 +52,7 @@ pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// Every step that says something, with its length and time.
+/// Every meaningful step with its length and time.
 fn steps(found: &RoutedTrip) -> Vec<String> {
     let legs = &found.route.legs;
     let mut lines = Vec::new();

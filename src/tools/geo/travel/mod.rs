@@ -123,11 +123,11 @@ fn with_traffic(ctx: &ToolContext, args: EstimateTrafficAdjustedTime) -> Outcome
     traffic::text(ctx, &found)
 }
 
-/// A trip with its route, and notices about it.
+/// A trip with its route and notices.
 struct RoutedTrip {
     trip: RouteRequest,
     route: Route,
-    /// The way of travelling that the route is really for.
+    /// The mode that the route is actually for.
     mode: Mode,
     units: DistanceUnit,
     notes: Vec<String>,

@@ -6,7 +6,6 @@ use crate::base::params::{Param, Type};
 use crate::base::text::{clip, escape_controls};
 use crate::net::services::{OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
 
-/// A way to travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Driving,
@@ -18,12 +17,12 @@ pub(super) enum Mode {
 #[derive(Debug, Clone)]
 pub(crate) struct RequestedMode {
     pub(super) mode: Mode,
-    /// The word that names no mode.
+    /// A word that names no mode.
     unknown: Option<String>,
 }
 
 impl Mode {
-    /// Its published name.
+    /// As published.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Driving => "driving",
@@ -50,13 +49,13 @@ impl Mode {
         }
     }
 
-    /// The label in the path: the demo server's own for cars, the one that all of routing.openstreetmap.de use.
+    /// The profile in the path: the demo server's for cars, and accepted by all servers of routing.openstreetmap.de.
     pub(super) fn profile() -> &'static str {
         "driving"
     }
 
-    /// The mode of the data a route was made from, judged by its steps (`driving`, `cycling`, `pushing bike`, `walking`; ferries and trains fit
-    /// every mode).
+    /// The mode that a route was calculated for, judging by its steps (`driving`, `cycling`, `pushing bike`, `walking`; ferries and trains fit every
+    /// mode).
     pub(super) fn of_steps<'a>(modes: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut pushed = false;
         let mut walked = false;

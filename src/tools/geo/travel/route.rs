@@ -1,4 +1,4 @@
-//! A route from OSRM (<https://project-osrm.org/docs/v5.24.0/api/>): the request, its error codes, and its answer.
+//! A route from OSRM (<https://project-osrm.org/docs/v5.24.0/api/>): request, response and error codes.
 
 use crate::formats::distance::DistanceUnit;
 use std::time::Duration;
@@ -16,36 +16,35 @@ use crate::tools::geo::point::Coordinates;
 
 /// How long routes are cached.
 const KEEP: Duration = Duration::from_secs(300);
-/// The longest that the server is waited for, within the shortest limit of the tools.
+/// Timeout of a request, shorter than that of any tool.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
-/// A point farther than this from a road gets a notice.
+/// A point farther from a road than this gets a notice, in metres.
 const FAR: f64 = 1_000.0;
-/// A point that lies farther from a road than this is not where the caller thinks it is.
+/// A point farther from a road than this cannot be what the caller meant, in metres.
 const ABSURD: f64 = 50_000.0;
 
 /// A requested route.
 #[derive(Debug)]
 pub(super) struct RouteRequest {
     pub(super) mode: Mode,
-    /// Start, waypoints, destination: two at least.
+    /// Start, waypoints, destination: at least two.
     pub(super) points: Vec<Coordinates>,
 }
 
-/// A way that was found.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// Metres.
+    /// In metres.
     pub(super) distance: f64,
-    /// Seconds, on free roads.
+    /// In seconds, without traffic.
     pub(super) duration: f64,
     /// Steps of each leg.
     pub(super) legs: Vec<Vec<Value>>,
-    /// Metres from each point to the road it was put on, and that road's name.
+    /// For each point the metres to the nearest road, and that road's name.
     pub(super) snaps: Vec<(f64, String)>,
 }
 
 impl RouteRequest {
-    /// Sends the request to the server of the trip's mode.
+    /// Requests the route from the server for the mode.
     ///
     /// # Errors
     /// Errors of the service; a point that is not near a road.
@@ -79,7 +78,7 @@ impl RouteRequest {
         Ok(route)
     }
 
-    /// A mode whose base was disabled ("none") is refused, not replaced by another.
+    /// A mode whose server is disabled ("none") is refused rather than replaced by another mode.
     fn has_base(&self, ctx: &ToolContext) -> Outcome<()> {
         let service = self.mode.service();
         let base = service.base_in(&ctx.world.env);
@@ -95,7 +94,7 @@ impl RouteRequest {
         .next(format!("Set {variable} to an OSRM server with such data, or take another mode.")))
     }
 
-    /// The body before the status: refusals come as 400 with the reason in it.
+    /// The body comes first: OSRM sends errors as 400 with the code in the body.
     fn judged(&self, answer: &ServiceResponse, own: bool) -> Outcome<Route> {
         let value = answer.value();
         let code = value.as_ref().and_then(|value| value.text("code"));
@@ -103,7 +102,7 @@ impl RouteRequest {
             (Some("Ok") | None, Some(value)) if answer.is_ok() => {
                 self.read(value).ok_or_else(|| answer.unreadable())
             }
-            // Its own refusals come as 400; a busy server's code is a proxy's.
+            // OSRM's own errors come with status 400; a code from a busy server is a proxy's.
             _ if is_busy(answer) => Err(busy(answer, value.as_ref())),
             (Some(code), Some(value)) if code != "Ok" => {
                 let said = answer.said(value.text("message").unwrap_or_default());
@@ -194,7 +193,7 @@ impl RouteRequest {
         }
     }
 
-    /// The point whose number is in the server's message, else all of them.
+    /// The point whose number is in the server's message, or all of them.
     fn named_in(&self, said: &str) -> String {
         let number = said
             .rsplit(|c: char| !c.is_ascii_digit())
@@ -206,7 +205,7 @@ impl RouteRequest {
         }
     }
 
-    /// The role of a point in the trip.
+    /// How messages call a point of the trip.
     fn called(&self, at: usize) -> String {
         match at {
             0 => "the start".to_owned(),
@@ -215,7 +214,7 @@ impl RouteRequest {
         }
     }
 
-    /// Refuses a route whose points lie nowhere near a road.
+    /// Refuses a route with points far from any road.
     fn near(&self, route: &Route) -> Outcome<()> {
         for (at, (point, (metres, _))) in self.points.iter().zip(&route.snaps).enumerate() {
             if *metres > ABSURD {
@@ -231,7 +230,7 @@ impl RouteRequest {
         Ok(())
     }
 
-    /// Notices about the route: points far from roads, and both ends at one spot.
+    /// Notices about the route: points far from roads, start and destination at the same place.
     pub(super) fn notes(&self, route: &Route, units: DistanceUnit) -> Vec<String> {
         let mut notes = Vec::new();
         for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
@@ -269,7 +268,7 @@ impl RouteRequest {
 }
 
 impl Route {
-    /// The mode of the data it was made from, if its steps show it.
+    /// The mode that the data is for, if the steps show it.
     pub(super) fn mode(&self) -> Option<Mode> {
         Mode::of_steps(
             self.legs
@@ -280,12 +279,12 @@ impl Route {
     }
 }
 
-/// A name from the map, sanitized for one line.
+/// A name from the map on one line, sanitized.
 pub(super) fn name(text: &str) -> String {
     clip(&one_line(text), 80)
 }
 
-/// True for statuses that say: not now. 501 says never.
+/// True for statuses that mean "try again later", which 501 does not.
 fn is_busy(answer: &ServiceResponse) -> bool {
     answer.status == 429 || (answer.status >= 500 && answer.status != 501)
 }
@@ -307,7 +306,7 @@ fn busy(answer: &ServiceResponse, value: Option<&Value>) -> Problem {
     }
 }
 
-/// Advice for an error that a correctly configured server would not send.
+/// Advice for an error that a correctly configured server never sends.
 fn hint(problem: Problem, service: &Service, own: bool) -> Problem {
     if !own {
         return problem.next("Try again later; the server may have changed.");

@@ -9,13 +9,12 @@ use crate::tools::output::measures::compass;
 /// The end of a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegEnd {
-    /// At the waypoint of this number.
+    /// At the waypoint with this number.
     Waypoint(usize),
-    /// At the end of the trip.
     Destination,
 }
 
-/// True for a step that says something: the start, an arrival, or a way to go.
+/// Whether a step matters: departure, arrival, or a way to go.
 pub(super) fn counts(step: &Value) -> bool {
     let kind = step.text("maneuver/type");
     matches!(kind, Some("depart" | "arrive"))
@@ -30,7 +29,7 @@ pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
     let way = StepModifier::of(step.text("maneuver/modifier").unwrap_or_default());
     let signs = step.text("destinations").map(name);
     let (onto, on) = match (road(step), &signs) {
-        // The sign's text is enough.
+        // The text of the sign says enough.
         (None, Some(_)) => (String::new(), String::new()),
         (None, None) => (
             " onto an unnamed road".to_owned(),
@@ -87,7 +86,7 @@ pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
             return format!("Take the ferry{on}");
         }
         "notification" => format!("Continue{on}"),
-        // Unknown maneuvers of newer servers are turns, as OSRM documents.
+        // Unknown maneuvers of newer servers are treated as turns, as OSRM documents.
         _ => format!("{}{onto}", way.turn()),
     };
     let towards = signs.map(|signs| format!(" towards {signs}"));
@@ -116,13 +115,13 @@ fn lower(text: &str) -> String {
     })
 }
 
-/// A modifier.
+/// The `modifier` of a maneuver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepModifier {
     None,
     Back,
     Straight,
-    /// To a side: its modifier (`sharp `, `slightly `, or empty), and the side.
+    /// A side, with its prefix (`sharp `, `slightly ` or none).
     Side(&'static str, &'static str),
 }
 
@@ -141,7 +140,7 @@ impl StepModifier {
         }
     }
 
-    /// A turn of its own.
+    /// As a sentence of its own.
     fn turn(self) -> String {
         match self {
             Self::None => "Turn".to_owned(),
@@ -161,7 +160,7 @@ impl StepModifier {
         }
     }
 
-    /// After a verb that already means straight on.
+    /// After a verb that already implies straight on.
     fn gently(self) -> String {
         match self {
             Self::Straight => String::new(),
@@ -362,7 +361,7 @@ mod tests {
         assert!(step("depart", json!(0)) && step("arrive", json!(0.0)) && step("turn", json!(0.2)));
         assert!(!step("turn", json!(0)) && !step("exit roundabout", json!(-0.0)));
         assert!(step("turn", Value::Null));
-        // An empty modifier is not a turn.
+        // An empty modifier does not mean a turn.
         for nothing in [
             json!({}),
             json!(null),

@@ -1,4 +1,4 @@
-//! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way.
+//! A rule of thumb for traffic: factors for the time of day at the destination and the weather on the way.
 
 use crate::formats::distance::DistanceUnit;
 use std::sync::mpsc;
@@ -18,23 +18,23 @@ use crate::tools::geo::weather::codes;
 use crate::tools::geo::weather::service::{self, ForecastQuery};
 use crate::tools::output::measures::duration;
 
-/// Variables for the middle of the way, and for the destination's local time.
+/// Weather variables for the midpoint, and the local time at the destination.
 const CURRENT: &str = "temperature_2m,precipitation,weather_code,wind_speed_10m,visibility";
-/// The weather is an extra: so long is waited for each of the two answers, and then it goes without.
+/// Timeout of each of the two weather requests; the estimate does without them if necessary.
 const WEATHER_TIMEOUT: Duration = Duration::from_millis(4_500);
-/// Wind from here on slows down, in km/h.
+/// Stronger wind slows down traffic, in km/h.
 const STORM: f64 = 60.0;
-/// Sight below this is poor, in metres.
+/// Visibility below this is poor, in metres.
 const POOR_SIGHT: f64 = 1_000.0;
 
-/// A number to multiply with and why.
+/// A multiplier and the reason for it.
 #[derive(Debug, Clone, PartialEq)]
 struct Factor {
     value: f64,
     why: String,
 }
 
-/// The free-flow time, every factor with its reason, and what comes of them.
+/// The free-flow time, every factor with its reason, and the result.
 pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
     let free = found.route.duration;
     let mut lines = found.head();
@@ -102,7 +102,7 @@ fn ends(found: &RoutedTrip) -> Outcome<[Coordinates; 2]> {
     }
 }
 
-/// Weather and local time at a place; the inner error is not fatal.
+/// Weather and local time at a place. The inner error is not fatal.
 fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
     let question = ForecastQuery {
         point,
@@ -118,7 +118,7 @@ fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
     }))
 }
 
-/// Runs `work`, and cancels it after `time`.
+/// Runs `work` and cancels it after `time`.
 fn hurried<T>(
     ctx: &ToolContext,
     time: Duration,
@@ -142,7 +142,7 @@ fn hurried<T>(
     })
 }
 
-/// The local time at the destination as text, and the factor of its hour; UTC if it is unknown.
+/// The local time at the destination, and the factor for its hour; UTC if the zone is unknown.
 fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
     let told = there.as_ref().ok().and_then(|value| {
         let zone = value
@@ -201,7 +201,7 @@ fn hour_factor(hour: i8) -> Factor {
     }
 }
 
-/// The factor of the sky, of poor sight and of wind.
+/// The factor for precipitation, poor visibility and wind.
 fn weather_factor(value: &Value) -> Factor {
     let code = value.whole("current/weather_code");
     let (mut factor, why) = match code {
@@ -234,7 +234,7 @@ fn weather_factor(value: &Value) -> Factor {
     }
 }
 
-/// Wind in km/h, in whatever unit the answer has it.
+/// Wind in km/h, whatever unit the response uses.
 fn wind(value: &Value) -> Option<f64> {
     let speed = value.number("current/wind_speed_10m")?;
     let factor = match value.text("current_units/wind_speed_10m") {
@@ -246,14 +246,14 @@ fn wind(value: &Value) -> Option<f64> {
     Some(speed * factor)
 }
 
-/// Sight in metres.
+/// Visibility in metres.
 fn sight(value: &Value) -> Option<f64> {
     let sight = value.number("current/visibility")?;
     let feet = value.text("current_units/visibility") == Some("ft");
     Some(if feet { sight * 0.3048 } else { sight })
 }
 
-/// The weather that the factor is made from.
+/// The weather that the factor is based on.
 fn conditions(value: &Value) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(value.whole("current/weather_code").map(codes::words));

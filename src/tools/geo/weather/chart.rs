@@ -1,4 +1,4 @@
-//! Temperature and rain of the days as bars.
+//! Temperature and rain per day as bars.
 
 use crate::formats::distance::DistanceUnit;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::table::{Day, WIDE, amount, degrees, fitted, unit};
 
-/// Columns of the temperature's scale.
+/// Width of the temperature scale in columns.
 const WARM: usize = 36;
-/// Columns of the rain's.
+/// Width of the rain scale in columns.
 const WET: usize = 24;
 /// Blocks of one to eight eighths of a column.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// One bar from low to high per day, all on one scale, and one for its rain; empty for a single day.
+/// One bar per day from the lowest to the highest temperature, all on one scale, and one for the rain; empty for a single day.
 pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String {
     let pairs = days.iter().filter_map(|day| day.low.zip(day.high));
     let (coldest, warmest) = pairs.fold(
@@ -59,7 +59,7 @@ pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String 
     lines.join("\n")
 }
 
-/// A bar over its part of the scale, in half columns.
+/// A bar over part of the scale, in half columns.
 fn span(low: f64, high: f64, least: f64, most: f64) -> String {
     let halves = |at: f64| {
         let part = if most > least {
@@ -73,7 +73,7 @@ fn span(low: f64, high: f64, least: f64, most: f64) -> String {
         halves(low),
         if most > least { halves(high) } else { WARM * 2 },
     );
-    // A day whose two ends fall together still has a mark.
+    // A day without a range still gets a mark.
     let from = from.min(WARM * 2 - 1).min(to);
     let to = to.max(from + 1);
     let column = |at: usize| {
@@ -88,7 +88,7 @@ fn span(low: f64, high: f64, least: f64, most: f64) -> String {
     (0..WARM).map(column).collect()
 }
 
-/// A bar from the left, in eighths of a column; any rain shows.
+/// A bar from the left in eighths of a column; any rain is visible.
 fn length(rain: f64, most: f64) -> String {
     if rain <= 0.0 || most <= 0.0 {
         return String::new();
@@ -99,7 +99,7 @@ fn length(rain: f64, most: f64) -> String {
     bar
 }
 
-/// A part of a whole as a count of at most `whole`.
+/// A share of `whole` as a count.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

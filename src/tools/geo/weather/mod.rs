@@ -19,7 +19,6 @@ const CURRENT: &str = "temperature_2m,relative_humidity_2m,apparent_temperature,
 /// Variables of each day.
 const DAILY: &str = "weather_code,temperature_2m_max,temperature_2m_min,sunrise,sunset,precipitation_sum,precipitation_probability_max,wind_speed_10m_max";
 
-/// The weather service.
 const SKY: &[&Service] = &[&OPEN_METEO];
 
 crate::tools! { "weather";

@@ -1,4 +1,4 @@
-//! The text above and below the table: place and time, current weather, and source.
+//! The text above and below the table: place and time, current weather, source.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::formats::distance::DistanceUnit;
 use crate::tools::geo::point::Coordinates;
 use crate::tools::output::measures::compass;
 
-/// From this distance on, the distance to the grid cell is shown.
+/// The distance to the grid cell is shown from here on, in metres.
 const NEAR: f64 = 100.0;
 
-/// Replaces the current weather if the answer has none.
+/// Shown if the response has no current weather.
 pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
 
 /// Place and time, and the current weather.
@@ -67,13 +67,13 @@ pub(super) fn now(value: &Value, point: Coordinates, units: DistanceUnit) -> Str
     text
 }
 
-/// `Mon 4 May 2026, 12:15` of `2026-05-04T12:15`.
+/// Formats `2026-05-04T12:15` as `Mon 4 May 2026, 12:15`.
 fn moment(text: &str) -> Option<String> {
     let time: jiff::civil::DateTime = text.parse().ok()?;
     Some(time.strftime("%a %-d %b %Y, %H:%M").to_string())
 }
 
-/// The source of the values, and their exact place.
+/// The source of the values, and the position they are for.
 pub(super) fn source(value: &Value, point: Coordinates, units: DistanceUnit) -> String {
     let cell = value
         .number("latitude")

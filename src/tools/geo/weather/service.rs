@@ -14,22 +14,19 @@ use crate::tools::geo::point::Coordinates;
 
 /// How long answers are cached: the service updates its values every fifteen minutes.
 const KEEP: Duration = Duration::from_secs(300);
-/// Before the second try when the service fails.
+/// Pause before the one retry.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest wait for an answer, within the limit of every tool that uses it.
+/// Timeout of a request, shorter than that of every tool that uses it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(13);
 
-/// What to request for a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ForecastQuery {
-    /// Where.
     pub(crate) point: Coordinates,
-    /// DistanceUnit of the answer.
     pub(crate) units: DistanceUnit,
-    /// Variables of this moment.
+    /// Variables of the current weather.
     pub(crate) current: &'static str,
-    /// Variables of each day, and how many days.
+    /// Daily variables, and the number of days.
     pub(crate) daily: Option<(&'static str, u32)>,
 }
 
@@ -63,7 +60,7 @@ pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> 
 
 fn judged(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     let value = answer.value();
-    // A refusal may come under 200, so it is looked for first.
+    // An error may have status 200, so look for one first.
     if let Some(value) = value.as_ref().filter(|value| value.flag("error")) {
         let reason = value.text("reason").unwrap_or_default();
         return Err(refusal(ctx, answer, reason));
@@ -83,7 +80,7 @@ fn has_weather(value: &Value) -> bool {
     value.at("current").is_some() || value.at("daily").is_some()
 }
 
-/// A refusal with its reason: which limit is spent, or what is wrong with the request.
+/// An error with its reason: which limit was exceeded, or what is wrong with the request.
 fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem {
     let period = reason.split_whitespace().next().unwrap_or_default();
     let spent =

@@ -9,7 +9,7 @@ use crate::base::json::JsonExt;
 use crate::base::text::{escape_controls, trim_decimals};
 use crate::formats::distance::DistanceUnit;
 
-/// Columns of a terminal at least.
+/// Assumed width of the terminal in columns.
 pub(super) const WIDE: usize = 80;
 /// Shown for an unknown value.
 const DASH: &str = "-";
@@ -17,7 +17,7 @@ const DASH: &str = "-";
 /// One day of the forecast.
 #[derive(Debug)]
 pub(super) struct Day {
-    /// `Mon 4 May`.
+    /// Such as `Mon 4 May`.
     pub(super) name: String,
     pub(super) code: Option<i64>,
     pub(super) high: Option<f64>,
@@ -29,7 +29,7 @@ pub(super) struct Day {
     set: Option<String>,
 }
 
-/// The days of the answer, `most` at most. Its lists are parallel, and any of them may be missing, short or full of nulls.
+/// The days of the response, at most `most`. Its lists are parallel, and any of them may be missing, short or full of nulls.
 pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
     let times = value.list("daily/time");
     let day = |(at, time): (usize, &Value)| {
@@ -54,7 +54,7 @@ pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
         }
     };
     let days: Vec<Day> = times.iter().enumerate().take(most).map(day).collect();
-    // Days without any data are dropped if all are; a single one keeps its row.
+    // Days without data are dropped when there are several and none has any; a single day keeps its row.
     match days.iter().any(Day::is_known) {
         true => days,
         false => Vec::new(),
@@ -84,7 +84,7 @@ fn name(date: &str, at: usize) -> String {
     }
 }
 
-/// `06:54` of `2026-05-04T06:54`.
+/// `06:54` from `2026-05-04T06:54`.
 fn time_of(text: &str) -> Option<String> {
     let (date, time) = text.split_once('T')?;
     let time: jiff::civil::Time = time.parse().ok()?;
@@ -92,12 +92,12 @@ fn time_of(text: &str) -> Option<String> {
     (!date.starts_with("1970")).then(|| time.strftime("%H:%M").to_string())
 }
 
-/// A number that weather can have.
+/// A number that is plausible for weather.
 pub(super) fn sound(value: &Value, path: &str) -> Option<f64> {
     value.number(path).filter(|number| number.abs() < 1e5)
 }
 
-/// The unit of a variable as named in the answer, else as requested.
+/// The unit of a variable according to the response, else as requested.
 pub(super) fn unit(value: &Value, group: &str, key: &str, units: DistanceUnit) -> String {
     if let Some(unit) = value.text(&format!("{group}_units/{key}")) {
         return match unit {
@@ -119,7 +119,7 @@ pub(super) fn unit(value: &Value, group: &str, key: &str, units: DistanceUnit) -
         .to_owned()
 }
 
-/// A number without more decimals than its unit deserves.
+/// A number with no more decimals than its unit deserves.
 pub(super) fn plain(number: f64, unit: &str) -> String {
     trim_decimals(number, if unit == "in" { 2 } else { 1 })
 }
@@ -139,12 +139,12 @@ fn tenths(number: f64) -> String {
     }
 }
 
-/// A temperature as the table has it, with its unit.
+/// A temperature with its unit, as in the table.
 pub(super) fn degrees(number: f64, unit: &str) -> String {
     format!("{} {unit}", tenths(number))
 }
 
-/// A column: two lines of heading, and a cell for each day.
+/// A column: two heading lines and a cell per day.
 struct Column {
     heads: [String; 2],
     cells: Vec<Option<String>>,
@@ -232,7 +232,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: DistanceUnit) -> String 
     lines.join("\n")
 }
 
-/// The text in at most `width` columns.
+/// The text cut to `width` columns.
 pub(super) fn fitted(text: &str, width: usize) -> String {
     let mut text = text.to_owned();
     let mut cut = false;

@@ -1,4 +1,4 @@
-//! The whole page of a forecast, and pages of spoiled answers.
+//! The page of a forecast, and pages for broken responses.
 
 use crate::formats::distance::DistanceUnit;
 use proptest::prelude::*;

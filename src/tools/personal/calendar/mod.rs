@@ -1,4 +1,4 @@
-//! Module `calendar`: one iCalendar file for each profile, its views, and reminders of its events.
+//! Module `calendar`: one iCalendar file per profile, views of it, and reminders of events.
 
 pub(crate) mod new;
 pub(crate) mod reminders;
@@ -62,9 +62,9 @@ crate::tools! { "calendar";
     } => upcoming, says ["upcoming events", "what is on in the next {days} days"];
 }
 
-/// Lines of events that a view shows.
+/// Most lines of events in a view.
 const MAX_EVENT_LINES: usize = 300;
-/// Events of one title that are listed.
+/// How many events with the same title are listed.
 const CHOICE: usize = 20;
 
 fn files(ctx: &ToolContext) -> Outcome<CalendarFiles> {
@@ -131,7 +131,7 @@ fn add(ctx: &ToolContext, args: AddEvent) -> Outcome<String> {
     out.push('\n');
     match reminded {
         Ok(words) => out.push_str(&words),
-        // The event was saved; the failure is reported.
+        // The event was saved, so the failure is only reported.
         Err(problem) => out.push_str(&format!(
             "Reminders were not scheduled: {}",
             problem.one_line()
@@ -190,15 +190,15 @@ fn delete(ctx: &ToolContext, args: DeleteEvent) -> Outcome<String> {
     Ok(out)
 }
 
-/// An event that matches a request to delete.
+/// An event that matches a request to delete one.
 struct EventMatch {
     name: String,
     when: String,
-    /// The event itself, or all that the file has of it; otherwise only a changed occurrence matches.
+    /// All that the file has of the event matches, not just a changed occurrence.
     whole: bool,
 }
 
-/// The one selected event, by UID (whole or its prefix) and title.
+/// The one event selected by UID (or its start) and title.
 fn chosen(
     bytes: &[u8],
     uid: &str,
@@ -246,7 +246,7 @@ fn chosen(
         }
     }
     for (own, fit) in &mut fits {
-        // Without a title, it was selected by UID; and an occurrence may be all there is.
+        // Without a title it was selected by UID; and a single occurrence may be all there is.
         fit.whole |= wanted.is_empty() || !series.contains_key(own);
     }
     if let Some(fit) = fits.remove(uid) {

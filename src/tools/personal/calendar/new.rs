@@ -1,4 +1,4 @@
-//! A new event: what a caller's texts mean, and the lines that say so.
+//! A new event: parses a caller's texts and writes the iCalendar lines.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -10,7 +10,7 @@ use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
 use crate::formats::ical::text::{escape, push_line};
 
-/// Minutes before the start when other programs and Marvin remind.
+/// When other programs and Marvin remind, in minutes before the start.
 pub(crate) const BEFORE: [i64; 2] = [60, 30];
 
 /// The start or end of an event.
@@ -18,14 +18,14 @@ pub(crate) const BEFORE: [i64; 2] = [60, 30];
 pub enum EventTime {
     /// A whole day.
     Day(Date),
-    /// A wall time, wherever the user is.
+    /// A wall time in whatever zone the user is.
     Wall(DateTime),
-    /// A moment that was given with a zone.
+    /// A moment given with a zone.
     Moment(Timestamp),
 }
 
 impl EventTime {
-    /// The moment, where the user is.
+    /// The moment in the user's zone.
     pub fn here(&self, zone: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Day(date) => date.to_zoned(zone.clone()).ok(),
@@ -47,7 +47,7 @@ fn utc(at: Timestamp) -> String {
     at.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// Reads an ISO date or date-time, with or without seconds and zone.
+/// Parses an ISO date or date-time, with or without seconds and zone.
 ///
 /// # Errors
 /// It is neither, or no such day or hour exists.
@@ -89,7 +89,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTi
         .map_err(|_| wrong())
 }
 
-/// The wall time an hour later; from an hour that the clocks skip, which is moved past the gap, an hour after that.
+/// The wall time an hour later. A time in an hour that the clocks skip is first moved past the gap.
 fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
     let later = wall.checked_add(1.hour()).ok()?;
     let start = wall.to_zoned(zone.clone()).ok()?;
@@ -100,7 +100,7 @@ fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
     start.checked_add(1.hour()).ok().map(|end| end.datetime())
 }
 
-/// An event to be written.
+/// An event to be added.
 #[derive(Debug)]
 pub struct NewEvent {
     /// SUMMARY.
@@ -111,12 +111,12 @@ pub struct NewEvent {
     pub description: String,
     /// DTSTART.
     pub start: EventTime,
-    /// DTEND; the day behind the last for whole days.
+    /// DTEND; for whole days the day after the last.
     pub end: EventTime,
 }
 
 impl NewEvent {
-    /// Start and end as texts: no end is one hour or one day, the end of whole days is the last of them.
+    /// Parses start and end. Without an end it is one hour or one day long; for whole days the given end is the last day.
     ///
     /// # Errors
     /// One of them is not a time, or the end is not after the start.
@@ -156,7 +156,7 @@ impl NewEvent {
         }
     }
 
-    /// The lines of the event.
+    /// The iCalendar lines of the event.
     pub fn text(&self, uid: &str, now: Timestamp) -> String {
         let mut out = String::new();
         let mut push = |line: &str| push_line(&mut out, line);

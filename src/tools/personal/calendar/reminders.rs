@@ -1,4 +1,4 @@
-//! Reminders of events: records that ring before the start, gone with the event.
+//! Reminders of events: records that ring before the start and are removed with the event.
 
 use jiff::{Span, Zoned};
 
@@ -10,7 +10,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::tools::engine::context::ToolContext;
 
-/// Schedules the reminders of an event; what the user must know about them.
+/// Schedules the reminders of an event; returns what the user has to know about them.
 ///
 /// # Errors
 /// They cannot be written.
@@ -73,7 +73,7 @@ pub(crate) fn add(
     Ok(out)
 }
 
-/// Removes the reminders of an event; how many, and trouble with the scheduler.
+/// Removes the reminders of an event; returns their number and any problem with the scheduler.
 ///
 /// # Errors
 /// Their files cannot be removed.

@@ -6,7 +6,7 @@ use jiff::{ToSpan, Zoned};
 use crate::store::calendar::occurrence::Occurrence;
 use crate::store::calendar::short_uid::ShortUid;
 
-/// The grid of the month that begins at `first`: Sunday first, days with events in brackets, today with a star.
+/// The month that starts with `first` as a grid: Sunday first, days with events in brackets, today with a star.
 pub(crate) fn grid(first: Date, today: Date, marked: &[Date]) -> String {
     let mut out = format!("{:^35}\n", first.strftime("%B %Y").to_string());
     out = out.trim_end().to_owned();
@@ -32,7 +32,7 @@ pub(crate) fn grid(first: Date, today: Date, marked: &[Date]) -> String {
     out
 }
 
-/// Weekday, date and time of an event; years only where they are not `this_year`.
+/// Weekday, date and time of an event; the year only if it is not `this_year`.
 pub(crate) fn when(event: &Occurrence, this_year: Option<i16>) -> String {
     let (first, last) = event.days();
     let day = |date: Date| {
@@ -64,7 +64,7 @@ pub(crate) fn when(event: &Occurrence, this_year: Option<i16>) -> String {
     }
 }
 
-/// When, title, place, short UID; a star in front of what touches today.
+/// Time, title, place and short UID; a star in front of what overlaps today.
 pub(crate) fn line(event: &Occurrence, short: &ShortUid, now: &Zoned) -> String {
     let (first, last) = event.days();
     let today = now.date();
@@ -92,7 +92,7 @@ pub(crate) fn line(event: &Occurrence, short: &ShortUid, now: &Zoned) -> String 
     format!("{mark}{when}  {title}{place}{uid}")
 }
 
-/// The days of `first`'s month that events touch, sorted.
+/// The days of `first`'s month with events, sorted.
 pub(crate) fn marked(first: Date, events: &[Occurrence]) -> Vec<Date> {
     let last = first.last_of_month();
     let mut days = Vec::new();

@@ -1,4 +1,4 @@
-//! Searching the notes: every file is looked through once, on several threads, and only the first ones with hits a second time.
+//! Searches the notes: every file is scanned once, on several threads, and only the first files with hits a second time.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -14,15 +14,15 @@ use crate::disk::beneath::{RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisi
 use crate::store::notes::MAX_NOTE_BYTES;
 use crate::tools::project::search::parallel::{MAX_BATCH_FILES, in_parallel};
 
-/// Hits that are shown.
+/// How many hits are shown.
 const SHOWN: usize = 50;
 /// Lines shown before and after a hit.
 const CONTEXT: usize = 1;
-/// Characters of a line that are shown.
+/// How much of a line is shown, in characters.
 const WIDTH: usize = 300;
-/// Names of notes that are suggested when no note contains the words.
+/// How many similarly named notes are suggested when no note contains the words.
 const NAMES: usize = 5;
-/// A file with a NUL among its first bytes is not text.
+/// A file with a NUL in its first bytes is not text.
 const SNIFF: usize = 8_000;
 
 /// Search results.
@@ -31,11 +31,11 @@ pub(super) struct NoteHits {
     lines: Vec<String>,
     hits: usize,
     notes: usize,
-    /// Notes with the words in their name.
+    /// Notes whose names contain the words.
     named: Vec<String>,
 }
 
-/// Searches for words, ignoring case and the white space between them, in the files below `root`; symlinks are not followed.
+/// Searches the files below `root`, ignoring case and white space between words; symlinks are not followed.
 ///
 /// # Errors
 /// Cancelled, or the words cannot be searched for.
@@ -53,18 +53,18 @@ pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHit
     Ok(finder.found)
 }
 
-/// A search under way.
+/// A search in progress.
 struct Finder<'a> {
     pattern: Regex,
     stop: &'a Cancel,
     batch: Vec<WalkFile>,
-    /// Hits that may still be shown.
+    /// How many more hits may be shown.
     left: usize,
     found: NoteHits,
 }
 
 impl Finder<'_> {
-    /// Looks through the files gathered so far, and a second time through the first ones with hits.
+    /// Scans the files gathered so far, and the first ones with hits a second time.
     fn scan(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         let (pattern, stop) = (&self.pattern, self.stop);
@@ -147,7 +147,7 @@ fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
     read.is_ok() && text && bytes.len() as u64 <= MAX_NOTE_BYTES
 }
 
-/// The number of lines on which a match begins.
+/// The number of lines on which a match starts.
 fn count(pattern: &Regex, bytes: &[u8]) -> usize {
     let mut from = 0;
     let mut count = 0;
@@ -169,7 +169,7 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
         .map(|length| at + length + 1)
 }
 
-/// Adds at most `most` hits of a note with the lines around them; gives how many.
+/// Adds at most `most` hits of a note with the lines around them; returns their number.
 fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<String>) -> usize {
     let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let mut hits = Vec::new();
@@ -211,12 +211,12 @@ fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<St
 }
 
 impl NoteHits {
-    /// True when no note contains the words.
+    /// Whether no note contains the words.
     pub(super) fn is_empty(&self) -> bool {
         self.hits == 0
     }
 
-    /// A sentence about notes with the words in their name.
+    /// A sentence about notes whose names contain the words.
     pub(super) fn named(&self) -> String {
         match self.named.as_slice() {
             [] => String::new(),
@@ -227,7 +227,7 @@ impl NoteHits {
         }
     }
 
-    /// The hits with their surroundings, and how many there are.
+    /// The hits with context, and their number.
     pub(super) fn text(&self) -> String {
         let mut out = self.lines.join("\n");
         let _ = write!(

@@ -50,22 +50,22 @@ crate::tools! { "notes";
     } => search, says ["search my notes for {query}", "search notes for {query}", "find {query} in my notes"];
 }
 
-/// Characters of a note that are handed out at once, however much room the context has.
+/// How much of a note is returned at once, in characters, even when the context has room for more.
 const WHOLE: usize = 200_000;
-/// Entries of a folder that are shown.
+/// How many entries of a folder are shown.
 const LISTED: usize = 500;
 
-/// The notes folder, as it is.
+/// The notes folder, without creating it.
 pub(crate) fn opened(ctx: &ToolContext) -> Outcome<NotesDir> {
     NotesDir::open(&ctx.world.paths, ctx.world.project())
 }
 
-/// The notes folder, made when it is not there.
+/// The notes folder, created if necessary.
 fn made(ctx: &ToolContext) -> Outcome<NotesDir> {
     NotesDir::make(&ctx.world.paths, ctx.world.project())
 }
 
-/// Refuses to write where this process is restricted to named files.
+/// Refuses to write when this process is restricted to listed files.
 ///
 /// # Errors
 /// The note is not among them.
@@ -124,7 +124,7 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
     };
     let words = ToolOk::from(format!("Wrote {shown} ({}{before}).", size(text.len())));
     Ok(match args.append {
-        // The first lines of a note that was to be continued.
+        // The first text of a note that the caller wanted to extend.
         true => words.showing(file_edit::created(&text)),
         false => words,
     })
@@ -145,7 +145,7 @@ fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
     Ok(within(ctx, text.into_owned(), "file_read_lines"))
 }
 
-/// As much of a text as the context has room for; `with` is the tool that reads the rest.
+/// As much of a text as fits into the context; `with` is the tool that reads the rest.
 pub(crate) fn within(ctx: &ToolContext, text: String, with: &str) -> String {
     let room = ctx
         .world

@@ -72,7 +72,7 @@ fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)>
     Ok((found, warnings))
 }
 
-/// A topic's name, from a name or an address.
+/// The name of a topic, given as a name or an address.
 fn named(ctx: &ToolContext, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
@@ -117,7 +117,7 @@ fn generate(ctx: &ToolContext, args: GenerateNtfyTopic) -> Outcome<String> {
 fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
-    // Messages go only to subscribed topics: without the user's word a model could name any.
+    // Messages go only to subscribed topics unless the user approves: a model could name any.
     ctx.approve(ApprovalRequest::new(
         "Subscribe to this ntfy topic?",
         "subscribe to this topic",
@@ -142,7 +142,7 @@ fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
     ))
 }
 
-/// The selected subscription: by topic, by address, by label.
+/// The subscription that is meant: by topic, address or label.
 fn meant(ctx: &ToolContext, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
     let (all, _) = subscriptions(ctx)?;
     let given = given.trim();
@@ -160,7 +160,7 @@ fn meant(ctx: &ToolContext, given: &str) -> Outcome<Result<Subscription, Vec<Sub
     Ok(found.ok_or(all))
 }
 
-/// The problem with a topic that is not subscribed.
+/// The error for a topic without a subscription.
 fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     let shown = clip(&escape_controls(given.trim()), 80);
     let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));
@@ -186,7 +186,7 @@ fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {
             return Err(problem);
         }
     };
-    // First: a reminder sent in between would create a new topic.
+    // This comes first: a reminder in between would create a new topic.
     let off = crate::alerts::ntfy::reminder_topic::end(&ctx.world.alerts, &one)?;
     crate::store::subscriptions::drop_topic(&path(ctx)?, &one.topic, &ctx.world.clock)?;
     let (left, _) = subscriptions(ctx)?;

@@ -1,4 +1,4 @@
-//! The command line of the `tk` script on Marvin's tickets: words in; output and exit status out.
+//! The command line of the `tk` script for Marvin's tickets: words in, output and exit status out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,21 +17,17 @@ use crate::store::tickets::folder::{Folder, pick};
 use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
 
-/// Time limit of a `query` filter, and its resource limits.
+/// Timeout and resource limits of a `query` filter.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
 const FILTER_CEILING: ResourceLimits = ResourceLimits {
     cpu: FILTER_TIMEOUT,
     memory: 4 << 30,
 };
 
-/// The output of a command, and its exit status.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandOutput {
-    /// Standard output.
     pub out: String,
-    /// Standard error.
     pub err: String,
-    /// Exit status.
     pub status: u8,
 }
 
@@ -69,28 +65,25 @@ impl From<String> for CommandOutput {
     }
 }
 
-/// What a command may ask of its caller.
+/// What a command needs from its caller.
 pub(crate) trait Caller {
-    /// The text of a note that was not given as words; `None` when there is no user to ask.
+    /// The text of a note that is not among the words; `None` when there is no user to ask.
     fn note(&mut self) -> Outcome<Option<String>>;
-    /// Opens the file in an editor; false when that cannot be done here.
+    /// Opens the file in an editor; false when that is not possible.
     fn edit(&mut self, path: &Path) -> Outcome<bool>;
-    /// A ticket is about to be made.
+    /// Called before a ticket is created.
     fn before_create(&mut self) -> Outcome<()>;
 }
 
-/// Everything that commands work with.
+/// What the commands work with.
 #[derive(Debug)]
 pub(crate) struct TicketCli<'a> {
-    /// The folder of the tickets.
     pub place: TicketLocation,
-    /// The directory in which git is asked for the user's name.
+    /// Where git is asked for the user's name.
     pub current: PathBuf,
-    /// The caller's environment.
     pub env: &'a Env,
-    /// The clock.
     pub clock: &'a Clock,
-    /// Ends the work.
+    /// Cancels the work.
     pub stop: &'a Cancel,
 }
 
@@ -124,7 +117,7 @@ Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
 ";
 
 impl TicketCli<'_> {
-    /// Runs one command. Failures have the script's messages.
+    /// Runs one command. Its errors have the script's wording.
     pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> CommandOutput {
         self.attempt(words, caller).unwrap_or_else(|problem| {
             let mut err = format!("Error: {}\n", problem.what);
@@ -202,7 +195,7 @@ impl TicketCli<'_> {
         change::create(&self.place, new, self.clock).map(CommandOutput::line)
     }
 
-    /// The name in git's configuration, as the caller's own git sees it; empty if unset.
+    /// The name from git's configuration as the caller's git would use it; empty if unset.
     pub(crate) fn git_name(&self) -> String {
         let mut env = git_env(self.env);
         let own = self
@@ -345,7 +338,7 @@ impl TicketCli<'_> {
             return Ok(CommandOutput::usage("tk add-note <id> [note text]"));
         };
         let folder = self.folder()?;
-        // Before the user is asked for the text.
+        // Before asking the user for the text.
         folder.resolve(id)?;
         let text = match text {
             [] => caller.note()?.ok_or_else(|| {
@@ -379,7 +372,7 @@ impl TicketCli<'_> {
         let done = done.unless_cancelled()?;
         let status = u8::from(!done.success());
         let mut err = done.stderr.text();
-        // The system's own limit looks like a signal from elsewhere.
+        // The kernel enforces the CPU limit with a signal.
         if done.timed_out || done.signal.is_some() {
             err.push_str(&format!(
                 "Error: the filter did not end within {} s, or took more than {} GB of memory\n",
@@ -395,7 +388,7 @@ impl TicketCli<'_> {
     }
 }
 
-/// The tree of dependencies of the ticket whose `id:` is, or alone contains, `given`.
+/// The dependency tree of the ticket with the id `given`, or the only one whose id contains it.
 ///
 /// # Errors
 /// None or several do.

@@ -1,4 +1,4 @@
-//! Rules for tickets created by a model: the first one is sent back once for a second look, and a child's tickets go below its parent's.
+//! Rules for tickets created by a model: the first one is sent back once for revision, and those of a sub-agent go below its own ticket.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use crate::base::variables::MARVIN_TICKET;
 use crate::store::tickets::change::descends;
 use crate::store::tickets::location::TicketLocation;
 
-/// Ticket operations of this process; in memory, so a restart resets them.
+/// Ticket operations of this process. Kept in memory, so a restart resets them.
 #[derive(Debug, Default)]
 pub(crate) struct TicketGate {
     refused: AtomicBool,
@@ -17,7 +17,7 @@ pub(crate) struct TicketGate {
 }
 
 impl TicketGate {
-    /// Refuses the first ticket of the process with what a good one has.
+    /// Refuses the first ticket of the process and explains what makes a good one.
     ///
     /// # Errors
     /// It is the first.
@@ -37,13 +37,13 @@ impl TicketGate {
         .next("- the fitting type (-t bug, feature, task, epic or chore)"))
     }
 
-    /// A ticket was created: write tools are unlocked.
+    /// A ticket was created, so write tools are unlocked.
     pub(crate) fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
     }
 }
 
-/// The parent of a new ticket: below `MARVIN_TICKET` where that is set.
+/// The parent of a new ticket: below `MARVIN_TICKET` if that is set.
 ///
 /// # Errors
 /// The parent that was given lies elsewhere, or `MARVIN_TICKET` does not exist.

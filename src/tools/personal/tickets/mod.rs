@@ -161,7 +161,7 @@ fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
             )
         }
     };
-    // The profile's folder is made with its first file.
+    // The profile's folder is created with its first file.
     let current = if current.is_dir() {
         current
     } else {
@@ -271,7 +271,7 @@ fn add_dep(ctx: &ToolContext, args: TicketAddDep) -> Outcome<String> {
     })
 }
 
-/// A model as caller: no typed notes, no editor, and its first ticket is sent back.
+/// A model as the caller: no typed notes, no editor, and the first ticket is sent back.
 struct ModelCaller<'a>(&'a ToolContext);
 
 impl Caller for ModelCaller<'_> {
@@ -285,11 +285,11 @@ impl Caller for ModelCaller<'_> {
 
     fn before_create(&mut self) -> Outcome<()> {
         let world = &self.0.world;
-        // A reviewer, who may change nothing, reports by tickets and must not be held up.
+        // A reviewer, who must not change anything, reports through tickets and is not held up.
         if world.policy.readonly {
             return Ok(());
         }
-        // A direct call is a process of its own and never gets to a second attempt.
+        // A direct call is a process of its own, so there would never be a second attempt.
         if self.0.approval.is_user_invoked() && MARVIN_TICKET.read(&world.env).is_none() {
             return Ok(());
         }

@@ -8,14 +8,11 @@ use crate::formats::front_matter::{FrontMatter, lines, squeezed};
 use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::graph::Graph;
 
-/// The filter of a list; an empty text matches everything, others compare whole values.
+/// The filter of a list: exact values; an empty one matches everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
-    /// The status.
     pub status: String,
-    /// The person responsible.
     pub assignee: String,
-    /// One tag.
     pub tag: String,
 }
 
@@ -27,10 +24,10 @@ impl Filter {
     }
 }
 
-/// Files that `closed` looks at, newest first.
+/// How many files `closed` reads, newest first.
 const CLOSED_WINDOW: usize = 100;
 
-/// All tickets, one a line, with their dependencies.
+/// All tickets with their dependencies, one per line.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -54,7 +51,7 @@ fn arrow(out: &mut String, deps: &[String]) {
     out.push('\n');
 }
 
-/// The tickets that can be worked on, or with `waiting` those that cannot and what they wait for.
+/// The tickets that are ready, or with `waiting` the blocked ones and what blocks them.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -77,7 +74,7 @@ pub(crate) fn to_do(
     Ok(out)
 }
 
-/// The `limit` tickets closed last.
+/// The last `limit` tickets that were closed.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -105,7 +102,7 @@ pub(crate) fn closed(
     Ok(out)
 }
 
-/// A ticket's file with its parent's title, followed by related tickets.
+/// A ticket's file with its parent's title, and the related tickets.
 ///
 /// # Errors
 /// No such ticket; it cannot be read.
@@ -154,7 +151,7 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
         }
         let _ = write!(out, "\n## {heading}\n\n");
         for id in ids {
-            // A ticket whose file is gone still blocks, so it is listed, with neither status nor title.
+            // A ticket whose file is missing still blocks, so it is listed without status and title.
             let (status, title) = graph
                 .get(&id)
                 .map_or(("", ""), |other| (&other.status, &other.title));
@@ -164,7 +161,7 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
     Ok(out)
 }
 
-/// One JSON object a ticket: its front matter in file order, lists as arrays, everything else as text.
+/// One JSON object per ticket: its front matter in file order, lists as arrays, everything else as strings.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -180,7 +177,7 @@ pub(crate) fn json_lines(folder: &Folder, stop: &Cancel) -> Outcome<String> {
 fn object(doc: &FrontMatter) -> String {
     let mut out = String::from("{");
     for (n, field) in doc.fields.iter().enumerate() {
-        // A key written twice is one key, with the value that counts.
+        // For a duplicate key, the value that counts is written once.
         let later = doc.fields.iter().skip(n + 1);
         if later.into_iter().any(|other| other.key == field.key) {
             continue;

@@ -1,22 +1,22 @@
-//! A ticket's dependency tree, in the layout of `tk dep tree`.
+//! The dependency tree of a ticket, in the layout of `tk dep tree`.
 
 use crate::store::tickets::graph::Graph;
 
-/// Steps spent on measuring depths in cycles exactly; more could take forever, so the rest is measured without back edges.
+/// How many steps are spent on exact depths in cycles; beyond that, back edges are ignored.
 const EXACT: usize = 100_000;
-/// Lines of a tree; `--full` repeats tickets, and their number can double with each level.
+/// Longest tree in lines: `--full` repeats tickets, and their number can double with each level.
 const LINES: usize = 100_000;
 
 /// A ticket's position below the root.
 #[derive(Debug, Clone, Copy, Default)]
 struct TicketDepth {
-    /// Longest way from the root; `None` when it cannot be reached.
+    /// Length of the longest path from the root; `None` when there is none.
     own: Option<usize>,
-    /// The greatest depth of it or anything below, counted from the root, as the script counts it.
+    /// The greatest depth in its subtree, counted from the root, as the script counts.
     below: usize,
 }
 
-/// The lines of the tree of the ticket at `root`; with `full` every occurrence, else each ticket at its deepest place.
+/// The tree of the ticket at `root`, line by line; with `full` every occurrence, else each ticket at its deepest position.
 pub(crate) fn draw(graph: &Graph, root: usize, full: bool) -> String {
     let depths = measure(graph, root);
     let mut pen = TreeWriter {
@@ -40,11 +40,11 @@ struct TreeWriter<'a> {
     out: String,
 }
 
-/// A line to come.
+/// A line still to be written.
 struct TreeLine {
     at: usize,
     depth: usize,
-    /// Bytes of the prefix that belong to the line.
+    /// Bytes of the prefix that belong to this line.
     indent: usize,
     last: bool,
 }
@@ -104,7 +104,7 @@ impl TreeWriter<'_> {
         }
     }
 
-    /// True when a ticket is not shown at this place: it would repeat, or its place is deeper.
+    /// Whether a ticket is omitted here: it would repeat, or its position is deeper.
     fn skips(&self, at: usize, depth: usize) -> bool {
         let own = self.depths.get(at).and_then(|depth| depth.own);
         let again = self.printed.get(at) == Some(&true);
@@ -146,7 +146,7 @@ fn measure(graph: &Graph, root: usize) -> Vec<TicketDepth> {
             }
         }
     }
-    // Deepest first, so that what lies below is known.
+    // Deepest first, so that everything below is known.
     for at in &walk.finished {
         let below = walk
             .onward(graph, *at)
@@ -170,7 +170,7 @@ fn put(depths: &mut [TicketDepth], at: usize, own: usize) {
     }
 }
 
-/// Longest ways without repeats, by trying all; false when there are too many.
+/// Longest paths without repeats, by trying all; false when there are too many.
 fn exactly(graph: &Graph, root: usize, depths: &mut [TicketDepth]) -> bool {
     let (mut way, mut left) = (Vec::new(), vec![(root, 0)]);
     let mut on_way = vec![false; graph.tickets.len()];
@@ -194,13 +194,13 @@ fn exactly(graph: &Graph, root: usize, depths: &mut [TicketDepth]) -> bool {
     false
 }
 
-/// One walk over everything below a root.
+/// A walk over everything below a root.
 struct TreeWalk {
-    /// Tickets in post-order.
+    /// In post-order.
     finished: Vec<usize>,
-    /// Place of each in that order.
+    /// Position of each ticket in that order.
     place: Vec<usize>,
-    /// Some dependency leads back to an ancestor.
+    /// Some dependency points back to an ancestor.
     goes_back: bool,
 }
 
@@ -240,7 +240,7 @@ impl TreeWalk {
         }
     }
 
-    /// The dependencies of a ticket without back edges: all that were finished before it.
+    /// The dependencies of a ticket without back edges: those that were finished before it.
     fn onward(&self, graph: &Graph, at: usize) -> impl Iterator<Item = usize> {
         let own = self.place.get(at).copied().unwrap_or_default();
         graph
@@ -314,7 +314,7 @@ mod tests {
             (tree(&lines, false), tree(&lines, true)),
             (wanted.into(), wanted.into())
         );
-        // Everybody depends on everybody: measured roughly, and still an end.
+        // Every ticket depends on every other: depths are approximate, but the walk ends.
         let all: Vec<String> = (0..40).map(|i| format!("t{i}")).collect();
         let lines: Vec<String> = all
             .iter()

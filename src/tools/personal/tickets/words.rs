@@ -6,7 +6,7 @@ use crate::base::text::{clip, escape_controls};
 use crate::formats::front_matter::{NewTicket, tags};
 use crate::store::tickets::change::KINDS;
 
-/// A word, and the value glued to it with `=`.
+/// Splits a word from a value attached with `=`.
 fn cut(word: &str) -> (&str, Option<&str>) {
     match word.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => (flag, Some(value)),
@@ -14,7 +14,7 @@ fn cut(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The answer to an option that does not exist.
+/// The error for an option that does not exist.
 pub(super) fn unknown(option: &str) -> Problem {
     Problem::input(format!(
         "Unknown option: {}",
@@ -32,7 +32,8 @@ fn value<'a>(
         .ok_or_else(|| Problem::input(format!("{flag} needs a value")))
 }
 
-/// The words of `create`. Of several titles the last one counts; after `--` a title may begin with a hyphen. The assignee is `None` when not given.
+/// Parses the words of `create`. Of several titles the last one counts; after `--` a title may start with a hyphen. The assignee is `None` when not
+/// given.
 ///
 /// # Errors
 /// An unknown option, one without its value, or an invalid value.
@@ -91,7 +92,7 @@ fn kind(text: &str) -> Outcome<String> {
     })
 }
 
-/// The words of a list: its filters, and its limit if it has one.
+/// Parses the words of a list: filters, and a limit if there is one.
 ///
 /// # Errors
 /// An unknown option, or one without its value.

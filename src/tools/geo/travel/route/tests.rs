@@ -1,4 +1,4 @@
-//! Answers of OSRM, right, refused and spoiled.
+//! Responses of OSRM: routes, errors, and broken ones.
 
 use crate::formats::distance::DistanceUnit;
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
         "{said}"
     );
     assert!(said.contains("swapped"), "{said}");
-    // Without a distance, it is computed from the location.
+    // Without a distance, it is calculated from the location.
     far["waypoints"][2] = json!({"location": [60.0, 2.2]});
     let route = judged(200, &far.to_string()).unwrap();
     assert!(trip.near(&route).is_err());

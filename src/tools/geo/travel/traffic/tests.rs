@@ -1,4 +1,4 @@
-//! Factors of hours and skies, and the middle of a way.
+//! Factors for times of day and weather, and the midpoint of a route.
 
 use serde_json::json;
 

@@ -1,0 +1,230 @@
+//! What a provider serves: its own list, or without it Marvin's table, with what is known of each model.
+
+use std::time::Duration;
+
+use jiff::civil::Date;
+use serde::Serialize;
+
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::llm::choose::{self, RemoteTarget};
+use crate::llm::models::endings::{self, ModelEnd};
+use crate::llm::models::list::ListedModel;
+use crate::llm::models::live::listed_models;
+use crate::llm::models::table::{self, TABLE_DATE};
+use crate::llm::models::{ModelRegistry, ReasoningEffort, TokenPrice};
+
+/// Where a report comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ListSource {
+    /// The provider's own list.
+    Provider,
+    /// Marvin's table, because the provider did not answer.
+    Table,
+}
+
+/// The models of a provider.
+#[derive(Debug, Serialize)]
+pub(crate) struct ModelReport {
+    /// The provider.
+    pub provider: &'static str,
+    /// Its address.
+    pub base: String,
+    /// Where the models come from.
+    pub source: ListSource,
+    /// The day of Marvin's table.
+    pub table_date: &'static str,
+    /// Why the provider's own list is not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+    /// The models, in the order of their names.
+    pub models: Vec<ReportedModel>,
+    /// Models that it served once.
+    pub retired: Vec<RetiredModel>,
+}
+
+/// A model with what is known of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportedModel {
+    /// Name to ask it by.
+    pub id: String,
+    /// False for a chosen or default model that the provider's list does not have.
+    pub listed: bool,
+    /// Marvin's own choice at this provider.
+    pub default: bool,
+    /// The one that would answer now.
+    pub chosen: bool,
+    /// Marvin's table or the file of models knows it.
+    pub known: bool,
+    /// Tokens of request and reply together.
+    pub window: Option<u64>,
+    /// Tokens of a reply.
+    pub output: Option<u64>,
+    /// US dollars per million tokens.
+    pub price: Option<TokenPrice>,
+    /// Reasoning efforts that it takes.
+    pub efforts: Vec<&'static str>,
+    /// It takes images.
+    pub images: bool,
+    /// `2026-12-11`, `gone` or `deprecated`.
+    pub ends: Option<String>,
+    /// It has ended.
+    pub ended: bool,
+    /// What to take instead.
+    pub successor: Option<String>,
+    #[serde(skip)]
+    end: Option<ModelEnd>,
+}
+
+/// A model that has ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct RetiredModel {
+    /// Its name.
+    pub id: &'static str,
+    /// What to take instead.
+    pub successor: Option<&'static str>,
+}
+
+impl ReportedModel {
+    /// What there is to say beyond the numbers.
+    pub(crate) fn remarks(&self, today: Date) -> String {
+        let mut remarks = Vec::new();
+        if self.default {
+            remarks.push("default".to_owned());
+        }
+        if self.chosen {
+            remarks.push("chosen".to_owned());
+        }
+        if !self.listed {
+            remarks.push("not in the list".to_owned());
+        }
+        if let Some(end) = self.end {
+            remarks.push(end.words(today));
+        }
+        if let Some(successor) = &self.successor {
+            remarks.push(format!("use {successor}"));
+        }
+        remarks.join(", ")
+    }
+}
+
+/// Asks `remote` for its models. Where it does not answer within `limit`, Marvin's table speaks for it, if it knows any of the provider's models.
+///
+/// # Errors
+/// The key was refused, somebody stopped it, or there is neither a list nor a table.
+pub(crate) fn report(
+    remote: &RemoteTarget,
+    env: &Env,
+    registry: &ModelRegistry,
+    limit: Duration,
+    today: Date,
+    stop: &Cancel,
+) -> Outcome<ModelReport> {
+    let row = remote.row;
+    let chosen = choose::model(env, row);
+    let names = table::names(row.name);
+    let (source, listed, problem) = match listed_models(remote, env, limit, stop) {
+        Ok(listed) => (ListSource::Provider, listed, None),
+        Err(problem)
+            if problem.is_cancelled() || problem.kind == ProblemKind::Auth || names.is_empty() =>
+        {
+            return Err(problem);
+        }
+        Err(problem) => {
+            // These come with their whole names below.
+            let whole = [row.model, chosen].map(|model| table::name_of(row.name, model));
+            let served = names.iter().filter(|name| {
+                let end = endings::retirement(row.name, name).map(|found| found.end);
+                !whole.contains(&Some(**name)) && end.is_none_or(|end| !end.is_over(today))
+            });
+            let listed = served.map(|name| ListedModel::named(name)).collect();
+            (ListSource::Table, listed, Some(problem))
+        }
+    };
+    let about = About {
+        provider: row.name,
+        default: row.model,
+        chosen,
+        registry,
+        today,
+    };
+    let mut models: Vec<ReportedModel> = listed
+        .iter()
+        .map(|model| about.model(model, true))
+        .collect();
+    for name in [about.default, about.chosen] {
+        if !models.iter().any(|model| model.id == name) {
+            let listed = source == ListSource::Table;
+            models.push(about.model(&ListedModel::named(name), listed));
+        }
+    }
+    models.sort_by(|one, other| one.id.cmp(&other.id));
+    let retired = endings::ended(row.name, today)
+        .filter(|(id, _)| !models.iter().any(|model| model.id == *id))
+        .map(|(id, retirement)| RetiredModel {
+            id,
+            successor: retirement.successor,
+        })
+        .collect();
+    Ok(ModelReport {
+        provider: row.name,
+        base: remote.base.clone(),
+        source,
+        table_date: TABLE_DATE,
+        problem,
+        models,
+        retired,
+    })
+}
+
+/// What the report of a model needs besides its line of the list.
+struct About<'a> {
+    provider: &'static str,
+    default: &'static str,
+    chosen: &'a str,
+    registry: &'a ModelRegistry,
+    today: Date,
+}
+
+impl About<'_> {
+    fn model(&self, listed: &ListedModel, is_listed: bool) -> ReportedModel {
+        let id = listed.id.as_str();
+        let info = self.registry.facts(self.provider, id);
+        let known = |number: u64| Some(number).filter(|_| info.known);
+        let retirement = endings::retirement(self.provider, id);
+        let deprecated = self.registry.file().is_deprecated(self.provider, id);
+        let end = listed
+            .end
+            .or(retirement.map(|found| found.end))
+            .or(deprecated.then_some(ModelEnd::Deprecated));
+        let successor = retirement
+            .and_then(|found| found.successor)
+            .map(str::to_owned);
+        let efforts = ReasoningEffort::ALL.into_iter();
+        ReportedModel {
+            id: id.to_owned(),
+            listed: is_listed,
+            default: id == self.default,
+            chosen: id == self.chosen,
+            known: info.known,
+            window: listed.window.or(known(info.window)),
+            output: listed.output.or(known(info.output)),
+            price: self
+                .registry
+                .user_price(id)
+                .or(listed.price.clone())
+                .or(info.price),
+            efforts: efforts
+                .filter(|effort| info.efforts.takes(*effort))
+                .map(ReasoningEffort::word)
+                .collect(),
+            images: info.images,
+            ends: end.map(|end| end.to_string()),
+            ended: end.is_some_and(|end| end.is_over(self.today)),
+            successor: listed.successor.clone().or(successor),
+            end,
+        }
+    }
+}

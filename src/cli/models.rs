@@ -1,0 +1,154 @@
+//! `marvin models`: what a provider serves, by its own list, with window, price and end.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use jiff::civil::Date;
+
+use super::out::{print, say_words};
+use super::tool::stop_on_signals;
+use crate::app::model_report::{ListSource, ModelReport, ReportedModel, report};
+use crate::app::settings::Settings;
+use crate::app::setup;
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{thousands, trim_decimals};
+use crate::llm::choose::{self, ProviderChoice};
+use crate::llm::models::TokenPrice;
+use crate::llm::models::live::LIST_TIMEOUT;
+
+/// `marvin models [PROVIDER] [--json]`.
+pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
+    let (json, names): (Vec<_>, Vec<_>) = words.iter().partition(|word| *word == "--json");
+    let named = match names.as_slice() {
+        [] => None,
+        [name] if !name.starts_with('-') => Some(name.as_str()),
+        _ => {
+            return Err(Problem::input(
+                "marvin models takes the name of one provider, and --json.",
+            ));
+        }
+    };
+    let provider = named.or(settings.model.provider.as_deref());
+    let ProviderChoice::Remote(remote) = choose::choose(&settings.env, provider)? else {
+        return Err(Problem::config(
+            "No provider of language models is set up, so there is no list of models.",
+        )
+        .next("Name one: marvin models PROVIDER (marvin doctor lists them).")
+        .next("Set its key, or run ollama."));
+    };
+    let registry = setup::model_registry(settings)?;
+    let today = Clock::new(&settings.env).now().date();
+    let stop = Cancel::new();
+    let signal = stop_on_signals(&stop);
+    let found = report(
+        &remote,
+        &settings.env,
+        &registry,
+        LIST_TIMEOUT,
+        today,
+        &stop,
+    );
+    let signal = signal.load(Ordering::SeqCst);
+    if signal != 0 {
+        return Ok(128 + signal);
+    }
+    let found = found?;
+    if let Some(problem) = &found.problem {
+        say_words(&format!("Warning: {}\n", problem.one_line()));
+    }
+    if json.is_empty() {
+        print(&text(&found, today))?;
+    } else {
+        let text = serde_json::to_string_pretty(&found)
+            .map_err(|why| Problem::internal(format!("The list cannot be written: {why}.")))?;
+        print(&(text + "\n"))?;
+    }
+    Ok(0)
+}
+
+/// The list in columns.
+fn text(report: &ModelReport, today: Date) -> String {
+    let mut out = match report.source {
+        ListSource::Provider => format!(
+            "Models of {}, from its own list at {}:\n",
+            report.provider, report.base
+        ),
+        ListSource::Table => format!(
+            "Models of {}, from Marvin's table of {}; names may lack a vendor's prefix or a version's suffix:\n",
+            report.provider, report.table_date
+        ),
+    };
+    if report.models.is_empty() {
+        out.push_str("  none\n");
+    }
+    let widest = |cell: fn(&ReportedModel) -> String| {
+        let lengths = report
+            .models
+            .iter()
+            .map(|model| cell(model).chars().count());
+        lengths.max().unwrap_or_default()
+    };
+    let (names, windows, prices) = (
+        widest(|model| model.id.clone()),
+        widest(window),
+        widest(price),
+    );
+    for model in &report.models {
+        let mark = if model.chosen { '*' } else { ' ' };
+        let line = format!(
+            "{mark} {:<names$}  {:>windows$}  {:<prices$}  {}",
+            model.id,
+            window(model),
+            price(model),
+            model.remarks(today)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out.push_str(
+        "\nWindow in tokens; US dollars per million tokens of input / cached input / output.\n",
+    );
+    if !report.retired.is_empty() {
+        let retired: Vec<String> = report
+            .retired
+            .iter()
+            .map(|model| match model.successor {
+                Some(successor) => format!("{} (use {successor})", model.id),
+                None => model.id.to_owned(),
+            })
+            .collect();
+        let _ = writeln!(out, "No longer served: {}.", retired.join(", "));
+    }
+    out
+}
+
+fn window(model: &ReportedModel) -> String {
+    model.window.map_or_else(
+        || "?".to_owned(),
+        |tokens| {
+            if tokens < 10_000 {
+                thousands(tokens)
+            } else {
+                format!("{}k", thousands(tokens / 1000))
+            }
+        },
+    )
+}
+
+fn price(model: &ReportedModel) -> String {
+    let Some(TokenPrice { rates, tiers }) = &model.price else {
+        return "?".to_owned();
+    };
+    if rates.input == 0.0 && rates.output == 0.0 {
+        return "free".to_owned();
+    }
+    let more = if tiers.is_empty() {
+        ""
+    } else {
+        ", more for long prompts"
+    };
+    let [input, cached, output] =
+        [rates.input, rates.cache_read, rates.output].map(|rate| trim_decimals(rate, 4));
+    format!("{input} / {cached} / {output}{more}")
+}

@@ -1,0 +1,207 @@
+//! What Marvin knows about models: limits, prices, efforts, ends. The user's files come before the table that Marvin brings along.
+
+pub(crate) mod effort;
+pub(crate) mod endings;
+pub(crate) mod list;
+pub(crate) mod live;
+mod models_file;
+mod names;
+mod price;
+mod prices_file;
+pub(crate) mod table;
+
+pub(crate) use effort::{Efforts, ReasoningEffort, takes_effort};
+pub(crate) use models_file::ModelsFile;
+pub(crate) use price::TokenPrice;
+pub(crate) use prices_file::Prices as UserPrices;
+
+use super::catalog;
+use super::offline;
+use crate::base::clock::Clock;
+use crate::chat::usage::Tokens;
+
+/// How many tools a request may have when the model's own limit is unknown: OpenAI, and Copilot behind it, refuse more (`array_above_max_length`).
+const MAX_TOOLS: usize = 128;
+
+/// Known or assumed facts about a model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ModelInfo {
+    /// Tokens that request and reply may have together.
+    pub window: u64,
+    /// Tokens that a request may have.
+    pub input: u64,
+    /// Tokens that a reply may have, reasoning included.
+    pub output: u64,
+    /// Its price; `None` when it is not known.
+    pub price: Option<TokenPrice>,
+    /// Tools that a request may hold.
+    pub tools: usize,
+    /// Reasoning efforts that it takes.
+    pub efforts: Efforts,
+    /// It reasons before it answers.
+    pub thinks: bool,
+    /// It takes images.
+    pub images: bool,
+    /// The wires that it can be reached over.
+    pub wire: WireRule,
+    /// False when nothing is known of the model and everything is a cautious guess.
+    pub known: bool,
+}
+
+/// OpenAI serves some models over one of its two interfaces only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WireRule {
+    /// Either.
+    Any,
+    /// Chat completions.
+    CompletionsOnly,
+    /// The Responses API.
+    ResponsesOnly,
+}
+
+impl ModelInfo {
+    /// A model on this machine.
+    fn local() -> Self {
+        Self {
+            // This is what `num_ctx` is set to, whatever the model could do.
+            window: 32_768,
+            input: 32_768,
+            price: Some(TokenPrice::FREE),
+            known: true,
+            ..Self::unknown("")
+        }
+    }
+
+    /// A cautious guess about a model that nothing is known of.
+    fn unknown(model: &str) -> Self {
+        let thinks = effort::thinks_by_name(model);
+        let efforts = [
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+        ];
+        Self {
+            window: 128_000,
+            input: 128_000,
+            output: 8192,
+            price: None,
+            tools: MAX_TOOLS,
+            efforts: if thinks {
+                Efforts::of(&efforts)
+            } else {
+                Efforts::default()
+            },
+            thinks,
+            images: false,
+            wire: WireRule::Any,
+            known: false,
+        }
+    }
+}
+
+/// What is known about models: the files of the user, and the table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelRegistry {
+    prices: UserPrices,
+    file: ModelsFile,
+    /// For prices that change on a day.
+    clock: Clock,
+}
+
+impl ModelRegistry {
+    /// With the user's prices (`MARVIN_PRICES`) and file of models (`MARVIN_MODELS`).
+    pub(crate) fn new(prices: UserPrices, file: ModelsFile, clock: Clock) -> Self {
+        Self {
+            prices,
+            file,
+            clock,
+        }
+    }
+
+    /// Facts about `model` at `provider`: the user's file, then the table, then a cautious guess.
+    pub(crate) fn facts(&self, provider: &str, model: &str) -> ModelInfo {
+        let local =
+            provider == offline::NAME || catalog::row(provider).is_some_and(|row| row.local);
+        let info = if local {
+            ModelInfo::local()
+        } else {
+            table_facts(provider, model, &self.clock)
+        };
+        self.file.over(info, provider, model)
+    }
+
+    /// US dollars of one call, and whether that is an estimate, because the model's price or its tokens are not known. The user's price comes first,
+    /// then what the provider says it charges (`billed`), then the file of models and the table.
+    pub(crate) fn call_cost(
+        &self,
+        provider: &str,
+        model: &str,
+        tokens: Tokens,
+        billed: Option<f64>,
+    ) -> (f64, bool) {
+        if let Some(price) = self.prices.get(model) {
+            return (price.cost(tokens), tokens.estimated);
+        }
+        if let Some(billed) = billed.filter(|dollars| dollars.is_finite() && *dollars >= 0.0) {
+            return (billed, false);
+        }
+        match self.facts(provider, model).price {
+            Some(price) => (price.cost(tokens), tokens.estimated),
+            None => (TokenPrice::GUESS.cost(tokens), true),
+        }
+    }
+
+    /// A word about a model that has ended or ends soon.
+    pub(crate) fn warning(&self, provider: &str, model: &str) -> Option<String> {
+        endings::warning(provider, model, self.clock.now().date())
+    }
+
+    /// The user's own price of the model of exactly this name.
+    pub(crate) fn user_price(&self, model: &str) -> Option<TokenPrice> {
+        self.prices.get(model).cloned()
+    }
+
+    /// The user's file of models.
+    pub(crate) fn file(&self) -> &ModelsFile {
+        &self.file
+    }
+}
+
+/// Facts about `model` from the table alone; `local` when it runs on this machine.
+pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
+    if local {
+        ModelInfo::local()
+    } else {
+        table_facts("", model, &Clock::default())
+    }
+}
+
+/// True for models that are served over chat completions only.
+pub(crate) fn completions_only(model: &str) -> bool {
+    facts(false, model).wire == WireRule::CompletionsOnly
+}
+
+/// True for models of OpenAI that take instructions in the middle of a conversation as the developer's: from GPT-5.4 on.
+pub(crate) fn takes_developer(model: &str) -> bool {
+    let name = names::bare_name(model);
+    let version = name.strip_prefix("gpt-").unwrap_or_default();
+    let number: String = version
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    number.parse::<f64>().is_ok_and(|number| number >= 5.4)
+}
+
+fn table_facts(provider: &str, model: &str, clock: &Clock) -> ModelInfo {
+    // OpenRouter is what openai-compat is unless told otherwise.
+    let provider = if provider == "openai-compat" {
+        "openrouter"
+    } else {
+        provider
+    };
+    let today = || clock.now().date();
+    table::find(provider, model, &today).unwrap_or_else(|| ModelInfo::unknown(model))
+}
+
+#[cfg(test)]
+mod tests;

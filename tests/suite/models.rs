@@ -1,0 +1,493 @@
+//! `marvin models`: the providers' own lists, asked live, and what takes their place.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use marvin::testing::llm::parse_list;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Marvin;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::tcp::refused;
+use crate::support::wire::openai;
+
+const KEY: &str = "sk-0123456789abcdef";
+
+/// Our own list of this name, in the form of its provider.
+fn fixture(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/models");
+    fs::read(folder.join(format!("{name}.json"))).expect(name)
+}
+
+fn list(name: &str) -> Answer {
+    Answer::text("application/json", fixture(name))
+}
+
+/// `marvin models PROVIDER` on the day of the table, with the address `base`.
+fn models(home: &Home, provider: &str, base: &str) -> Marvin {
+    let name = provider.to_uppercase().replace('-', "_");
+    home.marvin()
+        .args(["models", provider])
+        .env(&format!("{name}_URL"), base)
+        .env(&format!("{name}_API_KEY"), KEY)
+        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
+}
+
+/// The line of the list about `model`, its blanks single.
+fn line(text: &str, model: &str) -> String {
+    let found = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|words| words.iter().take(2).any(|word| *word == model));
+    found
+        .unwrap_or_else(|| panic!("no {model} in:\n{text}"))
+        .join(" ")
+}
+
+#[test]
+fn the_list_of_a_provider_names_windows_prices_and_ends() {
+    let (home, server) = (
+        Home::new(),
+        Server::with([Exchange::get("/v1/models").answer(list("openai"))]),
+    );
+    let done = models(&home, "openai", &server.url("/v1")).run().expect(0);
+    let text = done.text();
+    assert_eq!(
+        line(&text, "gpt-6.1-terra"),
+        "* gpt-6.1-terra 1,050k 1 / 0.05 / 5, more for long prompts default, chosen"
+    );
+    assert_eq!(
+        line(&text, "gpt-5"),
+        "gpt-5 400k 1.25 / 0.125 / 10 ends on 2026-12-11, use gpt-6.1-sol"
+    );
+    assert_eq!(
+        line(&text, "gpt-5.1-2025-11-13"),
+        "gpt-5.1-2025-11-13 400k 1.25 / 0.125 / 10 ends on 2027-04-01, use gpt-6.1-terra"
+    );
+    assert_eq!(
+        line(&text, "ft:gpt-6-luna:our-house::a1b2c3"),
+        "ft:gpt-6-luna:our-house::a1b2c3 ? ?"
+    );
+    assert!(
+        text.contains("No longer served: ") && text.contains("gpt-4 (use gpt-6-luna)"),
+        "{text}"
+    );
+    assert_eq!(
+        server.request(0).header("authorization"),
+        Some("Bearer sk-0123456789abcdef")
+    );
+    assert_eq!(done.errors(), "");
+}
+
+#[test]
+fn a_chosen_model_that_is_not_served_is_told_with_its_successor() {
+    let (home, server) = (
+        Home::new(),
+        Server::with([Exchange::get("/v1/models").answer(list("openai"))]),
+    );
+    let done = models(&home, "openai", &server.url("/v1/chat/completions"))
+        .env("OPENAI_MODEL", "gpt-4.1-nano")
+        .run()
+        .expect(0);
+    assert_eq!(
+        line(&done.text(), "gpt-4.1-nano"),
+        "* gpt-4.1-nano 1,047k 0.1 / 0.025 / 0.4 chosen, not in the list, ended on 2026-10-23, use gpt-6-luna"
+    );
+}
+
+#[test]
+fn the_pages_of_a_list_are_followed() {
+    let server = Server::with([
+        Exchange::get("/v1/models").answer(list("anthropic-first")),
+        Exchange::get("/v1/models").answer(list("anthropic-last")),
+    ]);
+    let home = Home::new();
+    let done = models(&home, "anthropic", &server.url(""))
+        .arg("--json")
+        .run()
+        .expect(0);
+    let report: Value = serde_json::from_str(&done.text()).unwrap();
+    let ids: Vec<&str> = report["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| model["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "claude-haiku-5-5",
+            "claude-sonnet-4-5-20250929",
+            "claude-sonnet-5-5"
+        ]
+    );
+    let old = &report["models"][1];
+    assert_eq!(
+        (
+            &old["ends"],
+            &old["ended"],
+            &old["successor"],
+            &old["window"]
+        ),
+        (
+            &json!("2026-11-30"),
+            &json!(false),
+            &json!("claude-sonnet-5-5"),
+            &json!(200_000)
+        )
+    );
+    assert_eq!(report["models"][2]["price"]["cache_write_1h"], 4.0);
+    assert_eq!(
+        (&report["source"], &report["provider"]),
+        (&json!("provider"), &json!("anthropic"))
+    );
+    assert_eq!(server.request(0).header("x-api-key"), Some(KEY));
+    assert_eq!(server.request(0).query("after_id"), None);
+    assert_eq!(
+        server.request(1).query("after_id"),
+        Some("claude-sonnet-4-5-20250929")
+    );
+}
+
+#[test]
+fn every_form_of_list_is_shown() {
+    for (provider, path, asked, wanted) in [
+        (
+            "mistral",
+            "/v1",
+            "/v1/models",
+            "devstral-small-2507 131k 0.1 / 0.1 / 0.3 ends on 2026-12-31, use mistral-small-latest",
+        ),
+        (
+            "openrouter",
+            "/api/v1",
+            "/api/v1/models",
+            "* qwen/qwen3.8-27b 1,000k 0.2 / 0.04 / 2 default, chosen",
+        ),
+        (
+            "openrouter",
+            "/api/v1",
+            "/api/v1/models",
+            "an-owl/alpha:free 65k free ends on 2026-12-05",
+        ),
+        (
+            "gemini",
+            "/v1beta/openai",
+            "/v1beta/openai/models",
+            "gemini-3.8-flash 1,048k 0.75 / 0.075 / 3.75",
+        ),
+        (
+            "together",
+            "/v1",
+            "/v1/models",
+            "* openai/gpt-oss-120b 131k 0.15 / 0.15 / 0.6 default, chosen",
+        ),
+        ("ollama", "", "/api/tags", "our-own:latest 32k free"),
+        ("llama-server", "/v1", "/v1/models", "our-own.gguf 16k free"),
+    ] {
+        let server = Server::with([Exchange::get(asked).answer(list(provider))]);
+        let text = models(&Home::new(), provider, &server.url(path))
+            .run()
+            .expect(0)
+            .text()
+            .to_owned();
+        let name = wanted.trim_start_matches("* ").split(' ').next().unwrap();
+        assert_eq!(line(&text, name), wanted);
+        for other in ["mistral-embed", "painter/oils", "a-house/pictures"] {
+            assert!(!text.contains(other), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_files_of_the_user_come_first() {
+    let (home, server) = (Home::new(), Server::answering(|_, _| list("openai")));
+    let prices = home.write(
+        "prices.json",
+        r#"{"gpt-5": {"input": 7, "output": 8, "cache_read": 0.5}}"#,
+    );
+    let known = home.write(
+        "models.json",
+        r#"{"openai": {"models": {"ft:gpt-6-luna:our-house::a1b2c3": {"limit": {"context": 1050000}, "cost": {"input": 0.2, "output": 1}, "status": "deprecated"}}}}"#,
+    );
+    let text = models(&home, "openai", &server.url("/v1"))
+        .env("MARVIN_PRICES", prices)
+        .env("MARVIN_MODELS", known)
+        .run()
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(line(&text, "gpt-5").contains(" 7 / 0.5 / 8 "), "{text}");
+    assert_eq!(
+        line(&text, "ft:gpt-6-luna:our-house::a1b2c3"),
+        "ft:gpt-6-luna:our-house::a1b2c3 1,050k 0.2 / 0.2 / 1 is deprecated"
+    );
+    let broken = home.write(
+        "broken.json",
+        r#"{"openai": {"models": {"m": {"cost": 3}}}}"#,
+    );
+    let done = models(&home, "openai", &server.url("/v1"))
+        .env("MARVIN_MODELS", broken)
+        .run()
+        .expect(1);
+    assert!(
+        done.errors()
+            .contains("MARVIN_MODELS: \"m\" of \"openai\" cannot be read"),
+        "{}",
+        done.errors()
+    );
+}
+
+#[test]
+fn without_the_network_the_table_speaks_and_says_so() {
+    let home = Home::new();
+    let done = models(&home, "gemini", &format!("http://{}/v1", refused()))
+        .run()
+        .expect(0);
+    assert!(
+        done.text()
+            .starts_with("Models of gemini, from Marvin's table of 2026-11-22"),
+        "{}",
+        done.text()
+    );
+    assert!(
+        done.errors().contains("cannot be reached"),
+        "{}",
+        done.errors()
+    );
+    assert_eq!(
+        line(&done.text(), "gemini-3.1-pro-preview"),
+        "* gemini-3.1-pro-preview 1,048k 2 / 0.2 / 12, more for long prompts default, chosen"
+    );
+    assert!(
+        done.text().contains("gemini-3.8-flash")
+            && done
+                .text()
+                .contains("No longer served: gemini-3-pro-preview (use gemini-3.1-pro-preview)")
+    );
+
+    let json = models(&home, "gemini", &format!("http://{}/v1", refused()))
+        .arg("--json")
+        .run()
+        .expect(0);
+    let report: Value = serde_json::from_str(&json.text()).unwrap();
+    assert_eq!(
+        (&report["source"], &report["table_date"]),
+        (&json!("table"), &json!("2026-11-22"))
+    );
+    assert!(
+        report["problem"]["what"]
+            .as_str()
+            .unwrap()
+            .contains("cannot be reached")
+    );
+
+    // Of a server of one's own the table knows nothing.
+    let done = models(&home, "ollama", &format!("http://{}", refused()))
+        .run()
+        .expect(1);
+    assert!(
+        done.errors().contains("cannot be reached") && done.text().is_empty(),
+        "{}",
+        done.errors()
+    );
+}
+
+#[test]
+fn what_is_no_list_is_told() {
+    let page = || {
+        Answer::text(
+            "text/html",
+            "<!DOCTYPE html><html><title>Sign in</title></html>",
+        )
+    };
+    let long = || {
+        let data: Vec<Value> = (0..5000)
+            .map(|i| json!({"id": format!("model-{i:04}")}))
+            .collect();
+        Answer::json(&json!({"data": data}))
+    };
+    let home = Home::new();
+    let server = Server::answering(move |_, n| if n == 0 { page() } else { long() });
+    let run = || models(&home, "lmstudio", &server.url("/v1"));
+    let done = run().run().expect(1);
+    assert!(
+        done.errors()
+            .contains("The list of models of lmstudio cannot be read: a web page came instead."),
+        "{}",
+        done.errors()
+    );
+    let text = run().run().expect(0).text().to_owned();
+    assert_eq!(
+        text.lines().filter(|line| line.contains("model-")).count(),
+        5000
+    );
+}
+
+#[test]
+fn a_refused_key_is_an_error_and_is_not_shown() {
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"error": {"message": "Incorrect API key provided: sk-0123456789abcdef", "type": "invalid_request_error", "code": "invalid_api_key"}})).with_status(401)
+    });
+    let done = models(&Home::new(), "openai", &server.url("/v1"))
+        .run()
+        .expect(1);
+    let errors = done.errors();
+    assert!(
+        errors.contains("openai refused the key (401 invalid_api_key)")
+            && errors.contains("Check OPENAI_API_KEY"),
+        "{errors}"
+    );
+    assert!(!errors.contains(KEY) && done.text().is_empty(), "{errors}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_said_before_a_request() {
+    let home = Home::new();
+    for (words, wanted) in [
+        (&["anthropic"][..], "anthropic needs a key"),
+        (&["antropic"][..], "Did you mean \"anthropic\"?"),
+        (&["offline"][..], "No provider of language models is set up"),
+        (&["openai", "groq"][..], "takes the name of one provider"),
+        (&["--jsn"][..], "takes the name of one provider"),
+    ] {
+        let done = home.marvin().arg("models").args(words).run().expect(1);
+        assert!(
+            done.errors().contains(wanted),
+            "{words:?}: {}",
+            done.errors()
+        );
+    }
+}
+
+#[test]
+fn a_signal_ends_the_waiting_at_once() {
+    let server = Server::answering(|_, _| Answer::silence());
+    let running = models(&Home::new(), "openai", &server.url("/v1")).spawn();
+    server.wait_requests(1, Duration::from_secs(20));
+    let begun = Instant::now();
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// The finding of `marvin doctor` about the model that would answer.
+fn doctors_word(run: Marvin) -> (bool, String) {
+    let done = run
+        .args(["doctor", "--json"])
+        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
+        .run()
+        .expect(0);
+    let findings: Value = serde_json::from_str(done.text()).unwrap();
+    let found = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|found| found["name"] == "model");
+    let found = found.expect("a finding about the model");
+    let words = format!(
+        "{} → {}",
+        found["state"].as_str().unwrap(),
+        found["advice"].as_str().unwrap()
+    );
+    (found["ok"].as_bool().unwrap(), words)
+}
+
+#[test]
+fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
+    let home = Home::new();
+    for (model, ok, wanted) in [
+        ("gpt-6.1-terra", true, "gpt-6.1-terra → "),
+        (
+            "gpt-4",
+            false,
+            "gpt-4 ended on 2026-10-23 → Set OPENAI_MODEL=gpt-6-luna; marvin models openai lists what it serves.",
+        ),
+        (
+            "gpt-5-2025-08-07",
+            false,
+            "gpt-5-2025-08-07 ends on 2026-12-11 → Set OPENAI_MODEL=gpt-6.1-sol; ",
+        ),
+        ("gpt-5.1", true, "gpt-5.1 ends on 2027-04-01 → "),
+    ] {
+        let run = home
+            .marvin()
+            .env("OPENAI_API_KEY", "k")
+            .env("OPENAI_MODEL", model);
+        let (found, words) = doctors_word(run);
+        assert!(found == ok && words.starts_with(wanted), "{words}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_model_that_ends_soon_comes_with_a_warning() {
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let home = Home::new();
+    for (model, warned) in [("gpt-5", true), ("gpt-5.1", false)] {
+        let done = home
+            .marvin()
+            .args([
+                "--non-interactive",
+                "--provider",
+                "openai",
+                "--model",
+                model,
+                "--prompt",
+                "hi",
+            ])
+            .env("OPENAI_URL", server.url("/v1/chat/completions"))
+            .env("OPENAI_API_KEY", KEY)
+            .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
+            .run()
+            .expect(0);
+        assert_eq!(done.text(), "Hello\n");
+        let warning =
+            "Warning: \"gpt-5\" ends on 2026-12-11 at openai; its successor is \"gpt-6.1-sol\".";
+        assert_eq!(done.errors().contains(warning), warned, "{}", done.errors());
+    }
+}
+
+#[test]
+fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
+    let server = Server::answering(|_, _| list("ollama"));
+    let home = Home::new();
+    let doctor = |model: &str| {
+        let run = home.marvin().env("LLM_PROVIDER", "ollama");
+        doctors_word(
+            run.env("OLLAMA_URL", server.url(""))
+                .env("OLLAMA_MODEL", model),
+        )
+    };
+    assert_eq!(
+        doctor("qwen3-coder:30b"),
+        (true, "qwen3-coder:30b → ".to_owned())
+    );
+    assert_eq!(doctor("our-own"), (true, "our-own → ".to_owned()));
+    assert_eq!(
+        doctor("nobody:7b"),
+        (false, "nobody:7b is not among the 2 models of ollama → ollama pull nobody:7b, or set OLLAMA_MODEL.".to_owned())
+    );
+}
+
+#[test]
+fn a_list_that_is_cut_anywhere_is_a_problem() {
+    for name in [
+        "openai",
+        "anthropic-first",
+        "mistral",
+        "openrouter",
+        "together",
+        "ollama",
+    ] {
+        let whole = fixture(name);
+        let whole = whole.trim_ascii_end();
+        assert!(!parse_list(name, whole).unwrap().models.is_empty());
+        for cut in 0..whole.len() {
+            let line = parse_list(name, &whole[..cut]).unwrap_err().one_line();
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What one request shares with the one before is the same bytes, so that providers read it from their cache: twenty rounds over every wire.
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::server::{Answer, Request, Server};
+use crate::support::wire::{anthropic, ollama, openai, responses};
+
+const ROUNDS: usize = 20;
+
+/// A wire: provider, path of its base, name of the member with the conversation, and a round that calls or answers.
+struct Spoken {
+    provider: &'static str,
+    base: &'static str,
+    conversation: &'static str,
+    answer: fn(usize) -> Answer,
+}
+
+fn id(n: usize) -> String {
+    format!("call_{n}")
+}
+
+/// A file that the model writes in each round, and that is part of the system prompt of a new session.
+fn args(n: usize) -> Value {
+    json!({"path": "AGENTS.md", "content": format!("Version {n}.\n")})
+}
+
+const WIRES: [Spoken; 4] = [
+    Spoken {
+        provider: "openai-compat",
+        base: "/v1",
+        conversation: "messages",
+        answer: |n| {
+            Answer::sse(match n {
+                ROUNDS.. => openai::text(&["Done."]),
+                _ => openai::Stream::new()
+                    .call(0, &id(n), "append_file", &args(n).to_string())
+                    .end(),
+            })
+        },
+    },
+    Spoken {
+        provider: "openai",
+        base: "/v1",
+        conversation: "input",
+        answer: |n| {
+            Answer::sse(match n {
+                ROUNDS.. => responses::text(&["Done."]),
+                _ => responses::Stream::new()
+                    .reasoning("Hm.", "c2VjcmV0")
+                    .call(&id(n), "append_file", &args(n).to_string(), 8)
+                    .end(),
+            })
+        },
+    },
+    Spoken {
+        provider: "anthropic",
+        base: "",
+        conversation: "messages",
+        answer: |n| {
+            Answer::sse(match n {
+                ROUNDS.. => anthropic::text(&["Done."]),
+                _ => anthropic::calls(&[(&id(n), "append_file", args(n))]),
+            })
+        },
+    },
+    Spoken {
+        provider: "ollama",
+        base: "",
+        conversation: "messages",
+        answer: |n| {
+            Answer::ndjson(match n {
+                ROUNDS.. => ollama::text(&["Done."]),
+                _ => ollama::calls(&[("append_file", args(n))]),
+            })
+        },
+    },
+];
+
+/// The request without what tells a server where to cache, which moves with the conversation.
+fn cacheable(request: &Request) -> String {
+    let mark = r#","cache_control":{"type":"ephemeral"}"#;
+    request.text().replace(mark, "")
+}
+
+#[test]
+fn a_request_begins_with_the_bytes_of_the_one_before() {
+    for wire in &WIRES {
+        let home = Home::new();
+        home.write("work/AGENTS.md", "Version 0.\n");
+        let answer = wire.answer;
+        let server = Server::answering(move |_, n| answer(n));
+        let id = wire.provider.to_uppercase().replace('-', "_");
+        home.marvin()
+            .env(&format!("MARVIN_URL_{id}"), server.url(wire.base))
+            .env(&format!("{id}_API_KEY"), "test-key")
+            .args([
+                "--non-interactive",
+                "--provider",
+                wire.provider,
+                "--model",
+                "gpt-5.5",
+            ])
+            .args(["--prompt", "write the specification", "--working-dir"])
+            .arg(home.work())
+            .run()
+            .expect(0);
+        let requests = server.requests();
+        assert_eq!(requests.len(), ROUNDS + 1, "{}", wire.provider);
+        let texts: Vec<String> = requests.iter().map(cacheable).collect();
+        for (n, pair) in texts.windows(2).enumerate() {
+            let [before, after] = pair else { continue };
+            let (head, tail) = split(before, wire.conversation);
+            assert!(
+                after.starts_with(head),
+                "{}: round {n} begins otherwise:\n{}",
+                wire.provider,
+                difference(head, after)
+            );
+            assert!(after.ends_with(tail), "{}: round {n}", wire.provider);
+        }
+    }
+}
+
+/// A body up to the end of its conversation, and what follows.
+fn split<'a>(body: &'a str, conversation: &str) -> (&'a str, &'a str) {
+    let start = body.find(&format!("\"{conversation}\":[")).expect(body) + conversation.len() + 4;
+    let mut depth = 1;
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, byte) in body.bytes().enumerate().skip(start) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return body.split_at(at);
+        }
+    }
+    panic!("the conversation has no end: {body}");
+}
+
+fn difference(before: &str, after: &str) -> String {
+    let same = before
+        .bytes()
+        .zip(after.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let part = |text: &str| {
+        let from = same.saturating_sub(80);
+        String::from_utf8_lossy(
+            text.as_bytes()
+                .get(from..(same + 120).min(text.len()))
+                .unwrap_or_default(),
+        )
+        .into_owned()
+    };
+    format!("before: {}\nafter:  {}", part(before), part(after))
+}
+
+#[test]
+fn a_new_day_or_job_is_told_at_the_end_of_the_conversation() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Yes."])));
+    let output = home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--plain", "--provider", "openai-compat", "--model", "m"])
+        .stdin("one\n!sleep 30 &\ntwo\n!stop\nthree\n")
+        .run();
+    let requests: Vec<Value> = server.requests().iter().map(Request::json).collect();
+    assert_eq!(requests.len(), 3, "{}{}", output.text(), output.errors());
+    let system = |n: usize| requests[n]["messages"][0]["content"].clone();
+    assert_eq!((system(1), system(2)), (system(0), system(0)));
+    let told = |n: usize, text: &str| requests[n]["messages"].to_string().contains(text);
+    assert!(
+        told(1, "Background jobs now:\\nsleep 30"),
+        "{}",
+        requests[1]["messages"]
+    );
+}
