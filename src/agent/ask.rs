@@ -10,6 +10,11 @@ use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{Delta, Offer, Reply, Request};
 use crate::tools::engine::context::ToolContext;
 
+/// More tokens than any model's window holds: a count above it is a mistake of the server.
+const MAX_CALL_TOKENS: u64 = 100_000_000;
+/// US dollars that no call costs.
+const MAX_CALL_DOLLARS: f64 = 100_000.0;
+
 /// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
 /// `before` is what happened earlier in the turn. Pieces of the reply go to the listener as they arrive.
@@ -39,7 +44,8 @@ pub(crate) fn ask(
             }
             Err(failure) => failure,
         };
-        if failure.partial.usage.is_some() || !failure.nothing_shown() {
+        let partial = &failure.partial;
+        if partial.usage.is_some() || partial.billed.is_some() || !failure.nothing_shown() {
             count(ctx, target, &request, &failure.partial);
         }
         match decide(&failure, now) {
@@ -77,36 +83,61 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
     if !target.provider.is_model() {
         return;
     }
-    let tokens = reply.usage.unwrap_or_else(|| {
-        let sent: usize = request
-            .messages
-            .iter()
-            .map(crate::chat::message::Message::len)
-            .sum();
-        let calls: usize = reply
-            .calls
-            .iter()
-            .map(|call| call.args.len() + call.name.len())
-            .sum();
-        Tokens {
-            input: estimate(sent + request.system.len()),
-            output: estimate(reply.text.len() + calls),
-            estimated: true,
-            ..Tokens::default()
-        }
-    });
-    let (cost, estimated) = target.prices.cost(&target.model, target.local, tokens);
+    let tokens = used_tokens(request, reply);
+    let (cost, cost_estimated) = price(target, tokens, reply.billed);
     let turn = TurnUsage {
         provider: target.provider.name().to_owned(),
         model: target.model.clone(),
-        tokens: Tokens {
-            estimated,
-            ..tokens
-        },
+        tokens,
         cost,
+        cost_estimated,
     };
     ctx.world
         .ledger
         .add_turn(turn.clone(), target.local, ctx.world.clock.utc());
     ctx.listener.emit(Event::Turn(turn));
+}
+
+/// The tokens as the provider counts them. What it does not say, or cannot be, is estimated and marked: no request is empty, and no model has a
+/// window of 10^18.
+fn used_tokens(request: &Request<'_>, reply: &Reply) -> Tokens {
+    let mut tokens = reply.usage.unwrap_or_default();
+    if tokens.input == 0 || tokens.input > MAX_CALL_TOKENS {
+        let messages = request.messages.iter();
+        let sent: usize = messages.map(crate::chat::message::Message::len).sum();
+        let schemas = request.offer.tokens() as u64;
+        tokens = Tokens {
+            input: estimate(sent + request.system.len()) + schemas,
+            cached: 0,
+            written: 0,
+            written_1h: 0,
+            estimated: true,
+            ..tokens
+        };
+    }
+    let calls: usize = reply
+        .calls
+        .iter()
+        .chain(&reply.cut_calls)
+        .map(|call| call.args.len() + call.name.len())
+        .sum();
+    let thinking = estimate(reply.thinking.len());
+    let came = estimate(reply.text.len() + calls) + thinking;
+    if tokens.output == 0 && came > 0 || tokens.output > MAX_CALL_TOKENS {
+        tokens.output = came;
+        tokens.reasoning = thinking;
+        tokens.estimated = true;
+    }
+    tokens
+}
+
+/// US dollars of one call, and whether that is an estimate.
+fn price(target: &ModelTarget, tokens: Tokens, billed: Option<f64>) -> (f64, bool) {
+    let billed = billed.filter(|dollars| (0.0..MAX_CALL_DOLLARS).contains(dollars));
+    let (cost, estimated) =
+        target
+            .prices
+            .call_cost(target.provider.name(), &target.model, tokens, billed);
+    // Nobody charges for a local model, however many tokens it had.
+    (cost, estimated && !(target.local && cost == 0.0))
 }

@@ -4,6 +4,7 @@ use super::ending::{COST, TOO_LARGE};
 use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::base::text::thousands;
+use crate::chat::usage::dollars;
 use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::tools::engine::context::ToolContext;
@@ -11,12 +12,13 @@ use crate::tools::engine::context::ToolContext;
 /// Refuses a request when what was spent has reached the user's limit.
 pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     let Some(max) = max else { return Ok(()) };
-    let spent = ctx.world.ledger.totals().cost;
-    if spent < max {
+    let totals = ctx.world.ledger.totals();
+    if totals.cost < max {
         return Ok(());
     }
+    let spent = dollars(totals.cost, totals.cost_estimated());
     let problem = Problem::limit(format!(
-        "The {COST} of ${max} is reached (${spent:.4} spent)."
+        "The {COST} of ${max} is reached ({spent} spent)."
     ))
     .next("Raise --max-cost to continue.");
     Err(Failure::new(FailureKind::Refused, problem))

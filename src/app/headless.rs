@@ -99,7 +99,7 @@ impl HeadlessRun {
                 patience,
                 status == 0,
                 took,
-                totals.cost,
+                &totals,
             );
         }
         say(&totals.cost_line());

@@ -7,6 +7,7 @@ use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids;
+use crate::chat::usage::{Totals, charge};
 use crate::net::http::{Client, ClientOptions, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::services;
@@ -29,7 +30,7 @@ pub(crate) fn ended(
     patience: Duration,
     well: bool,
     took: Duration,
-    cost: f64,
+    totals: &Totals,
 ) {
     let Some(service) = services::service("ntfy") else {
         return;
@@ -56,9 +57,10 @@ pub(crate) fn ended(
     let mut headers = poll::headers(env);
     headers.push(("content-type", "text/plain".to_owned()));
     let words = format!(
-        "Marvin {} after {} s, ${cost:.4}.",
+        "Marvin {} after {} s{}.",
         if well { "is done" } else { "failed" },
-        took.as_secs()
+        took.as_secs(),
+        charge(", ", totals.turns, totals.cost, totals.cost_estimated())
     );
     // The client's timeouts apply to each phase; this one applies to the whole request.
     let stop = Cancel::new();

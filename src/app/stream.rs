@@ -10,9 +10,10 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
-use crate::base::text::{counted, escape_controls};
+use crate::base::text::escape_controls;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::ToolCall;
+use crate::chat::usage::charge;
 
 /// The prefix of the names of a round's tools: two spaces, U+1F527, one space.
 const MARKER: &str = "  \u{1f527} ";
@@ -115,11 +116,10 @@ impl EventSink for StdoutSink {
                 ));
             }
             Event::Turn(turn) if self.verbose => say(&format!(
-                "{}: {} in, {} out, ${:.6}",
+                "{}: {}{}",
                 turn.model,
-                counted(turn.tokens.input, "token"),
-                turn.tokens.output,
-                turn.cost
+                turn.tokens.words(),
+                charge(", ", 1, turn.cost, turn.cost_estimated)
             )),
             Event::Thinking(_)
             | Event::CallState { .. }

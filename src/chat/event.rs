@@ -171,6 +171,7 @@ mod tests {
                     ..Tokens::default()
                 },
                 cost: 0.25,
+                cost_estimated: true,
             }),
             Some(Event::Turn(_)) => return None,
         })
@@ -199,7 +200,7 @@ mod tests {
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
-            r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25}}"#,
+            r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
         ];
         assert_eq!(forms, expected);
         for (end, form) in [

@@ -1,9 +1,12 @@
 //! Counting tokens, turns and money of one run, and the `MARVIN_COST:` line.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+
+use crate::base::text::{counted, thousands};
 
 /// Tokens of one model call, as reported by the provider or estimated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,20 +24,84 @@ pub struct Tokens {
     pub written_1h: u64,
     /// The part of `output` that is reasoning.
     pub reasoning: u64,
-    /// True when the provider reported none and the numbers are Marvin's estimate.
+    /// True when the provider did not report them all: then Marvin's estimate is among the numbers.
     pub estimated: bool,
 }
 
 impl Tokens {
     /// Adds the tokens of another call.
     pub fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-        self.written += other.written;
-        self.written_1h += other.written_1h;
-        self.reasoning += other.reasoning;
+        for (sum, more) in [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cached, other.cached),
+            (&mut self.written, other.written),
+            (&mut self.written_1h, other.written_1h),
+            (&mut self.reasoning, other.reasoning),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
         self.estimated |= other.estimated;
+    }
+
+    /// The sum of several calls.
+    pub fn sum(calls: impl IntoIterator<Item = Self>) -> Self {
+        calls.into_iter().fold(Self::default(), |mut sum, more| {
+            sum.add(more);
+            sum
+        })
+    }
+
+    /// Tokens in and out.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// `2,000 tokens in (1,500 cached, 300 written), 20 out (5 reasoning)`; an estimate begins with `~`.
+    pub fn words(&self) -> String {
+        let parts = |parts: &[(u64, &str)]| {
+            let parts = parts.iter().filter(|(count, _)| *count > 0);
+            let words: Vec<String> = parts
+                .map(|(count, name)| format!("{} {name}", thousands(*count)))
+                .collect();
+            match words.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", words.join(", ")),
+            }
+        };
+        format!(
+            "{}{} in{}, {} out{}",
+            estimate_mark(self.estimated),
+            counted(self.input, "token"),
+            parts(&[(self.cached, "cached"), (self.written, "written")]),
+            thousands(self.output),
+            parts(&[(self.reasoning, "reasoning")]),
+        )
+    }
+}
+
+/// What stands before a number that is an estimate.
+pub(crate) fn estimate_mark(estimated: bool) -> &'static str {
+    if estimated { "~" } else { "" }
+}
+
+/// `$0.7500`, `~$0.7500` when a part of it is an estimate, `$0.000025` for what four decimals would show as nothing.
+pub(crate) fn dollars(cost: f64, estimated: bool) -> String {
+    let mut words = estimate_mark(estimated).to_owned();
+    let _ = if cost > 0.0 && cost < 0.000_05 {
+        write!(words, "${cost:.6}")
+    } else {
+        write!(words, "${cost:.4}")
+    };
+    words
+}
+
+/// The dollars of `turns` model calls with a separator before them; nothing when the calls were free, as those of local models are.
+pub(crate) fn charge(separator: &str, turns: u64, cost: f64, estimated: bool) -> String {
+    if turns > 0 && cost == 0.0 {
+        String::new()
+    } else {
+        format!("{separator}{}", dollars(cost, estimated))
     }
 }
 
@@ -49,9 +116,11 @@ pub struct TurnUsage {
     pub tokens: Tokens,
     /// US dollars.
     pub cost: f64,
+    /// True when the model's price is not known, or the tokens are estimated and the provider does not say what it charges.
+    pub cost_estimated: bool,
 }
 
-/// Totals of one run. Children's are added to their parent's.
+/// Totals of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Totals {
     /// US dollars.
@@ -64,19 +133,28 @@ pub struct Totals {
     pub model_turns: BTreeMap<String, u64>,
     /// US dollars per model.
     pub model_cost: BTreeMap<String, f64>,
+    /// The part of `model_cost` that is an estimate; only models that have one.
+    pub model_estimated_cost: BTreeMap<String, f64>,
     /// Tokens per provider.
     pub provider_tokens: BTreeMap<String, Tokens>,
     /// Calls per tool.
     pub tool_calls: BTreeMap<String, u64>,
 }
 
-/// The keys of the cost line. Calling programs parse it: names and order stay.
+/// The keys of the cost line. Calling programs parse it: names and order stay, and new ones follow at the end.
 #[derive(Serialize)]
 struct CostLine<'a> {
     session_cost: f64,
     llm_turns: u64,
     model_turns: &'a BTreeMap<String, u64>,
     model_cost: &'a BTreeMap<String, f64>,
+    input_tokens: u64,
+    cached_tokens: u64,
+    written_tokens: u64,
+    reasoning_tokens: u64,
+    output_tokens: u64,
+    /// Any number of the line is an estimate, of tokens or of dollars.
+    estimated: bool,
 }
 
 impl Totals {
@@ -87,20 +165,29 @@ impl Totals {
         self.local_turns += u64::from(local);
         *self.model_turns.entry(turn.model.clone()).or_default() += 1;
         *self.model_cost.entry(turn.model.clone()).or_default() += turn.cost;
+        if turn.cost_estimated {
+            let estimated = self.model_estimated_cost.entry(turn.model.clone());
+            *estimated.or_default() += turn.cost;
+        }
         self.provider_tokens
             .entry(turn.provider.clone())
             .or_default()
             .add(turn.tokens);
     }
 
-    /// Tokens in and out, of all providers.
-    pub fn tokens(&self) -> u64 {
-        let used = self.provider_tokens.values();
-        used.map(|used| used.input + used.output).sum()
+    /// Tokens of all providers.
+    pub fn tokens(&self) -> Tokens {
+        Tokens::sum(self.provider_tokens.values().copied())
+    }
+
+    /// A part of the dollars is an estimate.
+    pub fn cost_estimated(&self) -> bool {
+        !self.model_estimated_cost.is_empty()
     }
 
     /// The line that ends standard error, without its newline.
     pub fn cost_line(&self) -> String {
+        let tokens = self.tokens();
         let line = CostLine {
             session_cost: rounded(self.cost),
             llm_turns: self.turns,
@@ -110,6 +197,12 @@ impl Totals {
                 .iter()
                 .map(|(model, cost)| (model.clone(), rounded(*cost)))
                 .collect(),
+            input_tokens: tokens.input,
+            cached_tokens: tokens.cached,
+            written_tokens: tokens.written,
+            reasoning_tokens: tokens.reasoning,
+            output_tokens: tokens.output,
+            estimated: tokens.estimated || self.cost_estimated(),
         };
         format!(
             "MARVIN_COST:{}",
@@ -120,6 +213,8 @@ impl Totals {
 
 /// To a ten-millionth of a dollar, so that sums of floats print without rounding noise.
 fn rounded(cost: f64) -> f64 {
+    // JSON has no infinity.
+    let cost = cost.clamp(-f64::MAX / 1e8, f64::MAX / 1e8);
     (cost * 1e7).round() / 1e7
 }
 
@@ -200,34 +295,74 @@ impl UsageState {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_cost_line_has_exactly_four_keys_and_no_null() {
-        assert_eq!(
-            Totals::default().cost_line(),
-            r#"MARVIN_COST:{"session_cost":0.0,"llm_turns":0,"model_turns":{},"model_cost":{}}"#
-        );
-        let mut totals = Totals::default();
-        let turn = TurnUsage {
+    fn turn(tokens: Tokens, cost: f64, cost_estimated: bool) -> TurnUsage {
+        TurnUsage {
             provider: "p".into(),
             model: "m".into(),
-            tokens: Tokens {
-                input: 1,
-                output: 2,
-                ..Tokens::default()
-            },
-            cost: 0.1,
+            tokens,
+            cost,
+            cost_estimated,
+        }
+    }
+
+    #[test]
+    fn the_cost_line_begins_with_its_four_keys_and_has_no_null() {
+        assert_eq!(
+            Totals::default().cost_line(),
+            r#"MARVIN_COST:{"session_cost":0.0,"llm_turns":0,"model_turns":{},"model_cost":{},"input_tokens":0,"cached_tokens":0,"written_tokens":0,"reasoning_tokens":0,"output_tokens":0,"estimated":false}"#
+        );
+        let mut totals = Totals::default();
+        let tokens = Tokens {
+            input: 10,
+            cached: 6,
+            written: 3,
+            output: 4,
+            reasoning: 2,
+            ..Tokens::default()
         };
-        totals.add_turn(&turn, true);
-        totals.add_turn(&turn, true);
-        totals.add_turn(&turn, true);
+        (0..3).for_each(|_| totals.add_turn(&turn(tokens, 0.1, false), true));
         assert_eq!(
             totals.cost_line(),
-            r#"MARVIN_COST:{"session_cost":0.3,"llm_turns":3,"model_turns":{"m":3},"model_cost":{"m":0.3}}"#
+            r#"MARVIN_COST:{"session_cost":0.3,"llm_turns":3,"model_turns":{"m":3},"model_cost":{"m":0.3},"input_tokens":30,"cached_tokens":18,"written_tokens":9,"reasoning_tokens":6,"output_tokens":12,"estimated":false}"#
         );
-        assert_eq!(
-            (totals.local_turns, totals.provider_tokens["p"].output),
-            (3, 6)
-        );
+        assert_eq!(totals.local_turns, 3);
+        totals.add_turn(&turn(tokens, 0.1, true), false);
+        assert!(totals.cost_line().ends_with(",\"estimated\":true}"));
+    }
+
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let most = Tokens {
+            input: u64::MAX,
+            output: u64::MAX,
+            cached: u64::MAX,
+            ..Tokens::default()
+        };
+        let mut totals = Totals::default();
+        (0..3).for_each(|_| totals.add_turn(&turn(most, 1e300, false), false));
+        assert_eq!(totals.tokens().total(), u64::MAX);
+        assert!(!totals.cost_line().contains("null"));
+    }
+
+    #[test]
+    fn tokens_and_dollars_read_as_a_sentence_does_and_estimates_are_marked() {
+        let mut tokens = Tokens {
+            input: 2_000,
+            cached: 1_500,
+            written: 300,
+            output: 20,
+            reasoning: 5,
+            ..Tokens::default()
+        };
+        let words = "2,000 tokens in (1,500 cached, 300 written), 20 out (5 reasoning)";
+        assert_eq!(tokens.words(), words);
+        tokens.estimated = true;
+        assert_eq!(tokens.words(), format!("~{words}"));
+        assert_eq!(Tokens::default().words(), "0 tokens in, 0 out");
+        assert_eq!(dollars(0.75, false), "$0.7500");
+        assert_eq!(dollars(0.000_025, true), "~$0.000025");
+        assert_eq!(charge(", ", 0, 0.0, false), ", $0.0000");
+        assert_eq!(charge(", ", 2, 0.0, false), "");
     }
 
     #[test]

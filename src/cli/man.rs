@@ -9,6 +9,26 @@ use crate::app::settings::FLAGS;
 use crate::app::variables;
 use crate::base::text::capitalize;
 
+/// The keys of the cost line.
+const COST_KEYS: &[(&str, &str)] = &[
+    ("session_cost", "US dollars of the run"),
+    ("llm_turns", "model calls"),
+    ("model_turns", "model calls by model"),
+    ("model_cost", "US dollars by model"),
+    ("input_tokens", "tokens of the requests, all of them"),
+    (
+        "cached_tokens",
+        "of these, read from the provider's cache at a lower price",
+    ),
+    ("written_tokens", "of these, written to it"),
+    ("reasoning_tokens", "of output_tokens, reasoning"),
+    ("output_tokens", "tokens of the replies, all of them"),
+    (
+        "estimated",
+        "true when any of these numbers is Marvin's estimate, because the provider did not say",
+    ),
+];
+
 pub(crate) fn page() -> String {
     let mut out = format!(
         ".TH MARVIN 1 \"\" \"Marvin {}\"\n.SH NAME\nmarvin \\- {}\n.SH SYNOPSIS\n",
@@ -45,6 +65,12 @@ pub(crate) fn page() -> String {
         "ENVIRONMENT",
         variables::all().map(|variable| (variable.name, variable.doc)),
     );
+    out.push_str(".SH COST\nThe line begins with MARVIN_COST: and is followed by one JSON object with these keys, in this order; later versions may add more at its end.\n");
+    let rows = COST_KEYS.iter();
+    rows.for_each(|(key, text)| {
+        let _ = writeln!(out, ".TP\n.B {key}\n{}", roff(text));
+    });
+    out.push_str(".PP\nA provider that says what it charges is believed, unless MARVIN_PRICES names the model. Otherwise the tokens are multiplied with the prices of the model. What a provider does not say is estimated, and shown with ~ before it. Models on this machine cost nothing.\n");
     out.push_str(".SH EXIT STATUS\n");
     out.push_str("The status is 0 only when a complete answer was written. Whatever it is, the part of the answer that had arrived stands on standard output; with 1 a line that begins with Error: on standard error tells why, in the words in quotation marks.\n");
     for end in RUN_ENDS {

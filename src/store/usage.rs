@@ -13,7 +13,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::usage::{Ledger, LoggedTurn, Totals};
+use crate::chat::usage::{Ledger, LoggedTurn, Tokens, Totals, TurnUsage};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
@@ -43,10 +43,23 @@ pub(crate) struct LifetimeUsage {
     pub(crate) cost: f64,
     /// Model calls.
     pub(crate) turns: u64,
-    /// Input and output, of all providers.
-    pub(crate) tokens: u64,
-    /// Calls and US dollars per model.
-    pub(crate) models: BTreeMap<String, (u64, f64)>,
+    /// A part of the dollars is an estimate.
+    pub(crate) cost_estimated: bool,
+    /// Tokens of all providers.
+    pub(crate) tokens: Tokens,
+    /// Calls and cost per model.
+    pub(crate) models: BTreeMap<String, ModelSum>,
+}
+
+/// Calls of one model.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct ModelSum {
+    /// Calls.
+    pub(crate) turns: u64,
+    /// US dollars.
+    pub(crate) cost: f64,
+    /// A part of the dollars is an estimate.
+    pub(crate) cost_estimated: bool,
 }
 
 /// The totals of the file and of what the ledger has not saved yet. `None` when nothing was ever used.
@@ -71,23 +84,39 @@ pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<Lifetim
             .into_iter()
             .flatten()
     };
-    let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+    let mut models: BTreeMap<String, ModelSum> = BTreeMap::new();
+    let mut sum = |model: &String, change: &dyn Fn(&mut ModelSum)| {
+        change(models.entry(model.clone()).or_default());
+    };
     for (model, turns) in object("total_model_turns") {
-        models.entry(model.clone()).or_default().0 = count(turns).unwrap_or_default();
+        sum(model, &|sum| sum.turns = count(turns).unwrap_or_default());
     }
     for (model, cost) in object("total_model_cost") {
-        models.entry(model.clone()).or_default().1 = number(cost).unwrap_or_default();
+        sum(model, &|sum| sum.cost = number(cost).unwrap_or_default());
     }
+    for (model, cost) in object("total_model_estimated_cost") {
+        sum(model, &|sum| sum.cost_estimated = number(cost).is_some());
+    }
+    let tokens = object("total_provider_tokens").map(|(_, used)| {
+        let tokens = |key: &str| used.get(key).and_then(count).unwrap_or_default();
+        Tokens {
+            input: tokens("input"),
+            output: tokens("output"),
+            cached: tokens("cached"),
+            written: tokens("written"),
+            reasoning: tokens("reasoning"),
+            estimated: used.get("estimated") == Some(&Value::Bool(true)),
+            ..Tokens::default()
+        }
+    });
     Ok(Some(LifetimeUsage {
         cost: map.get("total_cost").and_then(number).unwrap_or_default(),
         turns: map
             .get("total_llm_turns")
             .and_then(count)
             .unwrap_or_default(),
-        tokens: object("total_provider_tokens")
-            .flat_map(|(_, used)| [used.get("input"), used.get("output")])
-            .filter_map(|tokens| count(tokens?))
-            .sum(),
+        cost_estimated: object("total_model_estimated_cost").next().is_some(),
+        tokens: Tokens::sum(tokens),
         models,
     }))
 }
@@ -97,10 +126,11 @@ pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<Lifetim
 pub(crate) struct LoggedCall {
     pub(crate) time: Timestamp,
     pub(crate) model: String,
-    /// Input and output.
-    pub(crate) tokens: u64,
+    pub(crate) tokens: Tokens,
     /// In US dollars.
     pub(crate) cost: f64,
+    /// The dollars are an estimate.
+    pub(crate) cost_estimated: bool,
 }
 
 impl LoggedCall {
@@ -109,11 +139,39 @@ impl LoggedCall {
         let line: Value = serde_json::from_slice(line).ok()?;
         let tokens = |key: &str| line.get(key).and_then(count).unwrap_or_default();
         let model = line.get("model").and_then(Value::as_str);
+        // Older lines say only that some of their numbers are estimates.
+        let estimated = |key: &str| {
+            let said = line.get(key).or_else(|| line.get("estimated"));
+            said.and_then(Value::as_bool).unwrap_or_default()
+        };
+        let cost = line.get("cost").and_then(number).unwrap_or_default();
         Some(Self {
             time: line.get("ts")?.as_str()?.parse().ok()?,
             model: model.unwrap_or("unknown").to_owned(),
-            tokens: tokens("input") + tokens("output"),
-            cost: line.get("cost").and_then(number).unwrap_or_default(),
+            tokens: Tokens {
+                input: tokens("input"),
+                output: tokens("output"),
+                cached: tokens("cached"),
+                written: tokens("written"),
+                written_1h: tokens("written_1h"),
+                reasoning: tokens("reasoning"),
+                estimated: estimated("tokens_estimated"),
+            },
+            cost,
+            cost_estimated: estimated("cost_estimated") && cost > 0.0,
+        })
+    }
+
+    /// The line of a call that ended at `ts`.
+    fn line(ts: &str, turn: &TurnUsage) -> Value {
+        let TurnUsage { tokens, .. } = turn;
+        json!({
+            "ts": ts, "provider": turn.provider, "model": turn.model,
+            "input": tokens.input, "output": tokens.output,
+            "estimated": tokens.estimated || turn.cost_estimated, "cost": turn.cost,
+            "cached": tokens.cached, "written": tokens.written, "written_1h": tokens.written_1h,
+            "reasoning": tokens.reasoning,
+            "tokens_estimated": tokens.estimated, "cost_estimated": turn.cost_estimated,
         })
     }
 }
@@ -145,8 +203,9 @@ pub(crate) fn calls_since(
         add(ts.parse().ok().map(|time| LoggedCall {
             time,
             model: turn.model,
-            tokens: turn.tokens.input + turn.tokens.output,
+            tokens: turn.tokens,
             cost: turn.cost,
+            cost_estimated: turn.cost_estimated,
         }));
     }
     Ok(calls)
@@ -199,6 +258,12 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
             in_object(providers, provider, |entry| {
                 add_count(entry, "input", used.input);
                 add_count(entry, "output", used.output);
+                add_count(entry, "cached", used.cached);
+                add_count(entry, "written", used.written);
+                add_count(entry, "reasoning", used.reasoning);
+                if used.estimated {
+                    entry.insert("estimated".to_owned(), Value::Bool(true));
+                }
             });
         }
     });
@@ -214,12 +279,17 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
             .iter()
             .for_each(|(model, count)| add_count(turns, model, *count));
     });
-    in_object(map, "total_model_cost", |costs| {
-        totals
-            .model_cost
-            .iter()
-            .for_each(|(model, cost)| add_number(costs, model, *cost));
-    });
+    let mut add_costs = |key: &str, costs: &BTreeMap<String, f64>| {
+        in_object(map, key, |sums| {
+            costs
+                .iter()
+                .for_each(|(model, cost)| add_number(sums, model, *cost));
+        });
+    };
+    add_costs("total_model_cost", &totals.model_cost);
+    if totals.cost_estimated() {
+        add_costs("total_model_estimated_cost", &totals.model_estimated_cost);
+    }
 }
 
 /// False when a field that should be a count or a sum has another type: adding to it would destroy it.
@@ -237,9 +307,14 @@ fn can_add(map: &Map<String, Value>) -> bool {
     ["total_cost", "total_llm_turns", "total_ollama_turns"]
         .iter()
         .all(|key| fits(key, &is_number))
-        && ["total_calls", "total_model_turns", "total_model_cost"]
-            .iter()
-            .all(|key| fits(key, &|value| each(value, &is_number)))
+        && [
+            "total_calls",
+            "total_model_turns",
+            "total_model_cost",
+            "total_model_estimated_cost",
+        ]
+        .iter()
+        .all(|key| fits(key, &|value| each(value, &is_number)))
         && fits("total_provider_tokens", &|value| {
             each(value, &Value::is_object)
         })
@@ -281,18 +356,16 @@ fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {
 
 fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     let before = map.get(key).and_then(number).unwrap_or_default();
-    map.insert(key.to_owned(), json!(before + by));
+    // JSON has no infinity.
+    let sum = (before + by).clamp(f64::MIN, f64::MAX);
+    map.insert(key.to_owned(), json!(sum));
 }
 
 /// Appends one line per call. It is not synced to disk, and a failure to write is ignored: reports of a period are not worth a wait.
 fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
     let mut lines = String::new();
     for LoggedTurn { ts, turn } in turns {
-        let line = json!({
-            "ts": ts, "provider": turn.provider, "model": turn.model,
-            "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
-        });
-        lines.push_str(&line.to_string());
+        lines.push_str(&LoggedCall::line(ts, turn).to_string());
         lines.push('\n');
     }
     if lines.is_empty() {
@@ -319,13 +392,15 @@ fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> 
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::chat::usage::{Tokens, TurnUsage};
 
     fn totals() -> Totals {
         let mut totals = Totals::default();
         let tokens = Tokens {
             input: 3,
+            cached: 2,
+            written: 1,
             output: 4,
+            reasoning: 3,
             ..Tokens::default()
         };
         totals.add_turn(
@@ -334,6 +409,7 @@ mod tests {
                 model: "m".into(),
                 tokens,
                 cost: 0.5,
+                cost_estimated: false,
             },
             false,
         );
@@ -366,8 +442,9 @@ mod tests {
         );
         assert_eq!(
             got["total_provider_tokens"]["p"],
-            json!({"input": 6, "output": 8})
+            json!({"input": 6, "output": 8, "cached": 4, "written": 2, "reasoning": 6})
         );
+        assert_eq!(got.get("total_model_estimated_cost"), None);
     }
 
     #[test]
@@ -392,11 +469,69 @@ mod tests {
             r#"{"total_calls": [1]}"#,
             r#"{"total_model_turns": {"m": {}}}"#,
             r#"{"total_provider_tokens": {"p": 5}}"#,
+            r#"{"total_model_estimated_cost": {"m": "some"}}"#,
         ] {
             std::fs::write(&file, other).unwrap();
             let notice = add(&paths, &Clock::default(), &totals()).unwrap();
             assert!(notice.is_some_and(|n| n.contains("moved")), "{other}");
         }
+    }
+
+    #[test]
+    fn a_line_of_the_log_is_read_as_it_was_written_and_an_older_one_too() {
+        let turn = TurnUsage {
+            provider: "p".into(),
+            model: "m".into(),
+            tokens: Tokens {
+                input: 10,
+                output: 4,
+                cached: 6,
+                written: 3,
+                written_1h: 1,
+                reasoning: 2,
+                estimated: true,
+            },
+            cost: 0.5,
+            cost_estimated: false,
+        };
+        let line = LoggedCall::line("2026-03-01T00:00:00Z", &turn);
+        assert_eq!(line["estimated"], true);
+        let call = LoggedCall::read(line.to_string().as_bytes()).unwrap();
+        assert_eq!((call.tokens, call.cost_estimated), (turn.tokens, false));
+        let old = br#"{"ts":"2026-03-01T00:00:00Z","model":"m","input":10,"output":4,"estimated":true,"cost":0.5}"#;
+        let call = LoggedCall::read(old).unwrap();
+        let flags = (call.tokens.estimated, call.cost_estimated);
+        assert_eq!((call.tokens.total(), flags), (14, (true, true)));
+        let odd = br#"{"ts":"2026-03-01T00:00:00Z","input":-4,"output":"7","cached":1e18,"estimated":"yes","cost":"0.5"}"#;
+        let call = LoggedCall::read(odd).unwrap();
+        assert_eq!((call.tokens.input, call.tokens.output), (0, 7));
+        assert_eq!((call.cost, call.tokens.estimated), (0.5, false));
+    }
+
+    #[test]
+    fn estimates_stay_marked_over_a_lifetime() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let mut estimated = totals();
+        estimated.model_estimated_cost.insert("m".into(), 0.5);
+        estimated
+            .provider_tokens
+            .entry("p".into())
+            .or_default()
+            .estimated = true;
+        let ledger = Ledger::default();
+        let all = || lifetime(&paths, &ledger).unwrap().unwrap();
+        let flags = |all: LifetimeUsage| {
+            let model = all.models["m"].cost_estimated;
+            (all.cost_estimated, all.tokens.estimated, model)
+        };
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        assert_eq!(flags(all()), (false, false, false));
+        add(&paths, &Clock::default(), &estimated).unwrap();
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        assert_eq!(flags(all()), (true, true, true));
+        assert_eq!((all().tokens.cached, all().tokens.reasoning), (6, 9));
     }
 
     #[test]
@@ -421,6 +556,7 @@ mod tests {
                     ..Tokens::default()
                 },
                 cost: 0.5,
+                cost_estimated: false,
             };
             ledger.add_turn(turn, false, ts.to_owned());
         };
@@ -429,11 +565,11 @@ mod tests {
         call(&ledger, "2026-03-02T00:00:00Z");
         for _ in 0..2 {
             let all = lifetime(&paths, &ledger).unwrap().unwrap();
-            assert_eq!(all.models["m"], (9, 2.5));
-            assert_eq!((all.turns, all.cost, all.tokens), (9, 2.5, 14));
+            assert_eq!((all.models["m"].turns, all.models["m"].cost), (9, 2.5));
+            assert_eq!((all.turns, all.cost, all.tokens.total()), (9, 2.5, 14));
             let since = |ts: &str| {
                 let calls = calls_since(&paths, "main", &ledger, ts.parse().unwrap()).unwrap();
-                calls.iter().map(|call| call.tokens).sum::<u64>()
+                Tokens::sum(calls.iter().map(|call| call.tokens)).total()
             };
             assert_eq!(
                 (since("2026-03-01T00:00:00Z"), since("2026-03-01T01:00:00Z")),

@@ -101,7 +101,7 @@ fn a_missing_prompt_and_wrong_flags_end_with_one_and_a_cost_line() {
         assert_eq!(output.text(), "");
         let errors = output.errors();
         assert!(errors.starts_with("Error: "), "{errors}");
-        assert!(errors.ends_with("MARVIN_COST:{\"session_cost\":0.0,\"llm_turns\":0,\"model_turns\":{},\"model_cost\":{}}\n"), "{errors}");
+        assert!(errors.ends_with("MARVIN_COST:{\"session_cost\":0.0,\"llm_turns\":0,\"model_turns\":{},\"model_cost\":{},\"input_tokens\":0,\"cached_tokens\":0,\"written_tokens\":0,\"reasoning_tokens\":0,\"output_tokens\":0,\"estimated\":false}\n"), "{errors}");
     }
 }
 

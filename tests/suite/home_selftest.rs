@@ -94,7 +94,7 @@ fn an_endless_run_and_a_leftover_child_fail_the_test() {
 
 #[test]
 fn the_cost_line_must_be_last_and_whole() {
-    let good = "noise\nMARVIN_COST:{\"session_cost\":0.5,\"llm_turns\":2,\"model_turns\":{\"m\":2},\"model_cost\":{}}\n";
+    let good = "noise\nMARVIN_COST:{\"session_cost\":0.5,\"llm_turns\":2,\"model_turns\":{\"m\":2},\"model_cost\":{},\"input_tokens\":1,\"cached_tokens\":0,\"written_tokens\":0,\"reasoning_tokens\":0,\"output_tokens\":1,\"estimated\":false}\n";
     let cost = Cost::last_line(good);
     assert_eq!(
         (cost.session_cost, cost.llm_turns, cost.model_cost.len()),
@@ -105,6 +105,9 @@ fn the_cost_line_must_be_last_and_whole() {
         format!("{good}later\n"),
         format!("{good}{good}"),
         good.replace("0.5,", "0.5,\"x\":1,"),
+        good.replace(",\"estimated\":false", ""),
+        good.replace("{\"session_cost\":0.5,", "{")
+            .replace("{},\"input", "{},\"session_cost\":0.5,\"input"),
         good.trim_end().to_owned(),
     ] {
         assert!(

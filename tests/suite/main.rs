@@ -23,6 +23,7 @@ mod commands;
 mod completions;
 mod context;
 mod contract;
+mod cost;
 mod documents;
 mod downloads;
 mod effort;

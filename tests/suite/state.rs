@@ -150,7 +150,7 @@ fn eight_processes_ending_at_once_lose_no_usage() {
     assert_eq!(usage["total_model_cost"], json!({"test-model": 2.0}));
     assert_eq!(
         usage["total_provider_tokens"],
-        json!({"openai-compat": {"input": 8_000, "output": 800}})
+        json!({"openai-compat": {"input": 8_000, "output": 800, "cached": 0, "written": 0, "reasoning": 0}})
     );
     let output = home
         .marvin()

@@ -398,14 +398,13 @@ impl Session {
         }
         let usage = self.world.save_usage();
         if let Some(topic) = &self.settings.ntfy {
-            let cost = self.world.ledger.totals().cost;
             run_notice::ended(
                 &self.world.env,
                 topic,
                 NTFY_LIMIT,
                 !self.failed,
                 self.began.elapsed(),
-                cost,
+                &self.world.ledger.totals(),
             );
         }
         let left = LEAVING.saturating_sub(began.elapsed());
@@ -454,6 +453,7 @@ impl Session {
             profile: self.world.profile(),
             messages: self.messages.len(),
             cost: totals.cost,
+            cost_estimated: totals.cost_estimated(),
             tokens: totals.tokens(),
             context: self.world.context.percent(),
             coding: self.world.coding(),

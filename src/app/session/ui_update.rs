@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
+use crate::chat::usage::Tokens;
 use crate::store::chat_log::LogEntry;
 use crate::tools::engine::approval::ApprovalRequest;
 
@@ -98,8 +99,10 @@ pub(crate) struct SessionStatus {
     pub messages: usize,
     /// Cost of this session in US dollars.
     pub cost: f64,
-    /// Tokens of this session, input and output.
-    pub tokens: u64,
+    /// Whether a part of the cost is an estimate.
+    pub cost_estimated: bool,
+    /// Tokens of this session.
+    pub tokens: Tokens,
     /// Percentage of the context window in use, if known.
     pub context: Option<u64>,
     pub coding: bool,

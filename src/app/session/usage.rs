@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted};
+use crate::chat::usage::{Tokens, charge, estimate_mark};
 use crate::store::usage::{self, LoggedCall};
 use crate::tools::engine::context::SessionContext;
 
@@ -20,8 +21,9 @@ const BAR: f64 = 24.0;
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct UsageSum {
     turns: u64,
-    tokens: u64,
+    tokens: Tokens,
     cost: f64,
+    cost_estimated: bool,
 }
 
 pub(super) fn report(world: &SessionContext) -> Outcome<String> {
@@ -59,7 +61,10 @@ pub(super) fn report(world: &SessionContext) -> Outcome<String> {
         bars(&mut out, &rows);
         let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by model");
         let mut rows: Vec<(String, UsageSum)> = models.into_iter().collect();
-        rows.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(b.tokens.cmp(&a.tokens)));
+        rows.sort_by(|(_, a), (_, b)| {
+            let tokens = b.tokens.total().cmp(&a.tokens.total());
+            b.cost.total_cmp(&a.cost).then(tokens)
+        });
         rows.truncate(12);
         bars(&mut out, &rows);
     }
@@ -70,8 +75,9 @@ impl UsageSum {
     fn plus(self, other: Self) -> Self {
         Self {
             turns: self.turns + other.turns,
-            tokens: self.tokens + other.tokens,
+            tokens: Tokens::sum([self.tokens, other.tokens]),
             cost: self.cost + other.cost,
+            cost_estimated: self.cost_estimated || other.cost_estimated,
         }
     }
 }
@@ -89,10 +95,10 @@ fn short(day: Date) -> String {
 
 fn line(period: &str, sum: UsageSum) -> String {
     format!(
-        "{period}: {}, {}, ${:.4}\n",
+        "{period}: {}, {}{}\n",
         counted(sum.turns, "model call"),
-        counted(sum.tokens, "token"),
-        sum.cost
+        sum.tokens.words(),
+        charge(", ", sum.turns, sum.cost, sum.cost_estimated)
     )
 }
 
@@ -102,6 +108,7 @@ fn session(world: &SessionContext) -> String {
         turns: totals.turns,
         tokens: totals.tokens(),
         cost: totals.cost,
+        cost_estimated: totals.cost_estimated(),
     };
     line("This session", sum)
 }
@@ -125,6 +132,7 @@ fn sums(
                 turns: 1,
                 tokens: call.tokens,
                 cost: call.cost,
+                cost_estimated: call.cost_estimated,
             });
         }
     }
@@ -135,7 +143,13 @@ fn sums(
 fn bars(out: &mut String, rows: &[(String, UsageSum)]) {
     let paid = rows.iter().any(|(_, sum)| sum.cost > 0.0);
     #[allow(clippy::cast_precision_loss)]
-    let size = |sum: &UsageSum| if paid { sum.cost } else { sum.tokens as f64 };
+    let size = |sum: &UsageSum| {
+        if paid {
+            sum.cost
+        } else {
+            sum.tokens.total() as f64
+        }
+    };
     let most = rows.iter().map(|(_, sum)| size(sum)).fold(0.0, f64::max);
     let name = rows
         .iter()
@@ -147,7 +161,13 @@ fn bars(out: &mut String, rows: &[(String, UsageSum)]) {
         let said = if sum.turns == 0 {
             String::new()
         } else {
-            format!("${:.4}  {}", sum.cost, counted(sum.tokens, "token"))
+            let tokens = counted(sum.tokens.total(), "token");
+            let tokens = format!("{}{tokens}", estimate_mark(sum.tokens.estimated));
+            let charge = charge("", sum.turns, sum.cost, sum.cost_estimated);
+            match charge.is_empty() {
+                true => tokens,
+                false => format!("{charge}  {tokens}"),
+            }
         };
         let line = format!("  {label:<name$}  {bar}  {said}");
         let _ = writeln!(out, "{}", line.trim_end());
@@ -174,6 +194,7 @@ fn lifetime(world: &SessionContext) -> String {
                 turns: all.turns,
                 tokens: all.tokens,
                 cost: all.cost,
+                cost_estimated: all.cost_estimated,
             };
             line("Lifetime, all profiles", sum)
         }
@@ -203,10 +224,14 @@ mod tests {
                 "{{\"ts\":\"{ts}\",\"model\":\"{model}\",\"input\":1000,\"output\":10,\"cost\":{cost}}}\n"
             )
         };
-        let text = line("2026-03-10T08:00:00Z", "big", 0.5)
+        let cached = |line: String, key: &str| line.replace("\"cost\"", key);
+        let big = line("2026-03-10T08:00:00Z", "big", 0.5);
+        let early = line("2026-03-03T23:00:00Z", "early", 0.125);
+        let text = cached(big, r#""cached":600,"tokens_estimated":true,"cost""#)
             + "{torn\n"
             + &line("2026-03-09T08:00:00Z", "small", 0.25)
-            + &line("2026-03-03T23:00:00Z", "early", 0.125)
+            + &cached(early, r#""estimated":true,"cost""#)
+            + &line("2026-03-02T23:00:00Z", "local", 0.0)
             + &line("2026-01-01T08:00:00Z", "old", 9.0);
         std::fs::write(log, text).unwrap();
         let report = report(&world).unwrap();
@@ -225,14 +250,15 @@ mod tests {
         assert_eq!((blocks(&row("big")), blocks(&row("small"))), (24, 12));
         assert!(!report.contains("old"), "{report}");
         // Each number is labelled with its period; the day before the week appears only in the chart.
-        let week =
-            "Last 7 days (4 Mar to 10 Mar), profile main: 2 model calls, 2,020 tokens, $0.7500";
+        let week = "Last 7 days (4 Mar to 10 Mar), profile main: 2 model calls, ~2,000 tokens in (600 cached), 20 out, $0.7500";
         assert_eq!(row("Last 7 days"), week);
-        assert!(row("Tue 03 Mar").contains("$0.1250  1,010 tokens"));
+        assert!(row("Tue 03 Mar").contains("~$0.1250  ~1,010 tokens"));
+        // What is free has no price.
+        assert!(row("Mon 02 Mar").ends_with("02 Mar    1,010 tokens"));
         assert!(report.contains("Last 14 days, profile main, by day\n"));
         assert!(report.contains("Last 14 days, profile main, by model\n"));
-        assert!(report.starts_with("This session: 0 model calls, 0 tokens, $0.0000\n"));
-        assert!(row("Tue 10 Mar").contains("$0.5000  1,010 tokens"));
+        assert!(report.starts_with("This session: 0 model calls, 0 tokens in, 0 out, $0.0000\n"));
+        assert!(row("Tue 10 Mar").contains(" $0.5000  ~1,010 tokens"));
     }
 
     #[test]
@@ -243,7 +269,7 @@ mod tests {
         let used = r#"{"total_llm_turns": 1, "total_cost": 0.5, "total_provider_tokens": {"groq": {"input": 1, "output": 0}}}"#;
         std::fs::write(world.paths.usage().unwrap(), used).unwrap();
         let report = report(&world).unwrap();
-        let lifetime = "\nLifetime, all profiles: 1 model call, 1 token, $0.5000\n";
+        let lifetime = "\nLifetime, all profiles: 1 model call, 1 token in, 0 out, $0.5000\n";
         assert!(report.contains(lifetime), "{report}");
     }
 

@@ -170,11 +170,6 @@ impl ModelRegistry {
     pub(crate) fn file(&self) -> &ModelsFile {
         &self.file
     }
-
-    /// As [`Self::call_cost`], of a provider whose name is not at hand.
-    pub(crate) fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
-        self.call_cost(if local { offline::NAME } else { "" }, model, tokens, None)
-    }
 }
 
 /// True for models of OpenAI that take instructions in the middle of a conversation as the developer's: from GPT-5.4 on.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::thousands;
-use crate::store::usage;
+use crate::chat::usage::{Tokens, charge};
+use crate::store::usage::{self, ModelSum};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 use jiff::{Span, Timestamp};
@@ -154,29 +154,22 @@ fn get_usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
 
 fn session(ctx: &ToolContext) -> String {
     let totals = ctx.world.ledger.totals();
-    let mut out = format!(
-        "This session: ${:.4}, {} model calls",
-        totals.cost, totals.turns
-    );
-    for (model, turns) in &totals.model_turns {
-        let _ = write!(
-            out,
-            "\n  {model}: {turns} calls, ${:.4}",
-            totals.model_cost.get(model).copied().unwrap_or_default()
-        );
-    }
-    for (provider, tokens) in &totals.provider_tokens {
-        let mark = if tokens.estimated {
-            " (partly estimated)"
-        } else {
-            ""
+    let models = totals.model_turns.iter().map(|(model, turns)| {
+        let sum = ModelSum {
+            turns: *turns,
+            cost: totals.model_cost.get(model).copied().unwrap_or_default(),
+            cost_estimated: totals.model_estimated_cost.contains_key(model),
         };
-        let _ = write!(
-            out,
-            "\n  {provider}: {} tokens in, {} out{mark}",
-            thousands(tokens.input),
-            thousands(tokens.output)
-        );
+        (model.clone(), sum)
+    });
+    let all = ModelSum {
+        turns: totals.turns,
+        cost: totals.cost,
+        cost_estimated: totals.cost_estimated(),
+    };
+    let mut out = summary("This session", all, &models.collect());
+    for (provider, tokens) in &totals.provider_tokens {
+        let _ = write!(out, "\n  {provider}: {}", tokens.words());
     }
     if !totals.tool_calls.is_empty() {
         let calls: Vec<String> = totals
@@ -191,38 +184,52 @@ fn session(ctx: &ToolContext) -> String {
 
 fn lifetime(ctx: &ToolContext) -> Outcome<String> {
     let all = usage::lifetime(&ctx.world.paths, &ctx.world.ledger)?.unwrap_or_default();
-    let mut out = format!("Lifetime: ${:.4}, {} model calls", all.cost, all.turns);
-    for (model, (turns, cost)) in &all.models {
-        let _ = write!(out, "\n  {model}: {turns} calls, ${cost:.4}");
+    let sum = ModelSum {
+        turns: all.turns,
+        cost: all.cost,
+        cost_estimated: all.cost_estimated,
+    };
+    Ok(summary("Lifetime", sum, &all.models) + &tokens_line(all.tokens))
+}
+
+/// `PERIOD: $0.7500, 2 model calls`, and a line for each model. `~` marks what is estimated; what is free has no price.
+fn summary(period: &str, all: ModelSum, models: &BTreeMap<String, ModelSum>) -> String {
+    let charged = charge("", all.turns, all.cost, all.cost_estimated);
+    let comma = if charged.is_empty() { "" } else { ", " };
+    let mut out = format!("{period}: {charged}{comma}{} model calls", all.turns);
+    for (model, sum) in models {
+        let charged = charge(", ", sum.turns, sum.cost, sum.cost_estimated);
+        let _ = write!(out, "\n  {model}: {} calls{charged}", sum.turns);
     }
-    Ok(out)
+    out
+}
+
+fn tokens_line(tokens: Tokens) -> String {
+    if tokens.total() == 0 {
+        String::new()
+    } else {
+        format!("\n  {}", tokens.words())
+    }
 }
 
 /// Totals since a moment, from the log of single calls.
 fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let since = since(ctx, period)?;
     let world = &ctx.world;
-    let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+    let mut models: BTreeMap<String, ModelSum> = BTreeMap::new();
+    let (mut all, mut tokens) = (ModelSum::default(), Tokens::default());
     for call in usage::calls_since(&world.paths, &world.profile(), &world.ledger, since)? {
-        let entry = models.entry(call.model).or_default();
-        entry.0 += 1;
-        entry.1 += call.cost;
+        tokens.add(call.tokens);
+        for sum in [&mut all, models.entry(call.model).or_default()] {
+            sum.turns += 1;
+            sum.cost += call.cost;
+            sum.cost_estimated |= call.cost_estimated;
+        }
     }
-    let (calls, cost) = models
-        .values()
-        .fold((0, 0.0), |(calls, cost), (more, price)| {
-            (calls + more, cost + price)
-        });
-    let mut out = format!(
-        "Since {}: ${cost:.4}, {calls} model calls",
-        since
-            .to_zoned(ctx.world.clock.now().time_zone().clone())
-            .strftime("%Y-%m-%d %H:%M")
-    );
-    for (model, (calls, cost)) in &models {
-        let _ = write!(out, "\n  {model}: {calls} calls, ${cost:.4}");
-    }
-    Ok(out)
+    let since = since
+        .to_zoned(ctx.world.clock.now().time_zone().clone())
+        .strftime("%Y-%m-%d %H:%M");
+    Ok(summary(&format!("Since {since}"), all, &models) + &tokens_line(tokens))
 }
 
 fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {

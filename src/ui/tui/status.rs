@@ -1,4 +1,4 @@
-//! The status line: provider and model, profile, cost, how full the context is, and running jobs.
+//! The status line: provider and model, profile, tokens, cost, how full the context is, and running jobs.
 
 use std::time::Instant;
 
@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::layout_context::{format_running, spinner};
 use crate::app::session::ui_update::SessionStatus;
+use crate::chat::usage::{Tokens, estimate_mark};
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -29,11 +30,13 @@ fn provider_symbol(provider: &str) -> &'static str {
     }
 }
 
-/// One part of the line; the least important are dropped first.
+/// One part of the line. As many as there is room for are shown, the most important first.
 struct StatusPart {
     text: String,
+    /// What stands in for the text where that is too long.
+    shorter: Option<String>,
     style: Style,
-    /// Parts with a higher number are kept longer.
+    /// Parts with a higher number are more important.
     priority: u8,
 }
 
@@ -48,17 +51,10 @@ pub(super) fn line(
 ) -> Line<'static> {
     let mut parts = parts(status, theme, now);
     if let Some(flash) = flash {
-        parts.insert(0, part(flash.to_owned(), theme.accent, 9));
+        parts.insert(0, part(flash.to_owned(), theme.accent, 10));
     }
     let room = columns.saturating_sub(width::of(clock) + 2);
-    while parts.len() > 1 && used_columns(&parts) > room {
-        let least = parts
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, part)| part.priority)
-            .map(|(index, _)| index);
-        parts.remove(least.unwrap_or(0));
-    }
+    let parts = fitting(parts, room);
     let mut spans = vec![Span::raw(" ")];
     let mut used = 1;
     for (index, part) in parts.into_iter().enumerate() {
@@ -78,17 +74,37 @@ pub(super) fn line(
     Line::from(spans)
 }
 
-fn used_columns(parts: &[StatusPart]) -> usize {
-    1 + parts
-        .iter()
-        .map(|part| width::of(&part.text) + 3)
-        .sum::<usize>()
-        .saturating_sub(3)
+/// The parts for which there is room, in their order; the most important one in any case.
+fn fitting(mut parts: Vec<StatusPart>, room: usize) -> Vec<StatusPart> {
+    let mut by_priority: Vec<usize> = (0..parts.len()).collect();
+    by_priority.sort_by_key(|index| parts.get(*index).map(|part| u8::MAX - part.priority));
+    let mut used = 1;
+    let mut shown = vec![false; parts.len()];
+    for index in by_priority {
+        let (Some(part), Some(shown)) = (parts.get_mut(index), shown.get_mut(index)) else {
+            continue;
+        };
+        let space = if used == 1 { 0 } else { 3 };
+        let fits = |text: &str| used + space + width::of(text) <= room;
+        if !fits(&part.text)
+            && let Some(shorter) = part.shorter.take()
+        {
+            part.text = shorter;
+        }
+        *shown = used == 1 || fits(&part.text);
+        if *shown {
+            used += space + width::of(&part.text);
+        }
+    }
+    let mut shown = shown.into_iter();
+    parts.retain(|_| shown.next().unwrap_or_default());
+    parts
 }
 
 fn part(text: String, style: Style, priority: u8) -> StatusPart {
     StatusPart {
         text,
+        shorter: None,
         style,
         priority,
     }
@@ -105,30 +121,30 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         );
         let what = width::clip(&clean_line(&front.what), MAX_COMMAND_COLUMNS);
         let text = format!("{text} {what}");
-        parts.push(part(text.trim_end().to_owned(), theme.accent, 8));
+        parts.push(part(text.trim_end().to_owned(), theme.accent, 9));
     }
     match status.provider {
-        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 7)),
+        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 8)),
         Some(provider) => {
             let text = format!(
                 "{} {}",
                 provider_symbol(provider),
                 clean_line(&status.model)
             );
-            parts.push(part(text, theme.text, 7));
+            parts.push(part(text, theme.text, 8));
         }
-        None => parts.push(part("choosing a provider".to_owned(), theme.dim, 7)),
+        None => parts.push(part("choosing a provider".to_owned(), theme.dim, 8)),
     }
     if let Some(dir) = &status.shell {
         let dir = dir
             .file_name()
             .map_or("/".to_owned(), |name| name.to_string_lossy().into_owned());
-        parts.push(part(format!("shell {}", clean_line(&dir)), theme.accent, 6));
+        parts.push(part(format!("shell {}", clean_line(&dir)), theme.accent, 7));
     }
     if status.coding {
-        parts.push(part("code".to_owned(), theme.accent, 6));
+        parts.push(part("code".to_owned(), theme.accent, 7));
     }
-    parts.push(part(clean_line(&status.profile), theme.dim, 4));
+    parts.push(part(clean_line(&status.profile), theme.dim, 5));
     if status.messages > 0 {
         let text = if status.messages == 1 {
             "1 msg".to_owned()
@@ -137,21 +153,29 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         };
         parts.push(part(text, theme.dim, 1));
     }
+    if status.tokens.total() > 0 {
+        // Without a price the tokens are all there is to say.
+        let priority = if status.cost > 0.0 { 2 } else { 6 };
+        let mut tokens_part = part(tokens(status.tokens), theme.dim, priority);
+        tokens_part.shorter = Some(tokens(Tokens {
+            cached: 0,
+            ..status.tokens
+        }));
+        parts.push(tokens_part);
+    }
     if status.cost > 0.0 {
-        parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
-    } else if status.tokens > 0 {
-        // A model that is free, or whose price is unknown, still shows its tokens.
-        parts.push(part(tokens(status.tokens), theme.dim, 5));
+        let text = money(status.cost, status.cost_estimated);
+        parts.push(part(text, theme.dim, 6));
     }
     if let Some(percent) = status.context {
         parts.push(part(
             format!("ctx {percent}% {}", gauge(percent)),
             theme.dim,
-            3,
+            4,
         ));
     }
     if status.topics > 0 {
-        parts.push(part(format!("🔔 {}", status.topics), theme.dim, 2));
+        parts.push(part(format!("🔔 {}", status.topics), theme.dim, 3));
     }
     parts
 }
@@ -168,15 +192,39 @@ pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Opt
     (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
 }
 
-/// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
-fn tokens(count: u64) -> String {
-    // Cut off, not rounded up: 999,960 is not a million.
-    let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
+/// `12k in (9k cached), 1.2k out`; `~` before it when that is an estimate.
+fn tokens(tokens: Tokens) -> String {
+    let cached = match tokens.cached {
+        0 => String::new(),
+        cached => format!(" ({} cached)", short(cached)),
+    };
+    let mark = estimate_mark(tokens.estimated);
+    let (input, output) = (short(tokens.input), short(tokens.output));
+    format!("{mark}{input} in{cached}, {output} out")
+}
+
+/// `950`, `1.2k`, `12k`, `1.2M`. Cut off, not rounded up: 999,960 is not a million.
+fn short(count: u64) -> String {
+    let in_units = |unit: u64| match count / unit {
+        whole @ 0..10 => format!("{whole}.{}", count % unit * 10 / unit),
+        whole => whole.to_string(),
+    };
     match count {
-        1 => "1 token".to_owned(),
-        0..1_000 => format!("{count} tokens"),
-        1_000..1_000_000 => format!("{}k tokens", tenths(1_000)),
-        _ => format!("{}M tokens", tenths(1_000_000)),
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", in_units(1_000)),
+        _ => format!("{}M", in_units(1_000_000)),
+    }
+}
+
+/// `$0.25`, `$0.0004` where cents would not show it, `<$0.0001`.
+fn money(cost: f64, estimated: bool) -> String {
+    let mark = estimate_mark(estimated);
+    if cost >= 0.01 {
+        format!("{mark}${cost:.2}")
+    } else if cost >= 0.0001 {
+        format!("{mark}${cost:.4}")
+    } else {
+        format!("{mark}<$0.0001")
     }
 }
 
@@ -209,7 +257,13 @@ mod tests {
             profile: "main".to_owned(),
             messages: 2,
             cost: 0.0004,
-            tokens: 1_234,
+            cost_estimated: false,
+            tokens: Tokens {
+                input: 1_200,
+                cached: 900,
+                output: 34,
+                ..Tokens::default()
+            },
             context: Some(3),
             coding: true,
             shell: None,
@@ -227,12 +281,32 @@ mod tests {
 
     #[test]
     fn the_least_important_parts_are_dropped_first() {
-        let wide = shown(&status(), 80);
-        assert!(
-            wide.starts_with(" ⚡ llama · code · main · 2 msgs · $0.0004 · ctx 3% ▎····"),
-            "{wide}"
-        );
+        let wide = shown(&status(), 100);
+        let all = " ⚡ llama · code · main · 2 msgs · 1.2k in (900 cached), 34 out · $0.0004 · ctx 3% ▎····";
+        assert!(wide.starts_with(all), "{wide}");
         assert!(wide.ends_with("09:05"));
+        // The number of messages goes first, then the cached tokens, then all tokens; what fits in their place comes back.
+        let full = "1.2k in (900 cached), 34 out · $0.0004 · ctx 3% ▎····";
+        let short = "1.2k in, 34 out · $0.0004 · ctx 3% ▎····";
+        let none = "$0.0004 · ctx 3% ▎····";
+        for (columns, messages, rest) in [
+            (95, true, full),
+            (94, false, full),
+            (86, false, full),
+            (85, true, short),
+            (81, false, short),
+            (73, false, short),
+            (72, true, none),
+            (63, false, none),
+            (54, true, "$0.0004"),
+            (48, false, "$0.0004"),
+        ] {
+            let messages = if messages { "2 msgs · " } else { "" };
+            let expected = format!(" ⚡ llama · code · main · {messages}{rest}");
+            let line = shown(&status(), columns);
+            let line = line.trim_end_matches("09:05").trim_end();
+            assert_eq!(line, expected, "{columns}");
+        }
         let narrow = shown(&status(), 34);
         assert!(
             narrow.contains("llama") && !narrow.contains("msgs"),
@@ -242,25 +316,38 @@ mod tests {
     }
 
     #[test]
-    fn a_free_model_shows_its_tokens() {
+    fn a_free_model_shows_its_tokens_and_no_dollars() {
         let mut free = status();
         free.cost = 0.0;
         let line = shown(&free, 80);
         assert!(
-            line.contains(" · 1.2k tokens · ") && !line.contains('$'),
+            line.contains(" · 1.2k in (900 cached), 34 out · ") && !line.contains('$'),
             "{line}"
         );
-        free.tokens = 0;
-        assert!(!shown(&free, 80).contains("token"));
-        for (count, segments) in [
-            (1, "1 token"),
-            (999, "999 tokens"),
-            (12_345, "12.3k tokens"),
-            (999_960, "999.9k tokens"),
-            (1_250_000, "1.2M tokens"),
+        assert!(shown(&free, 50).contains(" · 1.2k in, 34 out"));
+        free.tokens = Tokens::default();
+        assert!(!shown(&free, 80).contains(" in, "));
+    }
+
+    #[test]
+    fn numbers_are_short_and_estimates_marked() {
+        for (count, expected) in [
+            (999, "999"),
+            (1_000, "1.0k"),
+            (9_999, "9.9k"),
+            (12_345, "12k"),
+            (999_960, "999k"),
+            (1_250_000, "1.2M"),
+            (u64::MAX, "18446744073709M"),
         ] {
-            assert_eq!(tokens(count), segments);
+            assert_eq!(short(count), expected);
         }
+        assert_eq!(money(0.024, false), "$0.02");
+        assert_eq!(money(0.0004, true), "~$0.0004");
+        assert_eq!(money(0.00001, false), "<$0.0001");
+        let mut tokens_of = status().tokens;
+        tokens_of.estimated = true;
+        assert_eq!(tokens(tokens_of), "~1.2k in (900 cached), 34 out");
     }
 
     #[test]

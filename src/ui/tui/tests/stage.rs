@@ -17,6 +17,7 @@ use crate::app::session::ui_update::{
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
+use crate::chat::usage::Tokens;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::registry::Registry;
 use crate::ui::editor::Editor;
@@ -52,7 +53,13 @@ impl Stage {
                 profile: "main".to_owned(),
                 messages: 2,
                 cost: 0.0004,
-                tokens: 1_234,
+                cost_estimated: false,
+                tokens: Tokens {
+                    input: 1_200,
+                    cached: 900,
+                    output: 34,
+                    ..Tokens::default()
+                },
                 context: Some(3),
                 coding: false,
                 shell: None,
