@@ -17,29 +17,34 @@ pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Fail
         return Ok(());
     }
     let spent = dollars(totals.cost, totals.cost_estimated());
-    let problem = Problem::limit(format!(
-        "The {COST} of ${max} is reached ({spent} spent)."
-    ))
-    .next("Raise --max-cost to continue.");
+    let problem = Problem::limit(format!("The {COST} of ${max} is reached ({spent} spent)."))
+        .next("Raise --max-cost to continue.");
     Err(Failure::new(FailureKind::Refused, problem))
 }
 
-/// Refuses a request of about `tokens`, of which the tool schemas are `schemas`, that the model's window cannot hold.
-pub(super) fn check_window(
-    target: &ModelTarget,
-    tokens: u64,
-    schemas: usize,
-) -> Result<(), Failure> {
+/// The size of a request in tokens.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestSize {
+    /// About how many it has.
+    pub about: u64,
+    /// How many it has at least.
+    pub at_least: u64,
+    /// Those of the tool schemas.
+    pub schemas: usize,
+}
+
+/// Refuses a request that the model's window cannot hold.
+pub(super) fn check_window(target: &ModelTarget, request: RequestSize) -> Result<(), Failure> {
     let limit = target.info.prompt_limit();
-    if tokens <= limit || !target.info.known || !window_is_ours(target) {
+    if request.at_least <= limit || !target.info.known || !has_known_window(target) {
         return Ok(());
     }
     let model = &target.model;
-    let (size, window) = (thousands(tokens), thousands(limit));
+    let (size, window) = (thousands(request.about), thousands(limit));
     let mut what = format!(
         "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE}."
     );
-    let schemas = u64::try_from(schemas).unwrap_or(u64::MAX);
+    let schemas = u64::try_from(request.schemas).unwrap_or(u64::MAX);
     let mut ways = "Send less, compact the conversation,".to_owned();
     if schemas > 0 {
         what.push_str(&format!(
@@ -55,8 +60,8 @@ pub(super) fn check_window(
     ))
 }
 
-/// False for a server on this machine whose window is set where it is started; Ollama's is set by each request.
-fn window_is_ours(target: &ModelTarget) -> bool {
+/// False for a server on this machine, whose window is set where it is started; Ollama's is set by each request.
+fn has_known_window(target: &ModelTarget) -> bool {
     let row = catalog::row(target.provider.name());
-    row.is_none_or(|row| !row.local || row.wire == Wire::Ollama)
+    row.is_some_and(|row| !row.local || row.wire == Wire::Ollama)
 }

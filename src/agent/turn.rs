@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::ask::ask;
+use super::limits::RequestSize;
 use super::model_target::ModelTarget;
 use super::system::{SystemPrompt, UserFacts};
 use super::{compact, ending, limits, prompts};
@@ -206,8 +207,13 @@ impl<'a> Conversation<'a> {
         }
         // The schemas take part of the window too.
         let schemas = offer.estimated_tokens();
-        let used = self.fit(ctx, system.len() + 4 * schemas);
-        limits::check_window(self.target, used, schemas)?;
+        let beside = system.len() + 4 * schemas;
+        let size = RequestSize {
+            about: self.fit(ctx, beside),
+            at_least: self.meter.minimum() + estimate(beside),
+            schemas,
+        };
+        limits::check_window(self.target, size)?;
         let request = Request {
             model: &self.target.model,
             system: &system,

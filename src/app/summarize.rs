@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::llm::fallback::AttemptState;
-use crate::llm::provider::{Effort, Offer, Request};
+use crate::llm::provider::{Effort, FinishReason, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
 
@@ -59,7 +59,11 @@ impl Summarizer for ModelSummarizer {
             ask(&ctx, target, &request, AttemptState::default()).map_err(|failure| *failure.problem)
         })?;
         let text = reply.text.trim();
-        if text.is_empty() {
+        let declined = matches!(
+            reply.finish,
+            FinishReason::Refused(_) | FinishReason::Filtered
+        );
+        if text.is_empty() || declined {
             return Err(Problem::network(format!(
                 "{} wrote no summary.",
                 target.model

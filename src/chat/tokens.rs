@@ -7,6 +7,9 @@ const PER_MESSAGE: u64 = 4;
 /// Longer texts are estimated even near a threshold: an exact count would take seconds and change nothing.
 const MAX_EXACT_BYTES: usize = 1 << 20;
 
+/// No text that says anything has fewer tokens than one for so many bytes.
+const MAX_BYTES_PER_TOKEN: usize = 8;
+
 /// Counts a text exactly; loading its tables costs a tenth of a second and 50 MB, so it is called only when needed.
 pub(crate) type Exact = fn(&str) -> u64;
 
@@ -83,6 +86,18 @@ impl TokenMeter {
         self.total() + estimate(beside)
     }
 
+    /// Tokens that the messages of the last measurement have at least: long texts are not counted exactly, and may be padding.
+    pub(crate) fn minimum(&self) -> u64 {
+        let at_least = |counted: &CountedMessage| {
+            if counted.exact {
+                counted.tokens
+            } else {
+                (counted.len / MAX_BYTES_PER_TOKEN) as u64
+            }
+        };
+        self.counted.iter().map(at_least).sum()
+    }
+
     fn total(&self) -> u64 {
         self.counted.iter().map(|counted| counted.tokens).sum()
     }
@@ -132,6 +147,14 @@ mod tests {
         assert_eq!(COUNTED.load(Ordering::SeqCst), 2);
         meter.measure(&talk, 0, 1000);
         assert_eq!(COUNTED.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn what_was_not_counted_has_a_minimum() {
+        let mut meter = TokenMeter::new(|_| 1);
+        let long = Message::user("x".repeat(MAX_EXACT_BYTES + 8));
+        meter.measure(&[long, Message::user("a")], 0, 1);
+        assert_eq!(meter.minimum(), (MAX_EXACT_BYTES / 8 + 1) as u64 + 5);
     }
 
     #[test]

@@ -582,3 +582,41 @@ fn a_refusal_goes_back_as_what_the_model_said() {
     let said = json!({"role": "assistant", "content": "It begins\n\nI won't."});
     assert!(sent.contains(&said), "{sent:?}");
 }
+
+/// Runs a prompt of about `tokens` with a model; the status, the error text, and how many requests were sent.
+fn ask_long(model: &str, tokens: usize, tools: &str) -> (Option<i32>, String, usize) {
+    let home = Home::new();
+    let long = home.write("long.txt", "word ".repeat(tokens));
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"]))).lenient();
+    let output = home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--non-interactive", "--provider", "openai-compat"])
+        .args(["--model", model, "--tools", tools])
+        .args(["--prompt-file", long.to_str().unwrap()])
+        .run();
+    (output.code(), output.errors(), server.requests().len())
+}
+
+#[test]
+fn a_request_that_cannot_fit_is_not_sent_and_says_what_to_do() {
+    let (status, errors, sent) = ask_long("gpt-4o", 126_000, "all");
+    assert_eq!((status, sent), (Some(1), 0), "{errors}");
+    for words in [
+        "more than the 128,000 that gpt-4o takes",
+        "tool schemas are about",
+        "offer fewer tools with --tools GROUP",
+        "--model NAME",
+    ] {
+        assert!(errors.contains(words), "{words}: {errors}");
+    }
+    // The same prompt fits without the tools, and nothing is known of another model.
+    let (status, errors, sent) = ask_long("gpt-4o", 120_000, "none");
+    assert_eq!((status, sent), (Some(0), 1), "{errors}");
+    let (status, errors, sent) = ask_long("gpt-4o", 140_000, "none");
+    assert_eq!((status, sent), (Some(1), 0), "{errors}");
+    assert!(!errors.contains("--tools"), "{errors}");
+    let (status, errors, sent) = ask_long("test-model", 140_000, "all");
+    assert_eq!((status, sent), (Some(0), 1), "{errors}");
+}

@@ -18,6 +18,7 @@ const WORDS: &[(&str, &str)] = &[
         "offer fewer tools with --tools GROUP",
         "start Marvin again with --tools GROUP for fewer tools",
     ),
+    ("Send less,", "Take it back with !undo and send less,"),
     (
         "compact the conversation,",
         "compact the conversation (!tool compact_history),",
