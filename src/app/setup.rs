@@ -70,12 +70,12 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// What the system prompt says about the user.
-pub(crate) fn person(
+pub(crate) fn user_facts(
     world: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
-    profile::person(world, sent, warn)
+    profile::user_facts(world, sent, warn)
 }
 
 /// What model calls may cost; the same for every model of a run.

@@ -90,8 +90,8 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
             .unwrap_or_default()
     };
     let widths: [usize; 4] = std::array::from_fn(widest);
-    let taken: usize = widths.iter().map(|width| width + GAP.len()).sum();
-    let room = width.map(|width| width.saturating_sub(taken));
+    let used_width: usize = widths.iter().map(|width| width + GAP.len()).sum();
+    let room = width.map(|width| width.saturating_sub(used_width));
     let mut out = String::new();
     for (line, row) in lines.iter().zip(rows) {
         let mut text = String::new();

@@ -26,17 +26,17 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let stop = Cancel::new();
     super::tool::stop_on_signals(&stop);
     let clock = Clock::new(&settings.env);
-    let desk = TicketCli {
-        place: TicketLocation::from(&settings.env, &current),
+    let cli = TicketCli {
+        location: TicketLocation::from(&settings.env, &current),
         current,
         env: &settings.env,
         clock: &clock,
         stop: &stop,
     };
-    let said = desk.run(words, &mut CliCaller { env: &settings.env });
-    print_words(&said.out)?;
-    say_words(&said.err);
-    Ok(said.status)
+    let output = cli.run(words, &mut CliCaller { env: &settings.env });
+    print_words(&output.out)?;
+    say_words(&output.err);
+    Ok(output.status)
 }
 
 struct CliCaller<'a> {

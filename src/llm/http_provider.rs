@@ -56,7 +56,7 @@ impl HttpProvider {
         let client = Client::new(ClientOptions {
             limits,
             agent,
-            route: ProxyRoute::to(env, &remote.base)?,
+            route: ProxyRoute::for_url(env, &remote.base)?,
         });
         Ok(Self {
             remote,
@@ -167,7 +167,7 @@ impl HttpProvider {
     /// The failure of a stream that broke after its headers had come.
     fn cut_off(&self, error: NetError) -> Failure {
         match error {
-            NetError::Broken { why, .. } => Failure::new(
+            NetError::Broken { reason: why, .. } => Failure::new(
                 FailureKind::Cut,
                 Problem::network(format!(
                     "The reply of {} broke off: {why}.",

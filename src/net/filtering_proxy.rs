@@ -128,12 +128,12 @@ impl FilteringProxy {
     }
 
     /// Connections that failed, as sentences.
-    pub(crate) fn refused(&self) -> Vec<String> {
+    pub(crate) fn failures(&self) -> Vec<String> {
         self.words(|_| true)
     }
 
     /// Hosts that the guard refused, as sentences.
-    pub(crate) fn barred(&self) -> Vec<String> {
+    pub(crate) fn refusals(&self) -> Vec<String> {
         self.words(|problem| problem.kind == ProblemKind::Refused)
     }
 
@@ -241,7 +241,7 @@ fn connect(
     if tunnel && address.target != "/" {
         return Err(Problem::input("Invalid host for a tunnel."));
     }
-    let route = ProxyRoute::to(&shared.env, &address.to_string())?;
+    let route = ProxyRoute::for_url(&shared.env, &address.to_string())?;
     let judged =
         shared
             .guard
@@ -422,8 +422,8 @@ mod tests {
                 "{line}"
             );
         }
-        assert_eq!(gateway.refused().len(), 6);
-        assert_eq!(gateway.barred().len(), 6);
+        assert_eq!(gateway.failures().len(), 6);
+        assert_eq!(gateway.refusals().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
         // A program of the same user needs no credentials, but its hosts are still checked.
         let open =

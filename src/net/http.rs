@@ -162,7 +162,7 @@ impl Client {
         }
         let (parts, body): (_, Body) = response.into_parts();
         if parts.status == 407 && self.proxy().is_some_and(|proxy| proxy.forwards) {
-            return Err(NetError::Barred(Some(407)));
+            return Err(NetError::ProxyRefused(Some(407)));
         }
         Ok(Response {
             status: parts.status.as_u16(),
@@ -339,7 +339,7 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
         ureq::Error::ConnectionFailed => {
             NetError::Unreachable("no connection could be made".to_owned())
         }
-        ureq::Error::ConnectProxyFailed(why) => NetError::Barred(
+        ureq::Error::ConnectProxyFailed(why) => NetError::ProxyRefused(
             why.split(|c: char| !c.is_ascii_digit())
                 .find_map(|digits| digits.parse().ok()),
         ),
@@ -355,14 +355,14 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
                 ErrorKind::ConnectionReset
                 | ErrorKind::ConnectionAborted
                 | ErrorKind::BrokenPipe
-                | ErrorKind::UnexpectedEof => NetError::Broken { early, why },
+                | ErrorKind::UnexpectedEof => NetError::Broken { early, reason: why },
                 _ if early => NetError::Unreachable(why),
-                _ => NetError::Broken { early, why },
+                _ => NetError::Broken { early, reason: why },
             }
         }
         ureq::Error::BodyStalled => NetError::Broken {
             early,
-            why: "the body ended early".to_owned(),
+            reason: "the body ended early".to_owned(),
         },
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
             NetError::Unreachable(format!("the address is not usable ({error})"))

@@ -162,7 +162,7 @@ impl NotesDir {
                 if problem.kind == ProblemKind::Missing {
                     problem.what = format!("Not found: {}", lower_first(&problem.what));
                     let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
-                    if let Some(near) = near(root, &meant).filter(|_| !hinted) {
+                    if let Some(near) = similar_name(root, &meant).filter(|_| !hinted) {
                         problem = problem.next(format!("Did you mean \"{near}\"?"));
                     }
                 }
@@ -199,7 +199,7 @@ impl NotesDir {
     /// The fence refuses it.
     pub(crate) fn folder(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
-        let bare = self.bare(text);
+        let bare = self.without_prefix(text);
         if matches!(bare, "" | "." | "/") {
             return Ok(RelPath::here());
         }
@@ -214,14 +214,14 @@ impl NotesDir {
     /// # Errors
     /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<RelPath> {
-        let bare = self.bare(text);
+        let bare = self.without_prefix(text);
         let rel = self.root()?.check_write(without_notes(bare))?;
         nameable(&rel)?;
         Ok(rel)
     }
 
     /// The path without the name of the notes folder in front, however it is written.
-    fn bare<'a>(&self, path: &'a str) -> &'a str {
+    fn without_prefix<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path.trim();
         loop {
             path = path.strip_prefix("./").unwrap_or(path);
@@ -235,7 +235,7 @@ impl NotesDir {
 
     /// Possible paths for a name, the most likely first: as written, then without `Notes/`.
     fn names(&self, text: &str) -> Vec<String> {
-        let bare = self.bare(text);
+        let bare = self.without_prefix(text);
         let shorter = without_notes(bare);
         match bare == shorter {
             true => vec![bare.to_owned()],
@@ -306,7 +306,7 @@ fn other_case(root: &Root, rel: &RelPath) -> Option<RelPath> {
 }
 
 /// The note in the same folder with the most similar name, ignoring extensions.
-fn near(root: &Root, rel: &RelPath) -> Option<String> {
+fn similar_name(root: &Root, rel: &RelPath) -> Option<String> {
     let parent = rel.parent();
     let entries = root.list(&parent).ok()?;
     let stem = |name: &'_ str| {
@@ -397,7 +397,7 @@ mod tests {
             ("/home/ann/Notes2/x", "/home/ann/Notes2/x"),
             ("é~/Notes/x", "é~/Notes/x"),
         ] {
-            assert_eq!(home.bare(given), bare, "{given}");
+            assert_eq!(home.without_prefix(given), bare, "{given}");
         }
         assert_eq!(home.names("Notes/x"), ["Notes/x", "x"]);
         assert_eq!(home.names("Notes"), ["Notes"]);

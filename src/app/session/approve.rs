@@ -96,7 +96,7 @@ mod tests {
     }
 
     /// The result of asking when the user answers with `verdict`; `None` drops the question unanswered.
-    fn asked(
+    fn ask_and_answer(
         asker: &Asker,
         inbox: &Inbox,
         rung: &crossbeam_channel::Receiver<()>,
@@ -114,14 +114,14 @@ mod tests {
     fn yes_no_a_word_and_a_dropped_question() {
         let (inbox, rung) = Inbox::new();
         let asker = Asker::new(Arc::clone(&inbox));
-        assert!(asked(&asker, &inbox, &rung, Some(Verdict::Once)).is_ok());
-        let no = asked(&asker, &inbox, &rung, Some(Verdict::No)).unwrap_err();
+        assert!(ask_and_answer(&asker, &inbox, &rung, Some(Verdict::Once)).is_ok());
+        let no = ask_and_answer(&asker, &inbox, &rung, Some(Verdict::No)).unwrap_err();
         assert!(no.one_line().contains("declined"));
         let why = Verdict::NoBecause("use just test".to_owned());
-        let no = asked(&asker, &inbox, &rung, Some(why)).unwrap_err();
+        let no = ask_and_answer(&asker, &inbox, &rung, Some(why)).unwrap_err();
         assert!(no.one_line().contains("They say: use just test"));
-        assert!(asked(&asker, &inbox, &rung, None).is_err());
-        assert!(asked(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
+        assert!(ask_and_answer(&asker, &inbox, &rung, None).is_err());
+        assert!(ask_and_answer(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
         assert!(
             asker.ask(command("make"), &Cancel::new()).is_ok(),
             "asked again after always"

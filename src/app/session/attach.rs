@@ -25,7 +25,7 @@ const LISTED: usize = 1_000;
 pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
-        let Some(place) = place(&name, &ctx.world) else {
+        let Some(place) = resolve(&name, &ctx.world) else {
             continue;
         };
         let block = approved(&place, ctx).and_then(|()| match place.is_folder() {
@@ -108,7 +108,7 @@ enum AttachTarget {
 }
 
 /// Resolves `name` relative to the home folder, the root or the working directory. `None` when it does not exist.
-fn place(name: &str, world: &SessionContext) -> Option<AttachTarget> {
+fn resolve(name: &str, world: &SessionContext) -> Option<AttachTarget> {
     let root = world.working_dir.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
         (Some(rest), Some(home), _) => Path::new(home).join(rest),

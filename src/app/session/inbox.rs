@@ -27,7 +27,7 @@ pub(super) enum WorkerEvent {
     /// A tool needs an answer of the user.
     Question(PendingQuestion),
     /// A turn has ended.
-    Ended(u64, Box<TurnEnd>),
+    TurnEnded(u64, Box<TurnEnd>),
     /// A provider was chosen, or none could be.
     Chosen(Outcome<Box<ModelTarget>>),
     /// A shell command of the user has ended.
@@ -41,13 +41,13 @@ pub(super) enum WorkerEvent {
     /// A notice of Marvin itself.
     Notice(String),
     /// A message of an ntfy topic that the user subscribed to.
-    News(String),
+    NtfyMessage(String),
     /// An alarm or the end of a timer.
-    Call(String),
+    Alert(String),
     /// The end of the chat log, with which the conversation starts.
     Loaded(Vec<LogEntry>),
     /// A tool that the user called has ended.
-    Called { id: u64, ended: Box<FinishedCall> },
+    ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
@@ -58,7 +58,7 @@ pub(super) enum WorkerEvent {
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// The conversation with everything that was received; `None` after a crash of the worker.
-    pub(super) talk: Option<TalkState>,
+    pub(super) conversation: Option<ConversationState>,
     /// Changes of the session that tools requested.
     pub(super) effects: Vec<Effect>,
     /// Why there is no answer.
@@ -67,7 +67,7 @@ pub(super) struct TurnEnd {
 
 /// What one turn passes on to the next.
 #[derive(Debug, Default)]
-pub(super) struct TalkState {
+pub(super) struct ConversationState {
     pub(super) messages: Vec<Message>,
     pub(super) meter: TokenMeter,
     /// The system prompt as the provider has cached it.
@@ -88,7 +88,7 @@ pub(super) struct ProfileSwitch {
 
 pub(super) struct Inbox {
     notes: Mutex<VecDeque<WorkerEvent>>,
-    bell: Sender<()>,
+    wake: Sender<()>,
 }
 
 impl Inbox {
@@ -97,7 +97,7 @@ impl Inbox {
         let (bell, rung) = bounded(1);
         let inbox = Self {
             notes: Mutex::default(),
-            bell,
+            wake: bell,
         };
         (Arc::new(inbox), rung)
     }
@@ -118,7 +118,7 @@ impl Inbox {
         }
         drop(notes);
         // A full channel already means a wake-up.
-        let _ = self.bell.try_send(());
+        let _ = self.wake.try_send(());
     }
 
     /// Empties the queue.

@@ -39,8 +39,8 @@ impl LogWriter {
             role,
             text,
         });
-        let told = unsaved.failure.is_some();
-        match (unsaved.write(world, warn), told) {
+        let reported = unsaved.failure.is_some();
+        match (unsaved.write(world, warn), reported) {
             (Err(problem), false) => warn(format!(
                 "The conversation is not saved: {} The next message tries again.",
                 problem.one_line()
@@ -79,7 +79,7 @@ impl LogWriter {
     }
 
     /// A message for the user when something is not on disk.
-    pub(super) fn left(&self) -> Option<String> {
+    pub(super) fn unsaved_notice(&self) -> Option<String> {
         let unsaved = self.lock();
         let what = match unsaved.entries.len() {
             1 => "The last entry".to_owned(),

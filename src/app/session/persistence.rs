@@ -29,7 +29,7 @@ impl Session {
         self.meter = TokenMeter::default();
         self.gauge();
         let yours = entries.iter().filter(|entry| entry.role == LogRole::You);
-        self.said = yours.map(|entry| entry.text.clone()).collect();
+        self.sent_messages = yours.map(|entry| entry.text.clone()).collect();
     }
 
     /// Updates the gauge of the context after a change of the conversation that no request has counted yet.
@@ -40,8 +40,8 @@ impl Session {
     }
 
     pub(super) fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+        self.next_id += 1;
+        self.next_id
     }
 
     pub(super) fn remember(&mut self, line: &str) {
@@ -67,7 +67,7 @@ impl Session {
             .paths
             .profile(&self.world.profile())
             .map(|profile| profile.history());
-        let shows = &mut self.shows;
+        let shows = &mut self.updates;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
             shows.push(UiUpdate::System(words));
         });
@@ -80,7 +80,7 @@ impl Session {
         let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
             return;
         };
-        let shows = &mut self.shows;
+        let shows = &mut self.updates;
         let mut warn = |words| shows.push(UiUpdate::System(words));
         let file = profile.ntfy_subscriptions();
         self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
@@ -88,13 +88,13 @@ impl Session {
         let deliver = move |news: Vec<String>| {
             for words in news {
                 inbox.send(if answer::is_message(&words) {
-                    WorkerEvent::News(words)
+                    WorkerEvent::NtfyMessage(words)
                 } else {
                     WorkerEvent::Notice(words)
                 });
             }
         };
-        self.news.poll(
+        self.ntfy_inbox.poll(
             &self.world.env,
             &profile,
             &self.world.clock,
@@ -118,12 +118,12 @@ impl Session {
     pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
         match log_writer::open(&self.world, &self.world.profile()) {
             Ok(log) => {
-                self.holding += 1;
+                self.pending_changes += 1;
                 self.scribe.put(move || act(log));
                 true
             }
             Err(problem) => {
-                self.shows.push(UiUpdate::Failed(problem));
+                self.updates.push(UiUpdate::Failed(problem));
                 false
             }
         }
@@ -145,7 +145,7 @@ impl Session {
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
         let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
         if let Err(why) = begun {
-            self.shows.push(UiUpdate::Failed(Problem::system(
+            self.updates.push(UiUpdate::Failed(Problem::system(
                 "Cannot start a thread",
                 why,
             )));

@@ -34,7 +34,7 @@ impl ShellJob {
         dir: PathBuf,
         session: &Session,
     ) -> Outcome<Self> {
-        let (stop, with_session) = session.all.child();
+        let (stop, with_session) = session.stop_all.child();
         let (world, inbox) = (Arc::clone(&session.world), Arc::clone(&session.inbox));
         let (text, halt) = (command.clone(), stop.clone());
         thread::Builder::new()

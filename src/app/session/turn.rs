@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::attach;
-use super::inbox::{EventRelay, Inbox, TalkState, TurnEnd, WorkerEvent};
+use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::Conversation;
@@ -55,7 +55,7 @@ impl TurnJob {
             .spawn(move || {
                 let end =
                     catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
-                        talk: None,
+                        conversation: None,
                         effects: Vec::new(),
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
@@ -64,7 +64,7 @@ impl TurnJob {
                             ),
                         )),
                     });
-                inbox.send(WorkerEvent::Ended(id, Box::new(end)));
+                inbox.send(WorkerEvent::TurnEnded(id, Box::new(end)));
             })
             .map(drop)
             .map_err(|why| Problem::system("Cannot start a thread for the answer", why))
@@ -82,7 +82,8 @@ impl TurnJob {
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person = setup::person(&self.world, Some(&self.text), &mut |words| notice(words));
+        let mut person =
+            setup::user_facts(&self.world, Some(&self.text), &mut |words| notice(words));
         person.jobs = self.jobs;
         let mut messages = self.messages;
         self.world.reading.reset();
@@ -93,28 +94,31 @@ impl TurnJob {
         {
             messages.push(Message::System { text });
         }
-        let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
-        messages.push(Message::user(said));
-        let mut talk = Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
-        talk.limits.until_switch = true;
-        talk.meter = self.meter;
-        talk.system = system;
-        let failure = talk.answer(&ctx).err();
+        let text = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
+        messages.push(Message::user(text));
+        let mut conversation =
+            Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
+        conversation.limits.until_switch = true;
+        conversation.meter = self.meter;
+        conversation.system = system;
+        let failure = conversation.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.partial)
             && !so_far.text.trim().is_empty()
         {
-            talk.messages.push(Message::assistant(so_far.text.clone()));
+            conversation
+                .messages
+                .push(Message::assistant(so_far.text.clone()));
         }
         if let Some(words) = self.world.save_usage() {
             notice(words);
         }
         TurnEnd {
-            talk: Some(TalkState {
-                messages: talk.messages,
-                meter: talk.meter,
-                system: talk.system,
+            conversation: Some(ConversationState {
+                messages: conversation.messages,
+                meter: conversation.meter,
+                system: conversation.system,
             }),
-            effects: talk.effects,
+            effects: conversation.effects,
             failure,
         }
     }

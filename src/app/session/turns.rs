@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::inbox::{TalkState, TurnEnd};
+use super::inbox::{ConversationState, TurnEnd};
 use super::turn;
 use super::{BackendState, Queued, RunningTurn, Session};
 use crate::agent::model_target::ModelTarget;
@@ -17,11 +17,11 @@ use crate::tools::Effect;
 
 impl Session {
     /// Sends the next queued message, if nothing has to finish first.
-    pub(super) fn go_on(&mut self) {
-        if self.turn.is_some() || self.holding > 0 || self.leaving {
+    pub(super) fn send_next(&mut self) {
+        if self.turn.is_some() || self.pending_changes > 0 || self.exiting {
             return;
         }
-        match &self.brain {
+        match &self.backend {
             BackendState::Choosing => {}
             BackendState::Failed(why) => {
                 let why = why.clone();
@@ -29,10 +29,10 @@ impl Session {
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.world.clock.hour_minute();
                     let text = queued.text;
-                    self.shows.push(UiUpdate::You { text, time });
+                    self.updates.push(UiUpdate::You { text, time });
                     let problem = Problem::config(why.clone())
                         .next("!model PROVIDER chooses another one for this session.");
-                    self.shows.push(UiUpdate::Failed(problem));
+                    self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             BackendState::Ready { target, offer } => {
@@ -42,7 +42,7 @@ impl Session {
                     let now = self.offer(&target);
                     if !now.has_tools_of(&offer) {
                         offer = Arc::new(now);
-                        self.brain = BackendState::Ready {
+                        self.backend = BackendState::Ready {
                             target: Arc::clone(&target),
                             offer: Arc::clone(&offer),
                         };
@@ -62,9 +62,9 @@ impl Session {
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
-        let (stop, with_session) = self.all.child();
+        let (stop, with_session) = self.stop_all.child();
         let time = self.world.clock.hour_minute();
-        self.shows.push(UiUpdate::You {
+        self.updates.push(UiUpdate::You {
             text: text.clone(),
             time,
         });
@@ -90,18 +90,18 @@ impl Session {
             stop,
             _with_session: with_session,
             since: Instant::now(),
-            said: text.clone(),
+            message: text.clone(),
             profile,
             resent,
             text: String::new(),
             latest: 0,
-            gap: false,
+            after_tools: false,
             cancelled: None,
         });
-        self.said.push(text);
+        self.sent_messages.push(text);
         if let Err(problem) = job.start() {
             self.turn = None;
-            self.shows.push(UiUpdate::Failed(problem));
+            self.updates.push(UiUpdate::Failed(problem));
         }
     }
 
@@ -110,7 +110,7 @@ impl Session {
         if let Some(turn) = self.turn.take() {
             let id = turn.id;
             let end = TurnEnd {
-                talk: None,
+                conversation: None,
                 effects: Vec::new(),
                 failure: None,
             };
@@ -124,13 +124,13 @@ impl Session {
         let now = (id, self.messages.len());
         if self.turn.is_none()
             && self.abandoned.take_if(|then| *then == now).is_some()
-            && let Some(talk) = end.talk
+            && let Some(talk) = end.conversation
         {
             self.take(talk);
         }
     }
 
-    fn take(&mut self, talk: TalkState) {
+    fn take(&mut self, talk: ConversationState) {
         self.messages = talk.messages;
         self.meter = talk.meter;
         self.system = talk.system;
@@ -141,20 +141,20 @@ impl Session {
         let how = match (&end.failure, stopped) {
             (None, false) => TurnOutcome::Complete,
             (Some(failure), false) if !failure.problem.is_cancelled() => TurnOutcome::Failed,
-            (None, true) if end.talk.is_some() => TurnOutcome::Complete,
+            (None, true) if end.conversation.is_some() => TurnOutcome::Complete,
             _ => TurnOutcome::Stopped,
         };
-        match end.talk {
+        match end.conversation {
             Some(talk) => self.take(talk),
             None => {
-                self.messages.push(Message::user(turn.said.clone()));
+                self.messages.push(Message::user(turn.message.clone()));
                 if !turn.text.trim().is_empty() {
                     self.messages.push(Message::assistant(turn.text.clone()));
                 }
                 self.gauge();
             }
         }
-        let rows = std::mem::take(&mut self.rows).into_iter();
+        let rows = std::mem::take(&mut self.held_system_rows).into_iter();
         self.messages
             .extend(rows.map(|text| Message::System { text }));
         if !turn.text.trim().is_empty() {
@@ -168,14 +168,14 @@ impl Session {
             self.log(&turn.profile, LogRole::Assistant, said);
         }
         self.failed = how == TurnOutcome::Failed;
-        self.shows.push(UiUpdate::AnswerEnd(how));
-        let held = std::mem::take(&mut self.held);
-        self.shows.extend(held.into_iter().map(UiUpdate::System));
+        self.updates.push(UiUpdate::AnswerEnd(how));
+        let held = std::mem::take(&mut self.held_notices);
+        self.updates.extend(held.into_iter().map(UiUpdate::System));
         if let (TurnOutcome::Failed, Some(failure)) = (how, end.failure) {
-            self.shows.push(UiUpdate::Failed(*failure.problem));
+            self.updates.push(UiUpdate::Failed(*failure.problem));
         }
-        self.effects(end.effects, (!turn.resent).then_some(turn.said));
-        self.go_on();
+        self.effects(end.effects, (!turn.resent).then_some(turn.message));
+        self.send_next();
     }
 
     /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.
@@ -184,11 +184,11 @@ impl Session {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.shows.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::System(words));
                 }
                 Effect::Exit(words) => {
-                    self.leaving = true;
-                    self.shows.push(UiUpdate::Leave(words));
+                    self.exiting = true;
+                    self.updates.push(UiUpdate::Leave(words));
                 }
                 Effect::HistoryCompacted => self.reload(),
                 Effect::SwitchProfile(name) => self.switch(name, said.clone()),

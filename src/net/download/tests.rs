@@ -55,7 +55,7 @@ fn fetch(visitor: &GuardedClient, url: &str, folder: &Path, most: u64) -> Outcom
     let target = DownloadTarget {
         folder,
         name: None,
-        most,
+        max_bytes: most,
     };
     download(visitor, &address, &target, &mut |_, _| {}, &Cancel::new())
 }
@@ -157,7 +157,7 @@ fn cancelling_ends_it_at_once_and_leaves_nothing() {
     let target = DownloadTarget {
         folder: dir.path(),
         name: None,
-        most: 1 << 30,
+        max_bytes: 1 << 30,
     };
     let (tell, told) = std::sync::mpsc::channel();
     let took = thread::scope(|scope| {
@@ -256,7 +256,7 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
         })
     };
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", "127.0.0.1")]);
-    let guard = Guard::new(&env).unwrap().with_names(names);
+    let guard = Guard::new(&env).unwrap().with_resolver(names);
     let visitor = GuardedClient::new(&env).unwrap().with_guard(guard);
     let url = format!("http://rebind.test:{}/", good.port());
     let saved = fetch(&visitor, &url, dir.path(), 1000).unwrap();

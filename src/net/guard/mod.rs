@@ -43,12 +43,12 @@ const LOCAL: [&str; 9] = [
 ];
 
 /// Resolves a host name; the port becomes part of each address.
-pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+pub(crate) type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Vec<Allowed>,
-    names: Names,
+    names: Resolver,
 }
 
 impl fmt::Debug for Guard {
@@ -74,7 +74,7 @@ impl Guard {
     /// Replaces the resolver.
     #[cfg(test)]
     #[must_use]
-    pub(crate) fn with_names(mut self, names: Names) -> Self {
+    pub(crate) fn with_resolver(mut self, names: Resolver) -> Self {
         self.names = names;
         self
     }

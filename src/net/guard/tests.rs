@@ -10,7 +10,7 @@ fn guard(allowed: &str, names: &'static [(&'static str, &'static str)]) -> Guard
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed)]);
     Guard::new(&env)
         .unwrap()
-        .with_names(Arc::new(move |name, port| {
+        .with_resolver(Arc::new(move |name, port| {
             let found: Vec<SocketAddr> = names
                 .iter()
                 .filter(|(own, _)| *own == name)
@@ -101,7 +101,7 @@ fn what_the_person_lets_through_passes_and_nothing_more() {
 #[test]
 fn a_name_is_looked_up_once_for_each_judgement() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let guard = guard("", NAMES).with_names(Arc::new(|_, port| {
+    let guard = guard("", NAMES).with_resolver(Arc::new(|_, port| {
         ASKED.fetch_add(1, Ordering::SeqCst);
         Ok(vec![([93, 184, 216, 34], port).into()])
     }));
@@ -111,7 +111,7 @@ fn a_name_is_looked_up_once_for_each_judgement() {
 
 #[test]
 fn a_look_up_that_hangs_is_left_when_cancelled() {
-    let guard = guard("", NAMES).with_names(Arc::new(|_, _| {
+    let guard = guard("", NAMES).with_resolver(Arc::new(|_, _| {
         thread::sleep(Duration::from_secs(30));
         Ok(Vec::new())
     }));
@@ -161,7 +161,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
         let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
         let guard = Guard::new(&env)
             .unwrap()
-            .with_names(Arc::new(move |_, port| {
+            .with_resolver(Arc::new(move |_, port| {
                 let first = count.fetch_add(1, Ordering::SeqCst) == 0;
                 Ok(vec![([127, 0, 0, if first { 1 } else { 2 }], port).into()])
             }));

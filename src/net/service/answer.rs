@@ -234,7 +234,7 @@ impl ServiceResponse {
     }
 
     /// A service's own message on one line: shortened, without keys and control characters.
-    pub fn said(&self, words: &str) -> String {
+    pub fn quoted(&self, words: &str) -> String {
         let line = single_spaced(words);
         clip(
             &escape_controls(&redact::secrets(&line, &self.hidden)),
@@ -296,7 +296,7 @@ impl ServiceResponse {
                 format!("{name} answered with status {status}"),
             ),
         };
-        let words = said.map(|said| self.said(said));
+        let words = said.map(|said| self.quoted(said));
         let what = match words.filter(|words| !words.is_empty()) {
             Some(words) => format!("{what}: {}.", words.trim_end_matches('.')),
             None => format!("{what}."),
@@ -304,7 +304,7 @@ impl ServiceResponse {
         let problem = Problem::new(kind, what);
         match (status, key, wait) {
             (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
-            (_, _, Some(wait)) => problem.next(again(wait)),
+            (_, _, Some(wait)) => problem.next(retry_time(wait)),
             (429, ..) => problem.next("Wait some minutes, or use another source."),
             (300..=399 | 500..=599, ..) => problem.next("Try again later."),
             _ => problem,
@@ -313,7 +313,7 @@ impl ServiceResponse {
 }
 
 /// When a service can be used again, in natural language.
-pub(crate) fn again(wait: Duration) -> String {
+pub(crate) fn retry_time(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
     let wait = match seconds {

@@ -87,7 +87,7 @@ impl Overrides {
     }
 
     /// Records the event's own exclusions, unless a newer version has some.
-    pub(crate) fn leave_out(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
+    pub(crate) fn exclude(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
     }
@@ -131,7 +131,7 @@ impl Overrides {
     }
 
     /// The override that applies to an occurrence: the last one at or before it.
-    pub(crate) fn holds(&self, start: &Zoned) -> Option<&FollowingOverride> {
+    pub(crate) fn override_for(&self, start: &Zoned) -> Option<&FollowingOverride> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)
     }

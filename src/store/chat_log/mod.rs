@@ -81,7 +81,7 @@ impl ChatLog {
         if said.is_empty() {
             return Ok(());
         }
-        let held = self.hold(1, warn)?;
+        let held = self.lock(1, warn)?;
         let file = self.open()?;
         let last = held.tail.spans.last();
         let style = match last {
@@ -106,23 +106,23 @@ impl ChatLog {
                 .map_err(|why| self.cannot("write", why.into()))?;
         }
         text.extend_from_slice(CLOSE.as_bytes());
-        self.put(&file, at, &text)
+        self.replace_from(&file, at, &text)
     }
 
     /// The last `n` entries, oldest first, from the end of the file. Problems go to `warn`, and the session continues.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
-        let looked = self.look(n);
+        let looked = self.read_tail(n);
         let tail = match looked {
             Ok(tail) if !tail.torn => tail,
             // Another process may be in the middle of a write; under the lock the file is complete.
-            Ok(tail) => self.hold(n, warn).map_or_else(
+            Ok(tail) => self.lock(n, warn).map_or_else(
                 |problem| {
                     warn(problem.one_line());
                     tail
                 },
                 |held| held.tail,
             ),
-            Err(problem) if problem.kind == ProblemKind::Input => match self.hold(n, warn) {
+            Err(problem) if problem.kind == ProblemKind::Input => match self.lock(n, warn) {
                 Ok(held) => held.tail,
                 Err(problem) => {
                     warn(problem.one_line());
@@ -176,7 +176,7 @@ impl ChatLog {
         said: Option<&str>,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Vec<LogEntry>> {
-        let mut held = self.hold(NEAR, warn)?;
+        let mut held = self.lock(NEAR, warn)?;
         let mut n = NEAR;
         let at = loop {
             let tail = &held.tail;
@@ -190,7 +190,7 @@ impl ChatLog {
                 }
                 _ => {
                     n = n.saturating_mul(8);
-                    held.tail = self.look(n)?;
+                    held.tail = self.read_tail(n)?;
                 }
             }
         };
@@ -205,8 +205,8 @@ impl ChatLog {
         }
         let file = self.open()?;
         match at.checked_sub(1).and_then(|before| tail.spans.get(before)) {
-            Some(before) => self.put(&file, before.end, CLOSE)?,
-            None => self.put(&file, 0, EMPTY)?,
+            Some(before) => self.replace_from(&file, before.end, CLOSE)?,
+            None => self.replace_from(&file, 0, EMPTY)?,
         }
         Ok(taken.iter().filter_map(LogEntry::read).collect())
     }
@@ -216,10 +216,10 @@ impl ChatLog {
     /// # Errors
     /// It cannot be read, or an entry is not an object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
-        self.look(1).map_err(|problem| {
+        self.read_tail(1).map_err(|problem| {
             problem.next("Nothing was changed. Move the file away to start a new one.")
         })?;
-        let _held = self.hold(1, warn)?;
+        let _held = self.lock(1, warn)?;
         let before = atomic::read(&self.path, STATE_CAP)?;
         before.map(|before| self.parsed(&before)).transpose()
     }
@@ -234,7 +234,7 @@ impl ChatLog {
         change: impl FnOnce(Vec<RawEntry>) -> Option<Vec<RawEntry>>,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Option<PathBuf>> {
-        let _held = self.hold(1, warn)?;
+        let _held = self.lock(1, warn)?;
         let Some(before) = atomic::read(&self.path, STATE_CAP)? else {
             return Ok(None);
         };
@@ -264,7 +264,7 @@ impl ChatLog {
     }
 
     /// Reads the end of the log without taking the lock.
-    fn look(&self, n: usize) -> Outcome<Tail> {
+    fn read_tail(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
                 "{} is not a regular file.",
@@ -277,9 +277,9 @@ impl ChatLog {
     }
 
     /// Takes the lock, sets aside a file that is not a log, and repairs a torn end.
-    fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
+    fn lock(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
         let lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
-        let tail = match self.look(n) {
+        let tail = match self.read_tail(n) {
             Err(problem) if problem.kind == ProblemKind::Input => {
                 // The target of a link is moved, so that the link stays.
                 let file = self
@@ -301,8 +301,8 @@ impl ChatLog {
         if held.tail.torn {
             let file = self.open()?;
             match held.tail.spans.last() {
-                Some(last) => self.put(&file, last.end, CLOSE)?,
-                None => self.put(&file, 0, EMPTY)?,
+                Some(last) => self.replace_from(&file, last.end, CLOSE)?,
+                None => self.replace_from(&file, 0, EMPTY)?,
             }
             held.tail.torn = false;
             warn(format!(
@@ -325,7 +325,7 @@ impl ChatLog {
     ///
     /// A full disk or a file size limit is noticed before the log is touched: when the log grows, line breaks are first appended, which JSON permits;
     /// when it shrinks, the same end is written again.
-    fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
+    fn replace_from(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
         let text = text.as_ref();
         let cannot = |why| self.cannot("write", why);
         let length = file.metadata().map_err(cannot)?.len();

@@ -181,7 +181,7 @@ fn begins_patch(text: &str) -> bool {
 /// encoders escape for HTML. Escapes of control, space and formatting characters stay, because source code means them literally.
 pub(crate) fn without_escapes(text: &str) -> Option<String> {
     (text.is_ascii() && text.contains("\\u"))
-        .then(|| mended(text))
+        .then(|| repaired(text))
         .flatten()
 }
 
@@ -198,7 +198,7 @@ fn mend_unicode(value: &mut Value) {
     }
 }
 
-fn mended(text: &str) -> Option<String> {
+fn repaired(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;

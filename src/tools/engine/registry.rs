@@ -107,16 +107,17 @@ impl Registry {
             };
         };
         let rules = tool.rules();
-        let asked = rules
-            .limit_from
-            .and_then(|field| match tool.parse_arguments(&call.args) {
-                Ok(ParsedArguments::Named(map)) => map
-                    .get(field)
-                    .and_then(<u64 as crate::base::params::Param>::read),
-                _ => None,
-            });
+        let requested_seconds =
+            rules
+                .limit_from
+                .and_then(|field| match tool.parse_arguments(&call.args) {
+                    Ok(ParsedArguments::Named(map)) => map
+                        .get(field)
+                        .and_then(<u64 as crate::base::params::Param>::read),
+                    _ => None,
+                });
         // The tool observes its timeout itself; the batch only steps in when it does not.
-        let limit = asked.map_or(rules.limit, Duration::from_secs)
+        let limit = requested_seconds.map_or(rules.limit, Duration::from_secs)
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
         CallPlan {
             effect: rules.effect,
@@ -171,8 +172,8 @@ pub(crate) struct CallPlan {
 /// Runs one call. Never panics.
 pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Problem::internal(format!("{} crashed: {}.", call.name, said.unwrap_or("no reason given")))
+        let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(Problem::internal(format!("{} crashed: {}.", call.name, message.unwrap_or("no reason given")))
             .next("This is a bug in Marvin. Continue without this call, or try it with other arguments."))
     })
 }

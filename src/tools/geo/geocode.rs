@@ -23,7 +23,7 @@ const KEEP: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub(crate) struct GeocodeMatches {
     /// May be empty.
-    pub(crate) spots: Vec<OsmPlace>,
+    pub(crate) places: Vec<OsmPlace>,
     /// Source and licence, as a sentence.
     pub(crate) credit: String,
     /// A sentence for the reader if only towns were searched.
@@ -35,9 +35,9 @@ pub(crate) struct GeocodeMatches {
 /// # Errors
 /// Errors of the services or the network.
 pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<GeocodeMatches> {
-    let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
+    let Err(problem) = ctx.service(&NOMINATIM).allowed() else {
         return Ok(GeocodeMatches {
-            spots: nominatim::search(ctx, name, most, None)?,
+            places: nominatim::search(ctx, name, most, None)?,
             credit: credit("Nominatim"),
             remark: None,
         });
@@ -52,7 +52,7 @@ pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Geoco
         remark.push_str(&elsewhere);
     }
     Ok(GeocodeMatches {
-        spots: towns.spots,
+        places: towns.spots,
         credit: "Data from Open-Meteo and GeoNames, CC BY 4.0.".to_owned(),
         remark: Some(remark),
     })
@@ -80,16 +80,16 @@ fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
     let regions: Vec<String> = parts.map(str::to_lowercase).collect();
     let count = if regions.is_empty() { most } else { 50 };
     let answer = ctx
-        .ask(&OPEN_METEO_GEOCODING)
+        .service(&OPEN_METEO_GEOCODING)
         .path("/v1/search")
         .query("name", town)
         .query("count", count)
         .query("language", "en")
         .query("format", "json")
-        .keep_if(KEEP, |value| {
+        .cache_for_if(KEEP, |value| {
             value.at("results").is_none_or(Value::is_array)
         })
-        .again_when_failed(OVERLOADED)
+        .retry_server_errors_after(OVERLOADED)
         .timeout(GEOCODE_TIMEOUT)
         .get()?;
     let said = |value: &Value| value.text("reason").map(str::to_owned);

@@ -44,11 +44,11 @@ fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
         Some(remark) => format!("{remark}\n\n"),
         None => String::new(),
     };
-    if found.spots.is_empty() {
+    if found.places.is_empty() {
         let _ = write!(out, "No results for \"{}\".", shown(&what));
         return Ok(out);
     }
-    for (i, spot) in found.spots.iter().enumerate() {
+    for (i, spot) in found.places.iter().enumerate() {
         let facts = [
             Some(spot.kind.clone()),
             Some(spot.point.to_string()),

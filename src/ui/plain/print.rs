@@ -91,7 +91,7 @@ impl Printer {
     pub(super) fn question(&mut self, question: &PendingQuestion) {
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
-        let place = request.place().map_or_else(String::new, |dir| {
+        let place = request.dir().map_or_else(String::new, |dir| {
             let dir = text::escape_controls(&dir.display().to_string()).replace('\n', "\\n");
             format!(" in {dir}")
         });

@@ -71,8 +71,8 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         Ok(found) => found,
         Err(problem) => return first.alone(problem, &title),
     };
-    let entries: Vec<PlaceEntry> = found.spots.iter().map(PlaceEntry::spot).collect();
-    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    let entries: Vec<PlaceEntry> = found.places.iter().map(PlaceEntry::spot).collect();
+    let mut remarks: Vec<String> = first.remark.into_iter().collect();
     remarks.extend(found.remark);
     if args.open_now {
         remarks.push("OpenStreetMap cannot filter by what is open now; hours are shown where they are tagged.".to_owned());
@@ -97,14 +97,14 @@ fn in_openstreetmap(
     let Some((centre, radius)) = circle else {
         return geocode::look_up(ctx, what, most);
     };
-    ctx.ask(&NOMINATIM).allowed()?;
+    ctx.service(&NOMINATIM).allowed()?;
     let inside = nominatim::around(centre, radius);
     let spots = nominatim::search(ctx, what, most, Some(&inside))?;
     if spots.is_empty() {
         return geocode::look_up(ctx, what, most);
     }
     Ok(geocode::GeocodeMatches {
-        spots,
+        places: spots,
         credit: credit("Nominatim"),
         remark: None,
     })
@@ -175,7 +175,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
     }
     let metres = |entry: &PlaceEntry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
-    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    let mut remarks: Vec<String> = first.remark.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Popularity is unknown, so places with a name and more details come first.
         entries.sort_by_key(|entry| entry.name.is_none());
@@ -215,7 +215,7 @@ fn circle(centre: Coordinates, radius: f64) -> serde_json::Value {
 #[derive(Default)]
 struct GoogleAnswer {
     /// A sentence about it; `None` when Google was not used.
-    said: Option<String>,
+    remark: Option<String>,
     /// It found nothing, which is a valid answer.
     is_answer: bool,
 }
@@ -224,20 +224,20 @@ impl GoogleAnswer {
     fn of(google: GoogleResult) -> Self {
         match google {
             GoogleResult::Nothing => Self {
-                said: Some("No results at Google Places.".to_owned()),
+                remark: Some("No results at Google Places.".to_owned()),
                 is_answer: true,
             },
             GoogleResult::Refused(why) => Self {
-                said: Some(why),
+                remark: Some(why),
                 is_answer: false,
             },
-            GoogleResult::Unasked | GoogleResult::Found(_) => Self::default(),
+            GoogleResult::NotUsed | GoogleResult::Found(_) => Self::default(),
         }
     }
 
     /// The answer when OpenStreetMap failed as well.
     fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
-        let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
+        let Some(said) = self.remark.filter(|_| !problem.is_cancelled()) else {
             return Err(problem);
         };
         if self.is_answer {
@@ -316,7 +316,7 @@ mod tests {
         let cancelled = refused().alone(Problem::cancelled(), "x");
         assert!(cancelled.unwrap_err().is_cancelled());
         assert_eq!(
-            GoogleAnswer::of(GoogleResult::Unasked)
+            GoogleAnswer::of(GoogleResult::NotUsed)
                 .alone(down(), "x")
                 .unwrap_err()
                 .what,

@@ -9,7 +9,7 @@ use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::html;
-use crate::net::service::{ServiceResponse, again};
+use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::OVERPASS;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
@@ -77,10 +77,10 @@ impl Element {
 pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<OverpassReply> {
     let began = Instant::now();
     let asked = ctx
-        .ask(&OVERPASS)
+        .service(&OVERPASS)
         .path("/api/interpreter")
         .timeout(limit)
-        .again_after(BUSY)
+        .retry_after(BUSY)
         .max_retry_wait(MAX_RETRY_WAIT)
         .form(&[("data", query)]);
     let answer =
@@ -102,7 +102,7 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
     let Some(value) = answer.value().filter(|_| answer.is_ok()) else {
         return Err(refused(answer));
     };
-    let remark = value.text("remark").map(|words| answer.said(words));
+    let remark = value.text("remark").map(|words| answer.quoted(words));
     if let Some(why) = remark
         .as_deref()
         .filter(|remark| remark.contains("runtime error"))
@@ -148,7 +148,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
         true => String::new(),
         false => format!(" ({})", answer.status),
     };
-    let said_so = match answer.said(words) {
+    let said_so = match answer.quoted(words) {
         said if said.is_empty() => ".".to_owned(),
         said => format!(": {said}"),
     };
@@ -157,7 +157,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
         // A shorter wait than this has been tried already.
         let wait = answer.retry_after().filter(|wait| *wait > MAX_RETRY_WAIT);
         return problem.next(match wait {
-            Some(wait) => again(wait),
+            Some(wait) => retry_time(wait),
             None => {
                 "Wait a minute before the next query; each address has two at a time.".to_owned()
             }
@@ -172,7 +172,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
             "Overpass cannot run the query: {}",
             match words {
                 "" => "it gives no reason.".to_owned(),
-                words => answer.said(words),
+                words => answer.quoted(words),
             }
         ))
         .next("Correct the query; each statement ends with a semicolon, the last is out center;");

@@ -31,7 +31,7 @@ const POOR_SIGHT: f64 = 1_000.0;
 #[derive(Debug, Clone, PartialEq)]
 struct Factor {
     value: f64,
-    why: String,
+    reason: String,
 }
 
 /// The free-flow time, every factor with its reason, and the result.
@@ -59,7 +59,7 @@ pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
             format!("not available ({})", why.what.trim_end_matches('.')),
             Factor {
                 value: 1.0,
-                why: "weather unknown".to_owned(),
+                reason: "weather unknown".to_owned(),
             },
         ),
     };
@@ -68,13 +68,13 @@ pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
     lines.push(format!(
         "          × {} for the hour: {}",
         times(hour.value),
-        hour.why
+        hour.reason
     ));
     lines.push(format!("Weather   {conditions}"));
     lines.push(format!(
         "          × {} for the weather: {}",
         times(sky.value),
-        sky.why
+        sky.reason
     ));
     lines.push(format!(
         "Estimate  {} ({} × {} = × {})",
@@ -110,7 +110,7 @@ fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
         current: CURRENT,
         daily: None,
     };
-    let answer = hurried(ctx, WEATHER_TIMEOUT, |ctx| service::ask(ctx, question));
+    let answer = with_timeout(ctx, WEATHER_TIMEOUT, |ctx| service::ask(ctx, question));
     ctx.stop.check()?;
     Ok(answer.map_err(|why| match why.is_cancelled() {
         true => Problem::network("Open-Meteo did not answer in time."),
@@ -119,7 +119,7 @@ fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
 }
 
 /// Runs `work` and cancels it after `time`.
-fn hurried<T>(
+fn with_timeout<T>(
     ctx: &ToolContext,
     time: Duration,
     work: impl FnOnce(&ToolContext) -> Outcome<T>,
@@ -197,7 +197,7 @@ fn hour_factor(hour: i8) -> Factor {
     };
     Factor {
         value,
-        why: why.to_owned(),
+        reason: why.to_owned(),
     }
 }
 
@@ -227,7 +227,7 @@ fn weather_factor(value: &Value) -> Factor {
     }
     Factor {
         value: factor,
-        why: match reasons.is_empty() {
+        reason: match reasons.is_empty() {
             true => "nothing that slows down".to_owned(),
             false => reasons.join(", "),
         },

@@ -78,7 +78,7 @@ pub(crate) trait Caller {
 /// What the commands work with.
 #[derive(Debug)]
 pub(crate) struct TicketCli<'a> {
-    pub place: TicketLocation,
+    pub location: TicketLocation,
     /// Where git is asked for the user's name.
     pub current: PathBuf,
     pub env: &'a Env,
@@ -184,15 +184,15 @@ impl TicketCli<'_> {
     }
 
     fn folder(&self) -> Outcome<Folder> {
-        self.place.open()
+        self.location.open()
     }
 
     fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let (mut new, assignee) = words::create(words)?;
         caller.before_create()?;
-        new.parent = gate::parent(&self.place, self.env, &new.parent)?;
+        new.parent = gate::parent(&self.location, self.env, &new.parent)?;
         new.assignee = assignee.unwrap_or_else(|| self.git_name());
-        change::create(&self.place, new, self.clock).map(CommandOutput::line)
+        change::create(&self.location, new, self.clock).map(CommandOutput::line)
     }
 
     /// The name from git's configuration as the caller's git would use it; empty if unset.
@@ -395,6 +395,6 @@ impl TicketCli<'_> {
 pub(crate) fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;
-    let root = graph.at(id).unwrap_or_default();
+    let root = graph.index_of(id).unwrap_or_default();
     Ok(tree::draw(&graph, root, full))
 }

@@ -145,11 +145,11 @@ impl TicketStatus {
 }
 
 /// The tickets of this session: the project's in coding mode, else the user's own.
-fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
+fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {
         Some(root) => (
-            TicketLocation::from(&world.env, root.path()).inside()?,
+            TicketLocation::from(&world.env, root.path()).check_inside()?,
             root.path().to_owned(),
         ),
         None => {
@@ -168,7 +168,7 @@ fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
         "/".into()
     };
     Ok(TicketCli {
-        place,
+        location: place,
         current,
         env: &world.env,
         clock: &world.clock,
@@ -177,20 +177,20 @@ fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
 }
 
 fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
-    let desk = desk(ctx)?;
+    let desk = ticket_cli(ctx)?;
     let new = NewTicket {
         title: args.title.trim().to_owned(),
         description: args.description,
         kind: args.ticket_type.word().to_owned(),
         priority: args.priority,
         tags: tags(&args.tags),
-        parent: gate::parent(&desk.place, desk.env, &args.parent)?,
+        parent: gate::parent(&desk.location, desk.env, &args.parent)?,
         assignee: desk.git_name(),
         ..NewTicket::default()
     };
-    let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
+    let id = crate::store::tickets::change::create(&desk.location, new, desk.clock)?;
     ctx.world.modules.get::<TicketGate>().pass();
-    let text = show::show(&desk.place.open()?, &id, desk.stop)?;
+    let text = show::show(&desk.location.open()?, &id, desk.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
 
@@ -203,14 +203,15 @@ fn close(ctx: &ToolContext, args: TicketClose) -> Outcome<String> {
 }
 
 fn moved(ctx: &ToolContext, id: &str, status: &str) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let id = crate::store::tickets::change::set_status(&desk.place.open()?, id, status, desk.stop)?;
+    let desk = ticket_cli(ctx)?;
+    let id =
+        crate::store::tickets::change::set_status(&desk.location.open()?, id, status, desk.stop)?;
     Ok(format!("Updated {id} -> {status}"))
 }
 
 fn note(ctx: &ToolContext, args: TicketAddNote) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let folder = desk.place.open()?;
+    let desk = ticket_cli(ctx)?;
+    let folder = desk.location.open()?;
     let id = crate::store::tickets::change::add_note(
         &folder,
         &args.ticket_id,
@@ -222,21 +223,21 @@ fn note(ctx: &ToolContext, args: TicketAddNote) -> Outcome<String> {
 }
 
 fn shown(ctx: &ToolContext, args: TicketShow) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    show::show(&desk.place.open()?, &args.ticket_id, desk.stop)
+    let desk = ticket_cli(ctx)?;
+    show::show(&desk.location.open()?, &args.ticket_id, desk.stop)
 }
 
 fn list(ctx: &ToolContext, args: TicketList) -> Outcome<String> {
-    let desk = desk(ctx)?;
+    let desk = ticket_cli(ctx)?;
     let filter = Filter {
         status: args.status.word().to_owned(),
         tag: args.tags.trim().to_owned(),
         ..Filter::default()
     };
-    let lines = if desk.place.is_new() {
+    let lines = if desk.location.is_new() {
         String::new()
     } else {
-        show::list(&desk.place.open()?, &filter, desk.stop)?
+        show::list(&desk.location.open()?, &filter, desk.stop)?
     };
     Ok(if lines.is_empty() {
         "No tickets.".to_owned()
@@ -246,13 +247,13 @@ fn list(ctx: &ToolContext, args: TicketList) -> Outcome<String> {
 }
 
 fn dep_tree(ctx: &ToolContext, args: TicketDepTree) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    command::draw(&desk.place.open()?, &args.ticket_id, false, desk.stop)
+    let desk = ticket_cli(ctx)?;
+    command::draw(&desk.location.open()?, &args.ticket_id, false, desk.stop)
 }
 
 fn add_dep(ctx: &ToolContext, args: TicketAddDep) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let folder = desk.place.open()?;
+    let desk = ticket_cli(ctx)?;
+    let folder = desk.location.open()?;
     let no_circle = |id: &str, dep: &str| {
         let graph = Graph::new(folder.load(desk.stop)?);
         let why = match (id == dep, graph.reaches(dep, id)) {
@@ -305,7 +306,7 @@ fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
     if matches!(words.first().map(String::as_str), Some("tk" | "ticket")) {
         words.remove(0);
     }
-    let said = desk(ctx)?.run(&words, &mut ModelCaller(ctx));
+    let said = ticket_cli(ctx)?.run(&words, &mut ModelCaller(ctx));
     let text = format!("{}{}", said.out, said.err);
     if said.status != 0 {
         let text = text.trim_end().trim_start_matches("Error: ");

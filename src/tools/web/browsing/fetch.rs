@@ -50,7 +50,7 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
         ),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let visit = ctx.visitor()?.open(address, &headers, &ctx.stop)?;
+    let visit = ctx.guarded_client()?.open(address, &headers, &ctx.stop)?;
     read(visit)
 }
 

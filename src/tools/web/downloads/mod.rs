@@ -43,7 +43,7 @@ fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {
     let target = DownloadTarget {
         folder: &folder,
         name,
-        most: MAX_FILE_BYTES,
+        max_bytes: MAX_FILE_BYTES,
     };
     let mut told = |bytes, whole: Option<u64>| {
         ctx.progress(match whole {
