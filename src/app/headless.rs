@@ -57,7 +57,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
                 .signal()
                 .map_or_else(|| exit_status(outcome), signal_status)
         }
-        Err(why) => fail(&Problem::system("Cannot watch for signals", why)),
+        Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
     };
     run.end(status).unwrap_or_else(|| {
         loop {
@@ -123,7 +123,7 @@ fn fail(problem: &Problem) -> u8 {
 
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
-    let mut warn = |words: String| say(&format!("Warning: {words}"));
+    let mut warn = |text: String| say(&format!("Warning: {text}"));
     let prompt = settings
         .prompt
         .required(settings.process.stdin_is_terminal)?;
@@ -141,7 +141,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let person = setup::user_facts(&world, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
-            .map_err(|why| Problem::system("Cannot write to standard output", why))?,
+            .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
     let offer = world.registry.offer(&world.policy, facts.tools);
@@ -150,11 +150,11 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let answer = conversation.answer(&ctx);
     let written = stream.finish();
     match written {
-        Err(why) if why.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
         // The signal cancelled the turn; the turn itself only reports a cancellation.
-        Err(why) => Err(Problem::system(
+        Err(error) => Err(Problem::system(
             "Cannot write the answer to standard output",
-            why,
+            error,
         )),
         Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
     }

@@ -134,10 +134,10 @@ pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
 
 /// Reads the file that `MARVIN_PRICES` names.
 fn prices(path: &Path) -> Outcome<models::Prices> {
-    let text = open::text(path, PRICES_CAP).map_err(|why| {
+    let text = open::text(path, PRICES_CAP).map_err(|error| {
         Problem::system(
             format!("Cannot read MARVIN_PRICES ({})", path.display()),
-            why,
+            error,
         )
     })?;
     models::Prices::parse(&text)

@@ -72,8 +72,8 @@ impl StdoutSink {
             return;
         }
         state.line_start = text.ends_with('\n');
-        if let Err(why) = state.out.write_all(text.as_bytes()) {
-            state.write_error = Some(why);
+        if let Err(reason) = state.out.write_all(text.as_bytes()) {
+            state.write_error = Some(reason);
             self.reader_gone.fire();
         }
     }
@@ -131,10 +131,10 @@ impl EventSink for StdoutSink {
 }
 
 /// Prints one line on standard error and ignores failures. On a terminal control characters are made visible.
-pub(crate) fn say(words: &str) {
+pub(crate) fn say(text: &str) {
     let mut errors = io::stderr().lock();
-    let words = for_reader(words, errors.is_terminal());
-    let _ = writeln!(errors, "{words}");
+    let text = for_reader(text, errors.is_terminal());
+    let _ = writeln!(errors, "{text}");
 }
 
 /// `text` for output: on a terminal with visible control characters.

@@ -53,7 +53,7 @@ impl Caller for CliCaller<'_> {
             .lock()
             .take(NOTE_CAP + 1)
             .read_to_end(&mut bytes)
-            .map_err(|why| Problem::system("Cannot read the note", why))?;
+            .map_err(|error| Problem::system("Cannot read the note", error))?;
         if bytes.len() as u64 > NOTE_CAP {
             return Err(Problem::limit(format!(
                 "the note is larger than {} MiB, so nothing was added",

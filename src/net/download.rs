@@ -64,7 +64,7 @@ pub(crate) fn download(
     }
     let shown = target.folder.display();
     fs::create_dir_all(target.folder)
-        .map_err(|why| Problem::system(format!("Cannot make the folder {shown}"), why))?;
+        .map_err(|cause| Problem::system(format!("Cannot make the folder {shown}"), cause))?;
     let length = response
         .header("content-length")
         .and_then(|text| text.parse::<u64>().ok());
@@ -84,14 +84,14 @@ pub(crate) fn download(
         .or_else(|| safe(&address.last_part()))
         .unwrap_or_else(|| "download".to_owned());
 
-    let cannot = |why: io::Error| match why.kind() {
+    let cannot = |cause: io::Error| match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => no_room(
             length,
             fs2::available_space(target.folder).unwrap_or(0),
             target.folder,
         ),
         io::ErrorKind::FileTooLarge => too_large(length, target.max_bytes),
-        _ => Problem::system(format!("Cannot write into {shown}"), why),
+        _ => Problem::system(format!("Cannot write into {shown}"), cause),
     };
     sweep(target.folder);
     // Deleted on drop, which means on every path but success.
@@ -186,22 +186,22 @@ fn refusal(address: &Address, response: &mut Response) -> Problem {
     ));
     let kind = response.header("content-type").unwrap_or_default();
     if kind.starts_with("text/plain") {
-        let said = String::from_utf8_lossy(&response.read_some(300)).into_owned();
-        return problem.facts(format!("It says: {}", escape_controls(said.trim())));
+        let text = String::from_utf8_lossy(&response.read_some(300)).into_owned();
+        return problem.facts(format!("It says: {}", escape_controls(text.trim())));
     }
     problem.next("Check the address; nothing was saved.")
 }
 
-fn too_large(length: Option<u64>, most: u64) -> Problem {
+fn too_large(length: Option<u64>, max: u64) -> Problem {
     Problem::limit(match length {
         Some(length) => format!(
             "The file has {}; at most {} are fetched.",
             size(length),
-            size(most)
+            size(max)
         ),
         None => format!(
             "The file has more than {}, the most that is fetched.",
-            size(most)
+            size(max)
         ),
     })
     .next("Nothing was saved. Fetch it with a program of your own, such as curl -O.")

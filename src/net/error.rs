@@ -114,19 +114,19 @@ impl NetError {
             }
             Self::Broken {
                 early: true,
-                reason: why,
+                reason: cause,
             } => {
-                format!("{name} closed the connection without an answer: {why}.")
+                format!("{name} closed the connection without an answer: {cause}.")
             }
             Self::Broken {
                 early: false,
-                reason: why,
+                reason: cause,
             } => {
-                format!("The reply of {name} broke off: {why}.")
+                format!("The reply of {name} broke off: {cause}.")
             }
-            Self::Unreachable(why) => format!("{name} cannot be reached{way}: {why}."),
+            Self::Unreachable(cause) => format!("{name} cannot be reached{way}: {cause}."),
             Self::ProxyRefused(status) => {
-                let why = match status {
+                let cause = match status {
                     Some(407) => {
                         "the proxy asks for a name and a password, or refuses those it got (407)"
                             .to_owned()
@@ -134,17 +134,17 @@ impl NetError {
                     Some(status) => format!("the proxy answered {status}"),
                     None => "the proxy did not answer".to_owned(),
                 };
-                format!("{name} cannot be reached{way}: {why}.")
+                format!("{name} cannot be reached{way}: {cause}.")
             }
-            Self::Untrusted(why) => {
-                format!("The certificate of {name}{way} is not trusted: {why}.")
+            Self::Untrusted(cause) => {
+                format!("The certificate of {name}{way} is not trusted: {cause}.")
             }
-            Self::Garbled(why) => format!("The reply of {name} cannot be decompressed: {why}."),
-            Self::NotHttp(why) => match peer.address {
+            Self::Garbled(cause) => format!("The reply of {name} cannot be decompressed: {cause}."),
+            Self::NotHttp(cause) => match peer.address {
                 Some(address) => format!(
-                    "What answers at {address} does not speak HTTP as {name} should: {why}."
+                    "What answers at {address} does not speak HTTP as {name} should: {cause}."
                 ),
-                None => format!("{name} does not speak HTTP there: {why}."),
+                None => format!("{name} does not speak HTTP there: {cause}."),
             },
         }
     }

@@ -73,8 +73,8 @@ impl ProxyRoute {
         };
         let secure = uri.scheme_str() == Some("https");
         let roots = match SSL_CERT_FILE.read(env).filter(|_| secure) {
-            Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|why| {
-                Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), why)
+            Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|error| {
+                Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), error)
             })?),
             None => None,
         };

@@ -177,7 +177,7 @@ impl Session {
                 let now = match &self.backend {
                     BackendState::Ready { target, .. } => target.words(),
                     BackendState::Choosing => "Nobody answers yet.".to_owned(),
-                    BackendState::Failed(why) => why.clone(),
+                    BackendState::Failed(reason) => reason.clone(),
                 };
                 self.list(move |world| Ok(listing::models(world, &now)));
             }
@@ -200,12 +200,12 @@ impl Session {
         let spending = self.spending.clone();
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
         self.pending_changes += 1;
-        let begun = self.work("choose", move || {
-            let mut warn = |words: String| inbox.send(WorkerEvent::Notice(words));
+        let started = self.work("choose", move || {
+            let mut warn = |text: String| inbox.send(WorkerEvent::Notice(text));
             let target = setup::model_target(&choice, &spending, &world.env, &mut warn);
             inbox.send(WorkerEvent::Chosen(target.map(Box::new)));
         });
-        if !begun {
+        if !started {
             self.pending_changes -= 1;
         }
     }
@@ -221,22 +221,22 @@ impl Session {
             self.undos += 1;
             return;
         }
-        let Some(said) = self.sent_messages.last().cloned() else {
+        let Some(message) = self.sent_messages.last().cloned() else {
             let problem = Problem::missing("There is nothing to take back.");
             return self.updates.push(UiUpdate::Failed(problem));
         };
         let (inbox, writer) = (Arc::clone(&self.inbox), self.log_writer.clone());
         let profile = self.world.profile();
-        let begun = self.with_log(move |log| {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
-            let undone = if writer.take_back(&profile, &said) {
+        let started = self.with_log(move |log| {
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+            let undone = if writer.take_back(&profile, &message) {
                 Ok(())
             } else {
-                log.undo_last_exchange(Some(&said), &mut warn).map(drop)
+                log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
             inbox.send(WorkerEvent::Undone(undone));
         });
-        self.undos = usize::from(begun);
+        self.undos = usize::from(started);
     }
 
     /// The last exchange is removed from the log, the conversation and the screen, or from none of them.
@@ -268,7 +268,7 @@ impl Session {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let outcome = profile::switch(&world.paths, &name).and_then(|created| {
                 let log = ChatLog::new(world.paths.profile(&name)?.chat_log(), &world.clock);
                 Ok(ProfileSwitch {
@@ -310,7 +310,7 @@ impl Session {
     pub(super) fn reload(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         let _ = self.with_log(move |log| {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let entries = log.seed(SEED, &mut warn);
             inbox.send(WorkerEvent::Loaded(entries));
         });

@@ -94,12 +94,12 @@ pub(super) struct Inbox {
 impl Inbox {
     /// An empty queue, and a channel that holds one item whenever the queue is not empty.
     pub(super) fn new() -> (Arc<Self>, Receiver<()>) {
-        let (bell, rung) = bounded(1);
+        let (wake, woken) = bounded(1);
         let inbox = Self {
             notes: Mutex::default(),
-            wake: bell,
+            wake,
         };
-        (Arc::new(inbox), rung)
+        (Arc::new(inbox), woken)
     }
 
     /// Adds an event and wakes the session.
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn waiting_pieces_of_one_turn_are_joined_and_the_bell_rings_once() {
-        let (inbox, rung) = Inbox::new();
+        let (inbox, woken) = Inbox::new();
         let say =
             |turn, text: &str| inbox.send(WorkerEvent::Event(turn, Event::Delta(text.to_owned())));
         say(1, "a");
@@ -157,7 +157,7 @@ mod tests {
         inbox.send(WorkerEvent::Event(1, Event::Thinking("t".to_owned())));
         say(1, "c");
         say(2, "d");
-        assert_eq!(rung.len(), 1);
+        assert_eq!(woken.len(), 1);
         let texts: Vec<String> = inbox
             .take()
             .into_iter()

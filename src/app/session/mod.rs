@@ -157,9 +157,9 @@ impl Session {
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
-        let (inbox, bell) = Inbox::new();
-        let mut shows = Vec::new();
-        let mut warn = |words: String| shows.push(UiUpdate::System(words));
+        let (inbox, wake) = Inbox::new();
+        let mut updates = Vec::new();
+        let mut warn = |text: String| updates.push(UiUpdate::System(text));
         let mut world = setup::world(&settings, &mut warn)?;
         world.approval = match asking {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
@@ -167,8 +167,8 @@ impl Session {
         };
         let alert_inbox = Arc::clone(&inbox);
         world.set_coding(settings.working_dir.is_some());
-        world.alerts.set_announce(Box::new(move |words| {
-            alert_inbox.send(WorkerEvent::Alert(words))
+        world.alerts.set_announce(Box::new(move |text| {
+            alert_inbox.send(WorkerEvent::Alert(text))
         }));
         let spending = setup::spending(&settings)?;
         let past = match world.paths.profile(&world.profile()) {
@@ -179,7 +179,7 @@ impl Session {
             }
         };
         if let Some(topic) = &settings.ntfy {
-            shows.push(UiUpdate::System(format!(
+            updates.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
             )));
         }
@@ -213,7 +213,7 @@ impl Session {
             failed: false,
             started: Instant::now(),
             exiting: false,
-            updates: shows,
+            updates,
             settings,
         };
         alerts::watch(&session.world.alerts);
@@ -225,18 +225,18 @@ impl Session {
             session.updates.push(UiUpdate::Past(past));
         }
         session.choose(session.settings.model.clone());
-        Ok((session, bell))
+        Ok((session, wake))
     }
 
     /// The updates since the last call, in order.
     pub(crate) fn take_updates(&mut self) -> Vec<UiUpdate> {
-        let mut shows = std::mem::take(&mut self.updates);
-        for show in &mut shows {
-            if let UiUpdate::Failed(problem) = show {
+        let mut updates = std::mem::take(&mut self.updates);
+        for update in &mut updates {
+            if let UiUpdate::Failed(problem) = update {
                 advice::in_chat(problem);
             }
         }
-        shows
+        updates
     }
 
     /// Adds a system message to the conversation, after the running answer.
@@ -294,8 +294,8 @@ impl Session {
     /// Earlier input, the oldest first. The file is read on the first call.
     pub(crate) fn history(&mut self) -> Vec<String> {
         let history = self.input_history();
-        let held = history.lock().unwrap_or_else(PoisonError::into_inner);
-        held.entries().to_vec()
+        let entries = history.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.entries().to_vec()
     }
 
     /// Handles input of the user: a command or a message, of one line or several.
@@ -378,17 +378,17 @@ impl Session {
 
     /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved.
     pub(crate) fn close(mut self) -> Option<String> {
-        let began = Instant::now();
+        let start = Instant::now();
         if self.turn.is_some() {
             self.cancel();
-            while self.turn.is_some() && began.elapsed() < GRACE * 2 {
+            while self.turn.is_some() && start.elapsed() < GRACE * 2 {
                 thread::sleep(Duration::from_millis(5));
                 self.receive();
             }
         }
         self.stop_all.fire();
         // A command that was started just now must still be cancelled, or it would outlive the process.
-        while !self.jobs.is_empty() && began.elapsed() < GRACE * 4 {
+        while !self.jobs.is_empty() && start.elapsed() < GRACE * 4 {
             thread::sleep(Duration::from_millis(5));
             self.receive();
         }
@@ -404,7 +404,7 @@ impl Session {
                 cost,
             );
         }
-        let left = LEAVING.saturating_sub(began.elapsed());
+        let left = LEAVING.saturating_sub(start.elapsed());
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
         self.scribe.put(move || writer.flush(&world));
         let log = if self.scribe.finish(left) {
@@ -415,8 +415,8 @@ impl Session {
                     .to_owned(),
             )
         };
-        let words: Vec<String> = log.into_iter().chain(usage).collect();
-        (!words.is_empty()).then(|| words.join("\n"))
+        let notices: Vec<String> = log.into_iter().chain(usage).collect();
+        (!notices.is_empty()).then(|| notices.join("\n"))
     }
 
     /// The commands that run in the background.

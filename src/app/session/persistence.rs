@@ -51,8 +51,8 @@ impl Session {
             line.to_owned(),
         );
         self.scribe.put(move || {
-            let mut held = history.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(problem) = held.add(&line) {
+            let mut entries = history.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(problem) = entries.add(&line) {
                 inbox.send(WorkerEvent::Notice(problem.one_line()));
             }
         });
@@ -67,9 +67,9 @@ impl Session {
             .paths
             .profile(&self.world.profile())
             .map(|profile| profile.history());
-        let shows = &mut self.updates;
+        let updates = &mut self.updates;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
-            shows.push(UiUpdate::System(words));
+            updates.push(UiUpdate::System(words));
         });
         let history = Arc::new(Mutex::new(opened));
         self.history = Some(Arc::clone(&history));
@@ -80,17 +80,17 @@ impl Session {
         let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
             return;
         };
-        let shows = &mut self.updates;
-        let mut warn = |words| shows.push(UiUpdate::System(words));
+        let updates = &mut self.updates;
+        let mut warn = |text| updates.push(UiUpdate::System(text));
         let file = profile.ntfy_subscriptions();
         self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
-        let deliver = move |news: Vec<String>| {
-            for words in news {
-                inbox.send(if answer::is_message(&words) {
-                    WorkerEvent::NtfyMessage(words)
+        let deliver = move |messages: Vec<String>| {
+            for text in messages {
+                inbox.send(if answer::is_message(&text) {
+                    WorkerEvent::NtfyMessage(text)
                 } else {
-                    WorkerEvent::Notice(words)
+                    WorkerEvent::Notice(text)
                 });
             }
         };
@@ -109,7 +109,7 @@ impl Session {
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
         let profile = profile.to_owned();
         self.scribe.put_and_tell(move || {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             writer.append(&world, &profile, role, said, &mut warn);
         })
     }
@@ -135,19 +135,19 @@ impl Session {
         make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
     ) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        let begun = self.work("list", move || {
+        let started = self.work("list", move || {
             inbox.send(WorkerEvent::Listing(make(&world)));
         });
-        self.listings += usize::from(begun);
+        self.listings += usize::from(started);
     }
 
     /// Runs `work` on a new thread; false, with an error shown, when none can be started.
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
-        let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
-        if let Err(why) = begun {
+        let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+        if let Err(reason) = started {
             self.updates.push(UiUpdate::Failed(Problem::system(
                 "Cannot start a thread",
-                why,
+                reason,
             )));
             return false;
         }

@@ -67,7 +67,7 @@ impl TurnJob {
                 inbox.send(WorkerEvent::TurnEnded(id, Box::new(end)));
             })
             .map(drop)
-            .map_err(|why| Problem::system("Cannot start a thread for the answer", why))
+            .map_err(|error| Problem::system("Cannot start a thread for the answer", error))
     }
 
     fn run(self) -> TurnEnd {
@@ -75,15 +75,16 @@ impl TurnJob {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
         });
-        let notice = |words: String| listener.emit(Event::Notice(Level::Warning, words));
+        let notice = |message: String| listener.emit(Event::Notice(Level::Warning, message));
         let ctx = ToolContext::new(
             Arc::clone(&self.world),
             self.stop.clone(),
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person =
-            setup::user_facts(&self.world, Some(&self.text), &mut |words| notice(words));
+        let mut person = setup::user_facts(&self.world, Some(&self.text), &mut |message| {
+            notice(message)
+        });
         person.jobs = self.jobs;
         let mut messages = self.messages;
         self.world.reading.reset();
@@ -94,7 +95,7 @@ impl TurnJob {
         {
             messages.push(Message::System { text });
         }
-        let text = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
+        let text = attach::with_files(&self.text, &ctx, &mut |message| notice(message));
         messages.push(Message::user(text));
         let mut conversation =
             Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
@@ -109,8 +110,8 @@ impl TurnJob {
                 .messages
                 .push(Message::assistant(so_far.text.clone()));
         }
-        if let Some(words) = self.world.save_usage() {
-            notice(words);
+        if let Some(message) = self.world.save_usage() {
+            notice(message);
         }
         TurnEnd {
             conversation: Some(ConversationState {

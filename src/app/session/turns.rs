@@ -23,14 +23,14 @@ impl Session {
         }
         match &self.backend {
             BackendState::Choosing => {}
-            BackendState::Failed(why) => {
-                let why = why.clone();
+            BackendState::Failed(reason) => {
+                let reason = reason.clone();
                 self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.world.clock.hour_minute();
                     let text = queued.text;
                     self.updates.push(UiUpdate::You { text, time });
-                    let problem = Problem::config(why.clone())
+                    let problem = Problem::config(reason.clone())
                         .next("!model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
                 }
@@ -55,8 +55,8 @@ impl Session {
 
     /// The tools offered to the model: the built-in ones and those registered since.
     pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
-        let most = models::facts(target.local, &target.model).tools;
-        self.world.registry.offer(&self.world.policy, most)
+        let max = models::facts(target.local, &target.model).tools;
+        self.world.registry.offer(&self.world.policy, max)
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
@@ -124,28 +124,28 @@ impl Session {
         let now = (id, self.messages.len());
         if self.turn.is_none()
             && self.abandoned.take_if(|then| *then == now).is_some()
-            && let Some(talk) = end.conversation
+            && let Some(conversation) = end.conversation
         {
-            self.take(talk);
+            self.take(conversation);
         }
     }
 
-    fn take(&mut self, talk: ConversationState) {
-        self.messages = talk.messages;
-        self.meter = talk.meter;
-        self.system = talk.system;
+    fn take(&mut self, conversation: ConversationState) {
+        self.messages = conversation.messages;
+        self.meter = conversation.meter;
+        self.system = conversation.system;
     }
 
     pub(super) fn end(&mut self, turn: RunningTurn, end: TurnEnd) {
         let stopped = turn.cancelled.is_some();
-        let how = match (&end.failure, stopped) {
+        let outcome = match (&end.failure, stopped) {
             (None, false) => TurnOutcome::Complete,
             (Some(failure), false) if !failure.problem.is_cancelled() => TurnOutcome::Failed,
             (None, true) if end.conversation.is_some() => TurnOutcome::Complete,
             _ => TurnOutcome::Stopped,
         };
         match end.conversation {
-            Some(talk) => self.take(talk),
+            Some(conversation) => self.take(conversation),
             None => {
                 self.messages.push(Message::user(turn.message.clone()));
                 if !turn.text.trim().is_empty() {
@@ -158,7 +158,7 @@ impl Session {
         self.messages
             .extend(rows.map(|text| Message::System { text }));
         if !turn.text.trim().is_empty() {
-            let mark = match how {
+            let mark = match outcome {
                 TurnOutcome::Complete => "",
                 TurnOutcome::Stopped => "\n\n[stopped]",
                 TurnOutcome::Failed => "\n\n[cut by a failure]",
@@ -167,11 +167,12 @@ impl Session {
             said.push_str(mark);
             self.log(&turn.profile, LogRole::Assistant, said);
         }
-        self.failed = how == TurnOutcome::Failed;
-        self.updates.push(UiUpdate::AnswerEnd(how));
-        let held = std::mem::take(&mut self.held_notices);
-        self.updates.extend(held.into_iter().map(UiUpdate::System));
-        if let (TurnOutcome::Failed, Some(failure)) = (how, end.failure) {
+        self.failed = outcome == TurnOutcome::Failed;
+        self.updates.push(UiUpdate::AnswerEnd(outcome));
+        let notices = std::mem::take(&mut self.held_notices);
+        self.updates
+            .extend(notices.into_iter().map(UiUpdate::System));
+        if let (TurnOutcome::Failed, Some(failure)) = (outcome, end.failure) {
             self.updates.push(UiUpdate::Failed(*failure.problem));
         }
         self.effects(end.effects, (!turn.resent).then_some(turn.message));
@@ -179,7 +180,7 @@ impl Session {
     }
 
     /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.
-    pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
+    pub(super) fn effects(&mut self, effects: Vec<Effect>, message: Option<String>) {
         for effect in effects {
             match effect {
                 Effect::WorkingDir(dir) => {
@@ -191,7 +192,7 @@ impl Session {
                     self.updates.push(UiUpdate::Leave(words));
                 }
                 Effect::HistoryCompacted => self.reload(),
-                Effect::SwitchProfile(name) => self.switch(name, said.clone()),
+                Effect::SwitchProfile(name) => self.switch(name, message.clone()),
             }
         }
     }

@@ -128,7 +128,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     if json {
         return serde_json::to_string_pretty(&findings)
             .map(|text| text + "\n")
-            .map_err(|why| Problem::internal(format!("The report cannot be written: {why}.")));
+            .map_err(|error| Problem::internal(format!("The report cannot be written: {error}.")));
     }
     let mut out = String::new();
     for found in &findings {

@@ -156,13 +156,13 @@ impl Guard {
             .spawn(move || {
                 let _ = answer.try_send(Some(names(&own, port)));
             })
-            .map_err(|why| Problem::system("Cannot look a name up", why))?;
+            .map_err(|error| Problem::system("Cannot look a name up", error))?;
         let _closer = stop.on_fire(move || {
             let _ = tell.try_send(None);
         });
         match told.recv_timeout(limit) {
             Ok(Some(Ok(found))) => Ok(found),
-            Ok(Some(Err(why))) => Err(unknown(name).because(io_words(&why))),
+            Ok(Some(Err(error))) => Err(unknown(name).because(io_words(&error))),
             Ok(None) => Err(Problem::cancelled()),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 Err(Problem::network(format!(

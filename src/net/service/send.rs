@@ -159,7 +159,7 @@ impl RequestBuilder<'_> {
         };
         let response = self
             .request(&client, url, sent)
-            .map_err(|why| why.problem(Peer::from(name).through(client.proxy())))?;
+            .map_err(|error| error.problem(Peer::from(name).through(client.proxy())))?;
         let next = match response.status {
             301 | 302 | 303 | 307 | 308 => response.header_text("location"),
             _ => None,
@@ -170,7 +170,7 @@ impl RequestBuilder<'_> {
         };
         let answer =
             ServiceResponse::read(self.service, response, self.max_bytes, self.hidden.clone())
-                .map_err(|why| why.problem(name))?;
+                .map_err(|error| error.problem(name))?;
         out.clients.give(origin, client);
         Ok((answer, next))
     }
@@ -211,7 +211,7 @@ impl RequestBuilder<'_> {
     fn follow_to_other_host(&self, url: &str) -> Outcome<ServiceResponse> {
         let open = |pair: &&(&'static str, String)| pair.0.starts_with("accept");
         let headers: Vec<_> = self.headers.iter().filter(open).cloned().collect();
-        let visit = GuardedClient::new(&self.out.env)?
+        let fetched = GuardedClient::new(&self.out.env)?
             .with_contact(self.contact.as_deref())
             .with_limits(LIMITS)
             .open(&Address::parse(url)?, &headers, &self.stop)
@@ -223,11 +223,11 @@ impl RequestBuilder<'_> {
             })?;
         ServiceResponse::read(
             self.service,
-            visit.response,
+            fetched.response,
             self.max_bytes,
             self.hidden.clone(),
         )
-        .map_err(|why| why.problem(self.service.name))
+        .map_err(|error| error.problem(self.service.name))
     }
 }
 

@@ -18,7 +18,7 @@ impl Graph {
         let by_id = tickets
             .iter()
             .enumerate()
-            .map(|(at, ticket)| (ticket.id.clone(), at))
+            .map(|(index, ticket)| (ticket.id.clone(), index))
             .collect();
         Self { tickets, by_id }
     }

@@ -197,13 +197,13 @@ mod tests {
         let found = TicketLocation::from(&none, &deep).open().unwrap();
         assert_eq!(found.file("a"), dir.path().join(".tickets/a.md"));
         let env = Env::from([("TICKETS_DIR", "other")]);
-        let said = TicketLocation::from(&env, &deep)
+        let message = TicketLocation::from(&env, &deep)
             .open()
             .unwrap_err()
             .one_line();
         assert!(
-            said.starts_with("tickets directory 'other' does not exist"),
-            "{said}"
+            message.starts_with("tickets directory 'other' does not exist"),
+            "{message}"
         );
         TicketLocation::from(&env, &deep).make().unwrap();
         assert!(deep.join("other").is_dir());

@@ -50,7 +50,7 @@ const SERVICES: [(&Service, &str, IpParser); 3] = [
 /// # Errors
 /// `Cancelled`; `Network` with the message of each.
 pub(super) fn locate(ctx: &ToolContext, until: Instant) -> Outcome<IpLocation> {
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     for (i, (service, path, read)) in SERVICES.iter().enumerate() {
         let behind = u32::try_from(SERVICES.len() - 1 - i).unwrap_or_default();
         let left = until.saturating_duration_since(Instant::now());
@@ -65,12 +65,12 @@ pub(super) fn locate(ctx: &ToolContext, until: Instant) -> Outcome<IpLocation> {
         match answer.and_then(|answer| read(ctx, &answer)) {
             Ok(place) => return Ok(place),
             Err(problem) if problem.is_cancelled() => return Err(problem),
-            Err(problem) => said.push(problem.what),
+            Err(problem) => message.push(problem.what),
         }
     }
     Err(Problem::network("Where you are could not be found out.")
         .next("Ask the user for a city or coordinates.")
-        .facts(said.join("\n")))
+        .facts(message.join("\n")))
 }
 
 fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
@@ -121,11 +121,11 @@ fn message(value: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn failed(answer: &ServiceResponse, why: &str) -> Problem {
+fn failed(answer: &ServiceResponse, reason: &str) -> Problem {
     Problem::network(format!(
         "{} does not know: {}.",
         answer.service.name,
-        answer.quoted(why).trim_end_matches('.')
+        answer.quoted(reason).trim_end_matches('.')
     ))
 }
 
@@ -202,10 +202,10 @@ mod tests {
         ] {
             assert!(read(body, 200).is_err(), "{body}");
         }
-        let said = read(r#"{"error": true, "reason": "RateLimited"}"#, 200)
+        let message = read(r#"{"error": true, "reason": "RateLimited"}"#, 200)
             .unwrap_err()
             .what;
-        assert_eq!(said, "ipapi.co does not know: RateLimited.");
+        assert_eq!(message, "ipapi.co does not know: RateLimited.");
         for body in [
             r#"{"status": "fail", "message": "private range", "lat": 1, "lon": 1}"#,
             r#"{"status": "success"}"#,

@@ -70,8 +70,8 @@ pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
     };
     let done = done.unless_cancelled()?;
     // Output before the timeout counts; output of a failed program does not.
-    let heard = done.success() || done.timed_out;
-    Ok(read(&done.stdout.text()).filter(|_| heard))
+    let complete = done.success() || done.timed_out;
+    Ok(read(&done.stdout.text()).filter(|_| complete))
 }
 
 fn program(env: &Env) -> Option<PathBuf> {
@@ -85,8 +85,8 @@ fn program(env: &Env) -> Option<PathBuf> {
 /// The most accurate fix in the output, or the last of several; each starts with `New location:`.
 fn read(text: &str) -> Option<DeviceLocation> {
     let fixes = text.split("New location:").skip(1).filter_map(block);
-    let wrong = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
-    fixes.reduce(|best, next| match wrong(&next) <= wrong(&best) {
+    let invalid = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
+    fixes.reduce(|best, next| match invalid(&next) <= invalid(&best) {
         true => next,
         false => best,
     })

@@ -214,8 +214,8 @@ mod tests {
                 "quota is used up",
             ),
         ] {
-            let said = error(code, status, reason);
-            assert!(said.contains(wanted), "{said}");
+            let message = error(code, status, reason);
+            assert!(message.contains(wanted), "{message}");
         }
         let mask =
             json!({"error": {"code": 400, "message": "Bad mask.", "status": "INVALID_ARGUMENT"}});

@@ -28,7 +28,7 @@ const KINDS: usize = 50;
 
 /// Search for places described in plain language.
 pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<String> {
-    let what = wanted("text_query", &args.text_query)?;
+    let query = wanted("text_query", &args.text_query)?;
     // The catalogue: both zero is unset.
     let centre = match (args.latitude, args.longitude) {
         (0.0, 0.0) => None,
@@ -39,7 +39,7 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         None if args.radius == 0.0 => WIDEST,
         _ => radius(args.radius)?,
     };
-    let mut body = json!({"textQuery": what, "pageSize": args.max_results});
+    let mut body = json!({"textQuery": query, "pageSize": args.max_results});
     let mut add = |key: &str, value| {
         if let Some(map) = body.as_object_mut() {
             map.insert(key.to_owned(), value);
@@ -52,18 +52,18 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         add("locationBias", circle(centre, radius));
     }
     let unit = preferred_unit(&ctx.world);
-    let title = format!("for \"{}\"", shown(&what));
-    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let title = format!("for \"{}\"", shown(&query));
+    let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
         GoogleResult::Found(mut entries) => {
-            entries.truncate(most);
+            entries.truncate(max);
             return Ok(from_google(&entries, &title, centre, unit));
         }
         other => GoogleAnswer::of(other),
     };
     let found = in_openstreetmap(
         ctx,
-        &what,
+        &query,
         args.max_results,
         centre.map(|centre| (centre, radius)),
     );
@@ -90,18 +90,18 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
 /// Nominatim within the circle, then anywhere; without a contact towns alone, and `None` where it is about a neighbourhood.
 fn in_openstreetmap(
     ctx: &ToolContext,
-    what: &str,
-    most: u64,
+    query: &str,
+    max: u64,
     circle: Option<(Coordinates, f64)>,
 ) -> Outcome<geocode::GeocodeMatches> {
     let Some((centre, radius)) = circle else {
-        return geocode::look_up(ctx, what, most);
+        return geocode::look_up(ctx, query, max);
     };
     ctx.service(&NOMINATIM).allowed()?;
     let inside = nominatim::around(centre, radius);
-    let spots = nominatim::search(ctx, what, most, Some(&inside))?;
+    let spots = nominatim::search(ctx, query, max, Some(&inside))?;
     if spots.is_empty() {
-        return geocode::look_up(ctx, what, most);
+        return geocode::look_up(ctx, query, max);
     }
     Ok(geocode::GeocodeMatches {
         places: spots,
@@ -112,7 +112,7 @@ fn in_openstreetmap(
 
 /// List places of given types around a coordinate.
 pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<String> {
-    let began = Instant::now();
+    let start = Instant::now();
     let centre = Coordinates::new(args.latitude, args.longitude)?;
     let radius = radius(args.radius)?;
     let mut types: Vec<String> = Vec::new();
@@ -149,16 +149,16 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         unit.say(radius)
     );
     let title = clip(&crate::base::text::escape_controls(&title), 300);
-    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
         GoogleResult::Found(mut entries) => {
-            entries.truncate(most);
+            entries.truncate(max);
             return Ok(from_google(&entries, &title, Some(centre), unit));
         }
         other => GoogleAnswer::of(other),
     };
     let [longest, least] = OVERPASS;
-    let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
+    let left = END.saturating_sub(start.elapsed()).clamp(least, longest);
     let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
@@ -181,7 +181,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         entries.sort_by_key(|entry| entry.name.is_none());
         remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
-    entries.truncate(most);
+    entries.truncate(max);
     remarks.extend(
         reply
             .remark
@@ -227,8 +227,8 @@ impl GoogleAnswer {
                 remark: Some("No results at Google Places.".to_owned()),
                 is_answer: true,
             },
-            GoogleResult::Refused(why) => Self {
-                remark: Some(why),
+            GoogleResult::Refused(reason) => Self {
+                remark: Some(reason),
                 is_answer: false,
             },
             GoogleResult::NotUsed | GoogleResult::Found(_) => Self::default(),

@@ -58,16 +58,16 @@ pub(crate) fn around(centre: Coordinates, radius: f64) -> String {
 /// `Config` without the contact that the public server requires; errors of the server or the network.
 pub(crate) fn search(
     ctx: &ToolContext,
-    what: &str,
-    most: u64,
+    query: &str,
+    max: u64,
     inside: Option<&str>,
 ) -> Outcome<Vec<OsmPlace>> {
     let ask = || {
         ctx.service(&NOMINATIM)
             .path("/search")
-            .query("q", what)
+            .query("q", query)
             .query("format", "jsonv2")
-            .query("limit", most)
+            .query("limit", max)
             .query("addressdetails", 1)
             .query("extratags", 1)
             .query("accept-language", "en")
@@ -97,7 +97,7 @@ pub(crate) fn search(
     if spots.is_empty() && !rows.is_empty() {
         return Err(answer.unreadable());
     }
-    spots.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    spots.truncate(usize::try_from(max).unwrap_or(usize::MAX));
     Ok(spots)
 }
 
@@ -112,12 +112,12 @@ fn parse_rows(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
         Some(_) => fault.unwrap_or_default().to_owned(),
         None => html::line(&answer.text()),
     };
-    let said = (!words.is_empty()).then_some(words.as_str());
+    let message = (!words.is_empty()).then_some(words.as_str());
     if matches!(answer.status, 429 | 509) || words.to_lowercase().contains("bandwidth limit") {
-        let said = answer.quoted(said.unwrap_or_default());
-        let colon = if said.is_empty() { "." } else { ": " };
+        let message = answer.quoted(message.unwrap_or_default());
+        let colon = if message.is_empty() { "." } else { ": " };
         return Err(Problem::limit(format!(
-            "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{said}",
+            "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{message}",
             answer.status
         ))
         .next(match answer.retry_after() {
@@ -127,7 +127,7 @@ fn parse_rows(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
         .next("A server of your own (MARVIN_URL_NOMINATIM) has no such limit."));
     }
     if answer.status == 403 {
-        let mut problem = answer.refused(said);
+        let mut problem = answer.refused(message);
         problem.kind = ProblemKind::Refused;
         return Err(problem.next(
             "Waiting does not help: the server does not take the contact for one. Set MARVIN_CONTACT to an e-mail or web address of yours.",
@@ -136,19 +136,19 @@ fn parse_rows(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     let Some(value) = value else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
-            false => refused(answer, said),
+            false => refused(answer, message),
         });
     };
     match value.as_array() {
         Some(rows) if answer.is_ok() => Ok(rows.clone()),
-        _ if answer.is_ok() && said.is_none() => Err(answer.unreadable()),
-        _ => Err(refused(answer, said)),
+        _ if answer.is_ok() && message.is_none() => Err(answer.unreadable()),
+        _ => Err(refused(answer, message)),
     }
 }
 
 /// The error for any status, with a next step.
-fn refused(answer: &ServiceResponse, said: Option<&str>) -> Problem {
-    let problem = answer.refused(said);
+fn refused(answer: &ServiceResponse, message: Option<&str>) -> Problem {
+    let problem = answer.refused(message);
     match problem.next.is_empty() {
         true => problem.next("Say it in other words, or try again later."),
         false => problem,

@@ -75,8 +75,8 @@ impl Element {
 /// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
 /// many of them; errors of the network.
 pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<OverpassReply> {
-    let began = Instant::now();
-    let asked = ctx
+    let start = Instant::now();
+    let requests = ctx
         .service(&OVERPASS)
         .path("/api/interpreter")
         .timeout(limit)
@@ -84,8 +84,8 @@ pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<Ov
         .max_retry_wait(MAX_RETRY_WAIT)
         .form(&[("data", query)]);
     let answer =
-        asked.map_err(
-            |problem| match began.elapsed() < limit || problem.is_cancelled() {
+        requests.map_err(
+            |problem| match start.elapsed() < limit || problem.is_cancelled() {
                 true => problem,
                 false => problem.next("A smaller area or fewer kinds take less time."),
             },
@@ -103,7 +103,7 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
         return Err(refused(answer));
     };
     let remark = value.text("remark").map(|words| answer.quoted(words));
-    if let Some(why) = remark
+    if let Some(reason) = remark
         .as_deref()
         .filter(|remark| remark.contains("runtime error"))
     {
@@ -114,11 +114,11 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
         };
         return Err(Problem::limit(format!(
             "Overpass did not finish the query: {}.{part}",
-            why.trim_start_matches("runtime error:")
+            reason.trim_start_matches("runtime error:")
                 .trim()
                 .trim_end_matches('.')
         ))
-        .next(match why.contains("memory") {
+        .next(match reason.contains("memory") {
             true => "Ask for a smaller area or fewer kinds.",
             false => "Ask for a smaller area or fewer kinds; a query of your own can set a longer [timeout:…].",
         }));
@@ -140,8 +140,8 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
 fn refused(answer: &ServiceResponse) -> Problem {
     let page = answer.text();
     let fault = page_error(&page);
-    let said = fault.clone().or_else(|| page_words(&page));
-    let words = said.as_deref().unwrap_or_default();
+    let message = fault.clone().or_else(|| page_words(&page));
+    let words = message.as_deref().unwrap_or_default();
     let is = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     // Even a page with status 200 may be an error.
     let status = match answer.is_ok() {
@@ -149,8 +149,8 @@ fn refused(answer: &ServiceResponse) -> Problem {
         false => format!(" ({})", answer.status),
     };
     let said_so = match answer.quoted(words) {
-        said if said.is_empty() => ".".to_owned(),
-        said => format!(": {said}"),
+        message if message.is_empty() => ".".to_owned(),
+        message => format!(": {message}"),
     };
     if answer.status == 429 || is(&["rate_limited"]) {
         let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
@@ -183,9 +183,9 @@ fn refused(answer: &ServiceResponse) -> Problem {
                 .next("Begin the query with [out:json].")
         }
         true => answer.unreadable(),
-        false if !(400..500).contains(&answer.status) => answer.refused(said.as_deref()),
+        false if !(400..500).contains(&answer.status) => answer.refused(message.as_deref()),
         false => answer
-            .refused(said.as_deref())
+            .refused(message.as_deref())
             .next("Try again later; MARVIN_URL_OVERPASS can name another server."),
     }
 }

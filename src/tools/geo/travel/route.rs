@@ -105,13 +105,13 @@ impl RouteRequest {
             // OSRM's own errors come with status 400; a code from a busy server is a proxy's.
             _ if is_busy(answer) => Err(busy(answer, value.as_ref())),
             (Some(code), Some(value)) if code != "Ok" => {
-                let said = answer.quoted(value.text("message").unwrap_or_default());
-                Err(self.refusal(&answer.quoted(code), &said, own))
+                let message = answer.quoted(value.text("message").unwrap_or_default());
+                Err(self.refusal(&answer.quoted(code), &message, own))
             }
             _ if answer.is_ok() => Err(answer.unreadable()),
             _ => {
-                let said = value.as_ref().and_then(|value| value.text("message"));
-                Err(hint(answer.refused(said), self.mode.service(), own))
+                let message = value.as_ref().and_then(|value| value.text("message"));
+                Err(hint(answer.refused(message), self.mode.service(), own))
             }
         }
     }
@@ -144,11 +144,11 @@ impl RouteRequest {
     }
 
     /// The message for an error code, with the next step.
-    fn refusal(&self, code: &str, said: &str, own: bool) -> Problem {
+    fn refusal(&self, code: &str, message: &str, own: bool) -> Problem {
         let by = self.mode.by();
-        let words = match said.trim_end_matches('.') {
+        let words = match message.trim_end_matches('.') {
             "" => String::new(),
-            said => format!(": {said}"),
+            message => format!(": {message}"),
         };
         match code {
             "NoRoute" => Problem::missing(format!(
@@ -157,7 +157,7 @@ impl RouteRequest {
             .next("A sea, a border or a closed road may lie between. Check the points, or go part of the way by other means."),
             "NoSegment" => Problem::missing(format!(
                 "No road that one can use {by} is near {} (NoSegment).",
-                self.named_in(said)
+                self.named_in(message)
             ))
             .next("Give a point on or near a road; latitude comes first, longitude second."),
             "InvalidValue" => Problem::input(format!(
@@ -194,8 +194,8 @@ impl RouteRequest {
     }
 
     /// The point whose number is in the server's message, or all of them.
-    fn named_in(&self, said: &str) -> String {
-        let number = said
+    fn named_in(&self, message: &str) -> String {
+        let number = message
             .rsplit(|c: char| !c.is_ascii_digit())
             .find(|digits| !digits.is_empty())
             .and_then(|digits| digits.parse::<usize>().ok());
@@ -290,11 +290,11 @@ fn is_busy(answer: &ServiceResponse) -> bool {
 }
 
 fn busy(answer: &ServiceResponse, value: Option<&Value>) -> Problem {
-    let said = value.and_then(|value| value.text("message")).unwrap_or("");
-    let said = answer.quoted(said);
-    let words = match said.trim_end_matches('.') {
+    let message = value.and_then(|value| value.text("message")).unwrap_or("");
+    let message = answer.quoted(message);
+    let words = match message.trim_end_matches('.') {
         "" => String::new(),
-        said => format!(": {said}"),
+        message => format!(": {message}"),
     };
     let problem = Problem::network(format!(
         "OSRM, the routing server, is busy ({}){words}.",

@@ -95,10 +95,10 @@ fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem
         "hourly" => spent("hourly").next("Try again in the next hour."),
         "daily" => spent("daily").next("Try again tomorrow (the day begins at midnight UTC)."),
         _ if answer.is_ok() => {
-            let said = answer.quoted(reason);
-            let words = match said.trim_end_matches('.') {
+            let message = answer.quoted(reason);
+            let words = match message.trim_end_matches('.') {
                 "" => String::new(),
-                said => format!(": {said}"),
+                message => format!(": {message}"),
             };
             Problem::new(
                 ProblemKind::Network,

@@ -76,11 +76,11 @@ fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)>
 fn topic_name(ctx: &ToolContext, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
-    let bare = given
+    let trimmed = given
         .strip_prefix(base)
         .map_or(given, |rest| rest.trim_matches('/'));
-    if is_name(bare) {
-        return Ok(bare.to_owned());
+    if is_name(trimmed) {
+        return Ok(trimmed.to_owned());
     }
     Err(Problem::input(format!(
         "\"{}\" cannot be a topic.",
@@ -249,10 +249,10 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
             url(ctx, &one.topic)
         );
     }
-    let asked: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
+    let requests: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
     let answers = crate::alerts::ntfy::poll::ask(
         &ctx.world.env,
-        &asked,
+        &requests,
         crate::alerts::ntfy::TIMEOUT,
         &ctx.stop,
     );
@@ -276,7 +276,7 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
                 let last = shown.last.unwrap_or_else(|| one.seen.clone());
                 seen.insert(one.topic.clone(), last);
             }
-            Some(Err(why)) => troubles.push(format!("{}: {why}", one.label)),
+            Some(Err(reason)) => troubles.push(format!("{}: {reason}", one.label)),
             None => troubles.push(format!("{}: no answer in time", one.label)),
         }
     }

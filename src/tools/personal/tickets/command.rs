@@ -364,16 +364,16 @@ impl TicketCli<'_> {
         jq.limit = FILTER_TIMEOUT;
         jq.ceiling = Some(FILTER_CEILING);
         jq.stdout = KeepLimits::first(256 << 20);
-        let done = jq.run(self.stop).map_err(|problem| {
+        let output = jq.run(self.stop).map_err(|problem| {
             problem.next(
                 "Filters need the program jq (package jq); without a filter query needs none.",
             )
         })?;
-        let done = done.unless_cancelled()?;
-        let status = u8::from(!done.success());
-        let mut err = done.stderr.text();
+        let output = output.unless_cancelled()?;
+        let status = u8::from(!output.success());
+        let mut err = output.stderr.text();
         // The kernel enforces the CPU limit with a signal.
-        if done.timed_out || done.signal.is_some() {
+        if output.timed_out || output.signal.is_some() {
             err.push_str(&format!(
                 "Error: the filter did not end within {} s, or took more than {} GB of memory\n",
                 FILTER_TIMEOUT.as_secs(),
@@ -381,7 +381,7 @@ impl TicketCli<'_> {
             ));
         }
         Ok(CommandOutput {
-            out: done.stdout.text(),
+            out: output.stdout.text(),
             err,
             status,
         })

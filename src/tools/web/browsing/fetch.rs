@@ -50,15 +50,15 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
         ),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let visit = ctx.guarded_client()?.open(address, &headers, &ctx.stop)?;
-    read(visit)
+    let fetched = ctx.guarded_client()?.open(address, &headers, &ctx.stop)?;
+    read(fetched)
 }
 
-fn read(visit: GuardedResponse) -> Outcome<FetchedPage> {
+fn read(fetched: GuardedResponse) -> Outcome<FetchedPage> {
     let GuardedResponse {
         mut response,
         address,
-    } = visit;
+    } = fetched;
     let named = response.header_text("content-type").unwrap_or_default();
     let status = response.status;
     let on_progress = declared_type(&named);

@@ -100,13 +100,13 @@ fn every_code_has_words_and_a_next_step() {
 #[test]
 fn a_wrong_address_is_named_by_its_variable() {
     let answer = ServiceResponse::new(&OSRM_FOOT, 400, br#"{"code": "InvalidUrl"}"#.to_vec());
-    let said = trip(Mode::Foot)
+    let message = trip(Mode::Foot)
         .parse_response(&answer, true)
         .unwrap_err()
         .one_line();
     assert!(
-        said.contains("MARVIN_URL_OSRM_FOOT must be the address"),
-        "{said}"
+        message.contains("MARVIN_URL_OSRM_FOOT must be the address"),
+        "{message}"
     );
 }
 
@@ -139,8 +139,8 @@ fn what_is_no_answer_of_osrm_is_told_for_what_it_is() {
         ),
         (200, r#"{"code": "NoRoute"}"#, "no road connects them"),
     ] {
-        let said = judged(status, body).unwrap_err().one_line();
-        assert!(said.contains(wanted), "{status} {body}: {said}");
+        let message = judged(status, body).unwrap_err().one_line();
+        assert!(message.contains(wanted), "{status} {body}: {message}");
     }
 }
 
@@ -157,12 +157,12 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     let mut far = found();
     far["waypoints"][2]["distance"] = json!(50_001);
     let route = judged(200, &far.to_string()).unwrap();
-    let said = trip.check_near_roads(&route).unwrap_err().one_line();
+    let message = trip.check_near_roads(&route).unwrap_err().one_line();
     assert!(
-        said.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
-        "{said}"
+        message.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
+        "{message}"
     );
-    assert!(said.contains("swapped"), "{said}");
+    assert!(message.contains("swapped"), "{message}");
     // Without a distance, it is calculated from the location.
     far["waypoints"][2] = json!({"location": [60.0, 2.2]});
     let route = judged(200, &far.to_string()).unwrap();
