@@ -200,7 +200,7 @@ fn too_large(length: Option<u64>, max: u64) -> Problem {
             size(max)
         ),
         None => format!(
-            "The file has more than {}, the most that is fetched.",
+            "The file has more than {}, which is the limit for downloads.",
             size(max)
         ),
     })

@@ -151,7 +151,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     bare(&["usage"], "usage and cost", |session| {
         session.list(usage::report);
     }),
-    bare(&["quit", "exit"], "leave", |session| {
+    bare(&["quit", "exit"], "quit Marvin", |session| {
         session.updates.push(UiUpdate::Leave(String::new()));
     })
     .in_shell_mode(),

@@ -118,7 +118,7 @@ impl Unread {
     pub(crate) fn problem(self, place: &str) -> Problem {
         match self {
             Self::TooLarge(max) => Problem::limit(format!(
-                "{place} sent more than {} MB, the most that is read.",
+                "{place} sent more than {} MB, which is the limit.",
                 max / 1_000_000
             ))
             .next("Ask for less."),

@@ -68,7 +68,7 @@ impl RequestBuilder<'_> {
         let url = format!("{}{}{}", self.base, self.path, self.query);
         if url.len() > MAX_URL_BYTES {
             return Err(Problem::input(format!(
-                "The request to {} is {} bytes long; {} are the most.",
+                "The request to {} is {} bytes long; the limit is {}.",
                 self.service.name,
                 thousands(url.len() as u64),
                 thousands(MAX_URL_BYTES as u64)

@@ -68,7 +68,7 @@ fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
 fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
     if args.query.len() > MAX_QUERY_BYTES {
         return Err(Problem::input(format!(
-            "The query is {} bytes long; {} are the most.",
+            "The query is {} bytes long; the limit is {}.",
             thousands(args.query.len() as u64),
             thousands(MAX_QUERY_BYTES as u64)
         ))

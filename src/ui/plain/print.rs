@@ -135,7 +135,7 @@ impl Printer {
             UiUpdate::Listing(listing) => self.block(&listing),
             UiUpdate::Ran { output, .. } => self.block(&output),
             UiUpdate::Undone(said) => {
-                let words = format!("Taken back: {}", text::clip(&said, 200));
+                let words = format!("Undone: {}", text::clip(&said, 200));
                 self.system(&words);
             }
             UiUpdate::Profile(_) | UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}

@@ -208,7 +208,7 @@ fn publish(ctx: &ToolContext, args: NtfyPublish) -> Outcome<String> {
     }
     if message.len() > MAX_MESSAGE_BYTES {
         return Err(Problem::limit(format!(
-            "The message has {} bytes; {MAX_MESSAGE_BYTES} are the most.",
+            "The message has {} bytes; the limit is {MAX_MESSAGE_BYTES}.",
             message.len()
         ))
         .next("Send a shorter text."));

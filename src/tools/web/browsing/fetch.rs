@@ -207,7 +207,7 @@ fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
 
 fn too_large(address: &Address) -> Problem {
     Problem::limit(format!(
-        "{} sent more than {}, the most that is read of a page.",
+        "{} sent more than {}, which is the limit for a page.",
         address.host,
         size(MAX_PAGE_BYTES as u64)
     ))
