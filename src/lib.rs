@@ -73,6 +73,6 @@ use std::ffi::OsString;
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
     match cli::run::run(args, base::env::Env::new(vars)) {
         cli::run::CliOutcome::Done(status) => status,
-        cli::run::CliOutcome::Talk(settings) => ui::run(*settings),
+        cli::run::CliOutcome::Interactive(settings) => ui::run(*settings),
     }
 }

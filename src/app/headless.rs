@@ -25,26 +25,26 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
     settings: Settings,
-    began: Instant,
+    started: Instant,
     stop: Cancel,
     /// Set as soon as the session exists.
     world: OnceLock<Arc<SessionContext>>,
-    ended: AtomicBool,
+    finished: AtomicBool,
 }
 
 /// Runs to the end and returns the exit status. The cost is always the last line on standard error.
 pub(crate) fn run(settings: Settings) -> u8 {
     let run = Arc::new(HeadlessRun {
         settings,
-        began: Instant::now(),
+        started: Instant::now(),
         stop: Cancel::new(),
         world: OnceLock::new(),
-        ended: AtomicBool::new(false),
+        finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
     let watch = RunWatch::start(run.stop.clone(), move |signal| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
-        if let Some(status) = late.end(after(signal)) {
+        if let Some(status) = late.end(signal_status(signal)) {
             std::process::exit(status.into());
         }
     });
@@ -52,9 +52,11 @@ pub(crate) fn run(settings: Settings) -> u8 {
         Ok(watch) => {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
-            watch.signal().map_or_else(|| said(outcome), after)
+            watch
+                .signal()
+                .map_or_else(|| exit_status(outcome), signal_status)
         }
-        Err(why) => fail(&Problem::system("Cannot watch for signals", why)),
+        Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
     };
     run.end(status).unwrap_or_else(|| {
         loop {
@@ -65,11 +67,11 @@ pub(crate) fn run(settings: Settings) -> u8 {
 }
 
 /// The exit status after a signal: 128 plus its number, as shells report it.
-fn after(signal: i32) -> u8 {
+fn signal_status(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(1)
 }
 
-fn said(outcome: Outcome<()>) -> u8 {
+fn exit_status(outcome: Outcome<()>) -> u8 {
     match outcome {
         Ok(()) => 0,
         Err(problem) => fail(&problem),
@@ -79,7 +81,7 @@ fn said(outcome: Outcome<()>) -> u8 {
 impl HeadlessRun {
     /// Records the usage, sends the ntfy message and prints the cost line. Only the first caller gets the status back.
     fn end(&self, status: u8) -> Option<u8> {
-        if self.ended.swap(true, Ordering::SeqCst) {
+        if self.finished.swap(true, Ordering::SeqCst) {
             return None;
         }
         let totals = self
@@ -90,13 +92,13 @@ impl HeadlessRun {
             say(&notice);
         }
         if let Some(topic) = &self.settings.ntfy {
-            let took = self.began.elapsed();
+            let took = self.started.elapsed();
             // After a signal, whoever sent it is waiting for the exit.
-            let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
-            run_notice::ended(
+            let ntfy_timeout = Duration::from_secs(if status > 128 { 1 } else { 5 });
+            run_notice::notify_end(
                 &self.settings.env,
                 topic,
-                patience,
+                ntfy_timeout,
                 status == 0,
                 took,
                 &totals,
@@ -120,7 +122,7 @@ fn fail(problem: &Problem) -> u8 {
 
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
-    let mut warn = |words: String| say(&format!("Warning: {words}"));
+    let mut warn = |text: String| say(&format!("Warning: {text}"));
     let prompt = settings
         .prompt
         .required(settings.process.stdin_is_terminal)?;
@@ -135,24 +137,24 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     world.set_summarizer(summarizer(&target));
-    let person = setup::person(&world, None, &mut warn);
+    let person = setup::user_facts(&world, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
-            .map_err(|why| Problem::system("Cannot write to standard output", why))?,
+            .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
     let offer = world.registry.offer(&world.policy, target.info.tools);
     let messages = vec![Message::user(prompt)];
-    let mut talk = Conversation::new(&target, &offer, &person, messages, true);
-    talk.effort = effort;
-    let answer = talk.answer(&ctx);
+    let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
+    conversation.effort = effort;
+    let answer = conversation.answer(&ctx);
     let written = stream.finish();
     match written {
-        Err(why) if why.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
         // The signal cancelled the turn; the turn itself only reports a cancellation.
-        Err(why) => Err(Problem::system(
+        Err(error) => Err(Problem::system(
             "Cannot write the answer to standard output",
-            why,
+            error,
         )),
         Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
     }

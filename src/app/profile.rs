@@ -62,7 +62,7 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
 
 /// Reads what the system prompt says about the user. Missing files are skipped; corrupt ones are set aside and reported. `sent` is the message that
 /// is about to be sent: it is in the log already and must not appear as history too.
-pub(crate) fn person(
+pub(crate) fn user_facts(
     world: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),

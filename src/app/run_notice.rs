@@ -24,10 +24,10 @@ pub(crate) fn topic(given: &str) -> String {
 }
 
 /// Sends the message. A failure within the time limit is ignored: the process is waiting to exit.
-pub(crate) fn ended(
+pub(crate) fn notify_end(
     env: &Env,
     topic: &str,
-    patience: Duration,
+    timeout: Duration,
     well: bool,
     took: Duration,
     totals: &Totals,
@@ -41,12 +41,12 @@ pub(crate) fn ended(
         .collect();
     let base = service.base_in(env).to_owned();
     let limits = Timeouts {
-        connect: patience,
-        first_byte: patience,
-        silence: patience,
+        connect: timeout,
+        first_byte: timeout,
+        silence: timeout,
     };
     let url = format!("{base}/{safe}");
-    let Ok(route) = ProxyRoute::to(env, &url) else {
+    let Ok(route) = ProxyRoute::for_url(env, &url) else {
         return;
     };
     let client = Client::new(ClientOptions {
@@ -66,7 +66,7 @@ pub(crate) fn ended(
     let stop = Cancel::new();
     let late = stop.clone();
     let _ = std::thread::Builder::new().spawn(move || {
-        std::thread::sleep(patience);
+        std::thread::sleep(timeout);
         late.fire();
     });
     let _ = client.post(&url, &headers, words.as_bytes(), &stop);

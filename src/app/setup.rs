@@ -72,12 +72,12 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// What the system prompt says about the user.
-pub(crate) fn person(
+pub(crate) fn user_facts(
     world: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
-    profile::person(world, sent, warn)
+    profile::user_facts(world, sent, warn)
 }
 
 /// The reasoning effort that the user chose.
@@ -156,10 +156,10 @@ pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
 /// A file cannot be read.
 pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
     let text = |variable: Text, path: &Path| {
-        open::text(path, MODELS_CAP).map_err(|why| {
+        open::text(path, MODELS_CAP).map_err(|error| {
             Problem::system(
                 format!("Cannot read {} ({})", variable.name, path.display()),
-                why,
+                error,
             )
         })
     };

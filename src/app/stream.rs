@@ -21,7 +21,7 @@ const MARKER: &str = "  \u{1f527} ";
 /// Writes the answer to standard output and everything else to standard error. Fires the token when the reader closes the pipe.
 pub(crate) struct StdoutSink {
     state: Mutex<StreamState>,
-    gone: Cancel,
+    reader_gone: Cancel,
     verbose: bool,
 }
 
@@ -30,7 +30,7 @@ struct StreamState {
     /// Standard output is a terminal.
     terminal: bool,
     line_start: bool,
-    broken: Option<io::Error>,
+    write_error: Option<io::Error>,
 }
 
 impl StdoutSink {
@@ -45,9 +45,9 @@ impl StdoutSink {
                 terminal: out.is_terminal(),
                 out,
                 line_start: true,
-                broken: None,
+                write_error: None,
             }),
-            gone,
+            reader_gone: gone,
             verbose,
         })
     }
@@ -61,7 +61,7 @@ impl StdoutSink {
         if !state.line_start {
             self.write(&mut state, "\n");
         }
-        state.broken.take().map_or(Ok(()), Err)
+        state.write_error.take().map_or(Ok(()), Err)
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamState> {
@@ -69,13 +69,13 @@ impl StdoutSink {
     }
 
     fn write(&self, state: &mut StreamState, text: &str) {
-        if state.broken.is_some() || text.is_empty() {
+        if state.write_error.is_some() || text.is_empty() {
             return;
         }
         state.line_start = text.ends_with('\n');
-        if let Err(why) = state.out.write_all(text.as_bytes()) {
-            state.broken = Some(why);
-            self.gone.fire();
+        if let Err(reason) = state.out.write_all(text.as_bytes()) {
+            state.write_error = Some(reason);
+            self.reader_gone.fire();
         }
     }
 
@@ -131,10 +131,10 @@ impl EventSink for StdoutSink {
 }
 
 /// Prints one line on standard error and ignores failures. On a terminal control characters are made visible.
-pub(crate) fn say(words: &str) {
+pub(crate) fn say(text: &str) {
     let mut errors = io::stderr().lock();
-    let words = for_reader(words, errors.is_terminal());
-    let _ = writeln!(errors, "{words}");
+    let text = for_reader(text, errors.is_terminal());
+    let _ = writeln!(errors, "{text}");
 }
 
 /// `text` for output: on a terminal with visible control characters.

@@ -11,8 +11,8 @@ use crate::base::problem::{Outcome, Problem};
 /// Writes to standard output. A reader that closes the pipe is not an error.
 pub(super) fn print(text: &str) -> Outcome<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::system("Cannot write to standard output", why))
+        Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Problem::system("Cannot write to standard output", reason))
         }
         _ => Ok(()),
     }

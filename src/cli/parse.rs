@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn the_last_model_wins_and_a_pair_is_none() {
-        let got = typed(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
-        assert_eq!(got.model.as_deref(), Some("openai/gpt:free"));
+        let args = typed(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
+        assert_eq!(args.model.as_deref(), Some("openai/gpt:free"));
         let problem = typed(&["--model", "opus=x"]).unwrap_err().one_line();
         assert!(problem.contains("--model x"), "{problem}");
     }

@@ -22,7 +22,7 @@ pub(crate) enum CliOutcome {
     /// Exit with this status.
     Done(u8),
     /// Start an interactive session.
-    Talk(Box<Settings>),
+    Interactive(Box<Settings>),
 }
 
 impl From<u8> for CliOutcome {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
             warn(variables::layer(&mut env));
             match args.fire_alarm.clone() {
                 Some(id) => report(fire(&id, &settings(*args, env))).into(),
-                None => talk(*args, env),
+                None => interactive(*args, env),
             }
         }
         Err(problem) => {
@@ -73,12 +73,12 @@ fn warn(warnings: Vec<String>) {
         .for_each(|words| say(&format!("Warning: {words}")));
 }
 
-fn talk(mut args: CliArgs, env: Env) -> CliOutcome {
+fn interactive(mut args: CliArgs, env: Env) -> CliOutcome {
     args.ntfy = args.ntfy.map(|topic| run_notice::topic(&topic));
     if args.non_interactive {
         CliOutcome::Done(headless::run(settings(args, env)))
     } else {
-        CliOutcome::Talk(Box::new(settings(args, env)))
+        CliOutcome::Interactive(Box::new(settings(args, env)))
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
             .iter()
             .filter(|tool| {
                 let rules = tool.rules();
-                let asks = rules.asks.iter().any(|asked| asked.id == service.id);
+                let asks = rules.asks.iter().any(|used| used.id == service.id);
                 asks || rules.service == Some(service.id)
             })
             .map(ToolRef::name)
@@ -64,7 +64,7 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
     if json {
         return serde_json::to_string_pretty(&rows)
             .map(|text| text + "\n")
-            .map_err(|why| Problem::internal(format!("The list cannot be written: {why}.")));
+            .map_err(|error| Problem::internal(format!("The list cannot be written: {error}.")));
     }
     Ok(table(&rows, super::out::width()))
 }
@@ -90,8 +90,8 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
             .unwrap_or_default()
     };
     let widths: [usize; 4] = std::array::from_fn(widest);
-    let taken: usize = widths.iter().map(|width| width + GAP.len()).sum();
-    let room = width.map(|width| width.saturating_sub(taken));
+    let used_width: usize = widths.iter().map(|width| width + GAP.len()).sum();
+    let room = width.map(|width| width.saturating_sub(used_width));
     let mut out = String::new();
     for (line, row) in lines.iter().zip(rows) {
         let mut text = String::new();

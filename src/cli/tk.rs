@@ -26,17 +26,17 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let stop = Cancel::new();
     super::tool::stop_on_signals(&stop);
     let clock = Clock::new(&settings.env);
-    let desk = TicketCli {
-        place: TicketLocation::from(&settings.env, &current),
+    let cli = TicketCli {
+        location: TicketLocation::from(&settings.env, &current),
         current,
         env: &settings.env,
         clock: &clock,
         stop: &stop,
     };
-    let said = desk.run(words, &mut CliCaller { env: &settings.env });
-    print_words(&said.out)?;
-    say_words(&said.err);
-    Ok(said.status)
+    let output = cli.run(words, &mut CliCaller { env: &settings.env });
+    print_words(&output.out)?;
+    say_words(&output.err);
+    Ok(output.status)
 }
 
 struct CliCaller<'a> {
@@ -53,7 +53,7 @@ impl Caller for CliCaller<'_> {
             .lock()
             .take(NOTE_CAP + 1)
             .read_to_end(&mut bytes)
-            .map_err(|why| Problem::system("Cannot read the note", why))?;
+            .map_err(|error| Problem::system("Cannot read the note", error))?;
         if bytes.len() as u64 > NOTE_CAP {
             return Err(Problem::limit(format!(
                 "the note is larger than {} MiB, so nothing was added",

@@ -5,17 +5,17 @@ use std::time::Duration;
 use super::reply::Reply;
 use crate::base::problem::Problem;
 
-/// The kind of failure; it decides retry and fallback.
+/// The kind of failure; it decides about retry and fallback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureKind {
     /// 401 or 403: the key is missing or refused.
     Auth,
-    /// 429: too many requests or tokens; with the wait that the provider named.
+    /// 429: too many requests or tokens.
     RateLimited {
-        /// How long to wait, if the provider said so.
+        /// How long the provider asks to wait.
         wait: Option<Duration>,
     },
-    /// 429 that no waiting cures: the quota is used up.
+    /// 429 that waiting does not solve: the quota is used up.
     Quota,
     /// The request exceeds the account's whole limit (Groq's free plans: 413 or 429 "Request too large"); retrying cannot help.
     TooLarge,
@@ -23,43 +23,40 @@ pub enum FailureKind {
     TooLong,
     /// The model does not support tools (Ollama: 400 `… does not support tools`).
     NoTools,
-    /// The model wrote a malformed tool call (Groq: `tool_use_failed`), with what it wrote.
+    /// The model wrote a malformed tool call (Groq: `tool_use_failed`).
     BadCall {
         /// The text of the failed generation.
         wrote: String,
     },
-    /// The model needs the Responses wire for what was asked (OpenAI: tools with reasoning on chat completions).
+    /// The model supports what was requested only over the Responses wire (OpenAI: tools with reasoning).
     OtherWire,
-    /// Summaries of the reasoning are refused (OpenAI: the organization is not verified).
+    /// Reasoning summaries are refused (OpenAI: the organization is not verified).
     NoSummaries,
-    /// 404, 405 or 501 without a word about the model: the server does not speak this dialect at this address.
+    /// 404, 405 or 501 that does not mention the model: the server does not speak this dialect at this address.
     NoSuchPath,
-    /// Any other 4xx: the request is refused as it is.
+    /// Any other 4xx.
     Refused,
     /// 5xx or an error inside the stream that is the server's.
     Server,
     /// No connection, a reset, a name that does not resolve.
     Network,
-    /// A limit of time: connecting, first byte or silence.
+    /// A timeout: connecting, first byte or silence.
     Stalled,
-    /// The stream ended before the reply did.
+    /// The stream ended before the reply was complete.
     Cut,
     /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
     Unfinished,
     /// The reply violates the protocol.
     Protocol,
-    /// Stopped on purpose.
     Cancelled,
 }
 
 /// A failed model call.
 #[derive(Debug)]
 pub struct Failure {
-    /// What kind of failure it is.
     pub kind: FailureKind,
-    /// The message.
     pub problem: Box<Problem>,
-    /// The partial reply; its calls are never run.
+    /// What was received of the reply; its calls are never run.
     pub partial: Box<Reply>,
     /// Set when it came as an error inside a stream of status 200 that may not come a second time.
     pub passing: Option<PassingError>,
@@ -73,7 +70,7 @@ pub struct PassingError {
 }
 
 impl Failure {
-    /// A failure before anything of the reply had come.
+    /// A failure before anything of the reply was received.
     pub fn new(kind: FailureKind, problem: Problem) -> Self {
         Self {
             kind,
@@ -83,7 +80,7 @@ impl Failure {
         }
     }
 
-    /// Keeps what had come of the reply.
+    /// Adds what was received of the reply.
     #[must_use]
     pub fn with_partial(mut self, partial: Reply) -> Self {
         self.partial = Box::new(partial);
@@ -95,7 +92,7 @@ impl Failure {
         Self::new(FailureKind::Cancelled, Problem::cancelled())
     }
 
-    /// True when no part of the answer was shown yet, so that the request may be repeated.
+    /// True if no part of the answer was shown yet, so that the request can be repeated.
     pub fn nothing_shown(&self) -> bool {
         self.partial.text.is_empty() && self.partial.calls.is_empty()
     }

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 
-/// A longer wait is not waited for; it becomes the failure.
+/// Longer waits become a failure.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(120);
-/// Waits when the provider names none; their number is the number of retries.
+/// How long to wait if the provider does not say; one retry per entry.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 /// The same for an error inside a stream that the server had already begun.
 const SHORT_WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
 
-/// The state that the decision depends on, besides the failure.
+/// What the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AttemptState {
-    /// Waits for this provider already made for this request.
+    /// How often this provider for the provider's rate limit.
     pub waited: usize,
-    /// The request was already repeated for a malformed tool call.
+    /// The request was already repeated because of a malformed tool call.
     pub repeated: bool,
     /// Tools were offered.
     pub tools: bool,
-    /// Text of the turn was shown, in this or an earlier round.
+    /// Text was shown in this turn, in this or an earlier round.
     pub shown: bool,
-    /// A tool that changes something ran in this turn; another model would do it a second time.
+    /// A tool with side effects ran in this turn; another model would repeat them.
     pub wrote: bool,
     /// Another provider could take over (Copilot, signed in, and not the one that failed).
     pub successor: bool,
@@ -33,7 +33,7 @@ pub(crate) struct AttemptState {
 pub(crate) enum Decision {
     /// Wait, then send the same request again.
     Wait(Duration),
-    /// Send the same request again at once.
+    /// Send the same request again immediately.
     Again,
     /// Send it again without tools.
     WithoutTools,

@@ -1,4 +1,4 @@
-//! A provider over HTTP: sends the body of its wire, feeds the response to its decoder, sorts what goes wrong.
+//! A provider over HTTP: sends the body of its wire, feeds the response to the decoder, classifies errors.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,25 +22,25 @@ use crate::net::error::{NetError, Peer, RequestPhase};
 use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
 
-/// Most bytes of an error body that are read.
+/// How much of an error body is read.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-/// Bytes read at once: a burst of small pieces is decoded and shown together.
+/// Bytes read at a time: a burst of small pieces is decoded and shown together.
 const READ_BYTES: usize = 16 * 1024;
 
-/// A provider of the table, with its connections.
+/// An HTTP provider and its connections.
 #[derive(Debug)]
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
     clock: Clock,
-    /// The wire that the server turned out to need, once it is known.
+    /// The wire that the server needs, once it is known.
     proven_wire: OnceLock<Wire>,
-    /// The server refused summaries of the reasoning.
+    /// The server has refused reasoning summaries.
     no_summaries: AtomicBool,
 }
 
 impl HttpProvider {
-    /// A provider at `remote`, with limits, proxy and certificates from the environment.
+    /// A provider at `remote`, with timeouts, proxy and certificates from the environment.
     pub(crate) fn new(
         remote: RemoteTarget,
         env: &Env,
@@ -60,7 +60,7 @@ impl HttpProvider {
         let client = Client::new(ClientOptions {
             limits,
             agent,
-            route: ProxyRoute::to(env, &remote.base)?,
+            route: ProxyRoute::for_url(env, &remote.base)?,
         });
         Ok(Self {
             remote,
@@ -71,7 +71,7 @@ impl HttpProvider {
         })
     }
 
-    /// The dialect for a model: the wire that the server turned out to need, else the one that the user named, else the provider's own for it.
+    /// The dialect for a model: the wire that the server needs, else the one that the user selected, else the provider's default for the model.
     fn dialect(&self, rule: WireRule) -> Dialect {
         let base = &self.remote.base;
         let own = Dialect::of(self.remote.row, base);
@@ -83,7 +83,7 @@ impl HttpProvider {
         }
     }
 
-    /// Learns from a refusal how the server wants to be asked; true when the same request may now succeed.
+    /// Learns from an error what the server needs; true when the same request may now succeed.
     fn adapt(&self, dialect: Dialect, failure: &Failure) -> bool {
         let may_switch = self.remote.wire.is_none();
         match failure.kind {
@@ -117,7 +117,7 @@ impl HttpProvider {
         emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
-        // First the body: with it the schemas are rendered, whose size a refusal may have to name.
+        // The body first: rendering it determines the size of the schemas, which an error may mention.
         let body = dialect.body(request);
         let context = ErrorContext {
             row: self.remote.row,
@@ -162,7 +162,7 @@ impl HttpProvider {
                         }
                     }
                 }
-                // Everything had arrived: the missing end marker loses nothing.
+                // Everything has arrived: only the end marker is missing.
                 Err(NetError::Broken { .. } | NetError::TimedOut(..)) if decoder.is_complete() => {
                     break;
                 }
@@ -179,10 +179,10 @@ impl HttpProvider {
         successor_hint(self.remote.row.name, model, self.clock.now().date())
     }
 
-    /// The failure of a stream that broke after its headers had come.
+    /// The failure of a stream that broke after the headers.
     fn cut_off(&self, error: NetError) -> Failure {
         match error {
-            NetError::Broken { why, .. } => Failure::new(
+            NetError::Broken { reason: why, .. } => Failure::new(
                 FailureKind::Cut,
                 Problem::network(format!(
                     "The reply of {} broke off: {why}.",

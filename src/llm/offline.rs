@@ -1,5 +1,5 @@
-//! `offline`, the embedded provider: no model and no network. It matches the last message against the phrases that the offered tools declare, calls
-//! the tool through the ordinary loop and shows its result. It never pretends to be a model.
+//! `offline`, the built-in provider: no model and no network. It matches the last message against the phrases that the offered tools declare, calls
+//! the tool through the normal loop and shows its result. It never pretends to be a model.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,8 @@ use crate::base::problem::Problem;
 use crate::base::{ids, text};
 use crate::chat::message::{Message, ToolCall};
 
-/// The provider's name.
 pub(crate) const NAME: &str = "offline";
 
-/// The embedded provider.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Offline;
 
@@ -70,7 +68,7 @@ impl Provider for Offline {
     }
 }
 
-/// Tool and arguments of the first phrase that matches the whole message.
+/// The tool and arguments of the phrase that matches the whole message.
 fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
     let said = said.trim().trim_end_matches(['.', '!', '?']);
     // Of several matching phrases, the one with the most literal words wins.
@@ -89,7 +87,7 @@ fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
     Some((best.1.name.clone().into_owned(), best.2))
 }
 
-/// A phrase, and the values that it fixes: `note: {content}{path=inbox.md}`.
+/// Splits a phrase from its fixed values: `note: {content}{path=inbox.md}`.
 fn parted(phrase: &str) -> (&str, Map<String, Value>) {
     let (mut words, mut fixed) = (phrase, Map::new());
     while let Some((before, slot)) = words
@@ -110,7 +108,7 @@ fn own_words(phrase: &str) -> usize {
         .count()
 }
 
-/// Matches `said` against a phrase: words in any case, slots any text that is not empty.
+/// Matches `said` against a phrase: literal words ignoring case, and any non-empty text in the slots.
 fn fit(phrase: &str, said: &str) -> Option<Map<String, Value>> {
     let (literal, rest) = match phrase.find('{') {
         Some(at) => phrase.split_at(at),
@@ -127,7 +125,7 @@ fn fit(phrase: &str, said: &str) -> Option<Map<String, Value>> {
         return (!value.is_empty())
             .then(|| Map::from_iter([(slot.to_owned(), Value::from(value))]));
     }
-    // The last occurrence of the following words: "replace a with b with c in f" is rare, and quotes help.
+    // The last occurrence of the next literal words: "replace a with b with c in f" is rare, and can be quoted.
     let lower = said.to_lowercase();
     if lower.len() != said.len() {
         return None;
@@ -165,7 +163,7 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-/// The two lines for a message that matches no phrase: how to set up a model, and the most similar things that work without one.
+/// The answer to a message that matches no phrase: how to set up a model, and the most similar phrases.
 fn unmatched(offer: &Offer, said: &str) -> Problem {
     let words: Vec<String> = said
         .split_whitespace()
@@ -186,7 +184,7 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
             )
         })
         .collect();
-    // Without a word in common, the phrases without slots.
+    // With no word in common, the phrases without slots.
     phrases
         .sort_by_key(|(shared, phrase)| (std::cmp::Reverse(*shared), phrase.matches('{').count()));
     let near: Vec<&str> = phrases.iter().take(4).map(|(_, phrase)| *phrase).collect();

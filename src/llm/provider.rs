@@ -15,18 +15,18 @@ use crate::chat::message::Message;
 
 /// Something that answers a conversation.
 ///
-/// A provider that drives its own tool loop fits the same trait: `stream` returns when the tools of a round are asked for,
-/// the turn stays open in the provider, and the next request's trailing tool messages are its answers.
+/// A provider that drives its own tool loop fits the same trait: `stream` returns when the model calls tools, the turn stays open in the provider,
+/// and the tool messages at the end of the next request are the results.
 pub(crate) trait Provider: Send + Sync {
-    /// Its name, as `--provider` takes it.
+    /// The name that `--provider` takes.
     fn name(&self) -> &'static str;
 
-    /// False for the embedded provider, whose answers cost and count nothing.
+    /// False for the built-in provider, whose replies cost nothing and are not counted.
     fn is_model(&self) -> bool {
         true
     }
 
-    /// Sends the request and hands over the reply as it arrives; returns when it is complete.
+    /// Sends the request and passes the reply on as it arrives; returns when it is complete.
     ///
     /// # Errors
     /// A [`Failure`] says what went wrong and what of the reply had come by then.
@@ -38,18 +38,17 @@ pub(crate) trait Provider: Send + Sync {
     ) -> Result<Reply, Failure>;
 }
 
-/// One request.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     /// Model's name at the provider.
     pub model: &'a str,
-    /// System prompt, built for this request; empty for none.
+    /// Empty for none.
     pub system: &'a str,
-    /// The conversation, in order and repaired.
+    /// In order, and repaired.
     pub messages: &'a [Message],
     /// Tools the model may call; empty in the last, text-only request of a turn.
     pub offer: &'a Offer,
-    /// How hard to think, where the provider can be told.
+    /// Reasoning effort, where the provider supports it.
     pub effort: Effort,
     /// What is known about the model.
     pub info: &'a ModelInfo,
@@ -120,7 +119,7 @@ impl Effort {
 /// The tools of a request, rendered for each form of the wire only once, so that all requests of a session have the same bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
-    /// The tools in published order.
+    /// In published order.
     pub tools: Vec<Offered>,
     rendered: [OnceLock<Vec<u8>>; 4],
 }
@@ -128,12 +127,12 @@ pub(crate) struct Offer {
 /// What a wire writes around the parts of a tool.
 const BESIDE_BYTES: usize = 80;
 
-/// How a wire writes tools.
+/// How a wire represents tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolFormat {
     /// Chat completions and Ollama: an object under `function`.
     Functions,
-    /// Responses: flat.
+    /// Responses: without nesting.
     Flat,
     /// Responses, with `"strict": false`.
     FlatNotStrict,
@@ -155,7 +154,7 @@ impl Offer {
         Self::default()
     }
 
-    /// True when it holds the same tools as `other`, by name.
+    /// Whether the names of the tools are the same.
     pub(crate) fn has_tools_of(&self, other: &Self) -> bool {
         let names = self.tools.iter().map(|tool| &tool.name);
         names.eq(other.tools.iter().map(|tool| &tool.name))
@@ -167,7 +166,7 @@ impl Offer {
         rendered.map_or(0, |json| json.len() / 4)
     }
 
-    /// The same, and a guess before they were rendered.
+    /// The same, and a guess before they are rendered.
     pub(crate) fn estimated_tokens(&self) -> usize {
         let rendered = self.tokens();
         if rendered > 0 {
@@ -179,7 +178,7 @@ impl Offer {
         bytes.sum::<usize>() / 4
     }
 
-    /// The tools as JSON in `format`; `render` runs once.
+    /// The tools as JSON in `format`; `render` is called only once.
     pub(crate) fn rendered(
         &self,
         format: ToolFormat,
@@ -201,9 +200,8 @@ impl Offer {
 pub(crate) struct Offered {
     /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
     pub name: Cow<'static, str>,
-    /// What it does, one sentence, as a JSON string.
+    /// One sentence, as a JSON string.
     pub about_json: Cow<'static, str>,
-    /// Its parameters.
     pub params: Params,
     /// Phrases that call it without a model.
     pub phrases: Phrases,
@@ -212,14 +210,13 @@ pub(crate) struct Offered {
 /// Phrases that call a tool without a model.
 #[derive(Debug, Clone)]
 pub(crate) enum Phrases {
-    /// Of a tool of the table.
+    /// Of a built-in tool.
     BuiltIn(&'static [&'static str]),
-    /// Of a tool that came at run time.
+    /// Of a tool registered at run time.
     Owned(Arc<[String]>),
 }
 
 impl Phrases {
-    /// Each of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let (built_in, owned): (&[&str], &[String]) = match self {
             Self::BuiltIn(phrases) => (phrases, &[]),
@@ -232,12 +229,11 @@ impl Phrases {
     }
 }
 
-/// Parameters of an offered tool.
 #[derive(Debug, Clone)]
 pub(crate) enum Params {
-    /// A JSON Schema that the compiler wrote.
+    /// A JSON Schema generated at compile time.
     Declared(&'static str),
-    /// A JSON Schema that came at run time (MCP).
+    /// A JSON Schema received at run time (MCP).
     Foreign(Box<RawValue>),
 }
 

@@ -1,4 +1,4 @@
-//! A reply, whole or as far as it came.
+//! A reply, complete or partial.
 
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall};
 use crate::chat::usage::Tokens;
@@ -9,19 +9,19 @@ pub enum FinishReason {
     /// The provider did not say.
     #[default]
     Unknown,
-    /// It was done, or asked for tools.
+    /// It was done, or it called tools.
     Done,
-    /// It hit the limit of tokens.
+    /// The token limit was reached.
     Length,
     /// The conversation and the reply fill the model's context window.
     WindowFull,
     /// A content filter ended it.
     Filtered,
-    /// The model declines, in these words; empty when it has no words of their own for that.
+    /// The model declined, with this text empty when it has no words of their own for that.
     Refused(String),
-    /// The provider stopped it before its end, for this reason.
+    /// The provider ended it early, for this reason.
     Incomplete(String),
-    /// Something else, in the provider's word.
+    /// Another reason, as the provider calls it.
     Other(String),
 }
 
@@ -39,29 +39,29 @@ impl FinishReason {
     }
 }
 
-/// A reply, whole or as far as it came.
+/// A reply, complete or partial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// Visible text.
     pub text: String,
     /// Thinking.
     pub thinking: String,
-    /// Tool calls in order of first sight.
+    /// In the order in which they first appeared.
     pub calls: Vec<ToolCall>,
-    /// Calls that were cut off with the reply: never run, but answered, because the model believes that it made them.
+    /// Calls that were cut off with the reply: never run, but they get results, because the model believes it made them.
     pub cut_calls: Vec<ToolCall>,
-    /// What must go back with this message.
+    /// What has to be sent back with this message.
     pub provider_state: Option<ProviderState>,
-    /// Tokens, when the provider said.
+    /// Token counts, if the provider reports them.
     pub usage: Option<Tokens>,
-    /// US dollars, when the provider said what it charges.
+    /// The charge in US dollars, if the provider reports it.
     pub billed: Option<f64>,
     /// Why it ended.
     pub finish: FinishReason,
 }
 
 impl Reply {
-    /// The message to keep in the conversation.
+    /// The message for the conversation.
     pub fn into_message(self) -> Message {
         Message::Assistant(Assistant {
             text: self.text,

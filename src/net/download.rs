@@ -34,7 +34,7 @@ pub(crate) struct DownloadTarget<'a> {
     /// `None` takes the name from the response or the address.
     pub name: Option<String>,
     /// Size limit in bytes.
-    pub most: u64,
+    pub max_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -51,25 +51,25 @@ pub(crate) struct SavedFile {
 /// `Refused` for private addresses, also in redirects; `Limit` when it is too large for `most` or the disk; `Network` for an invalid or truncated
 /// response; `Cancelled`.
 pub(crate) fn download(
-    visitor: &GuardedClient,
+    client: &GuardedClient,
     address: &Address,
     target: &DownloadTarget<'_>,
-    told: &mut dyn FnMut(u64, Option<u64>),
+    progress: &mut dyn FnMut(u64, Option<u64>),
     stop: &Cancel,
 ) -> Outcome<SavedFile> {
-    let visit = visitor.open(address, &[("accept", "*/*".to_owned())], stop)?;
-    let mut response = visit.response;
+    let fetched = client.open(address, &[("accept", "*/*".to_owned())], stop)?;
+    let mut response = fetched.response;
     if !(200..300).contains(&response.status) {
-        return Err(refusal(&visit.address, &mut response));
+        return Err(refusal(&fetched.address, &mut response));
     }
     let shown = target.folder.display();
     fs::create_dir_all(target.folder)
-        .map_err(|why| Problem::system(format!("Cannot make the folder {shown}"), why))?;
+        .map_err(|cause| Problem::system(format!("Cannot make the folder {shown}"), cause))?;
     let length = response
         .header("content-length")
         .and_then(|text| text.parse::<u64>().ok());
-    if length.is_some_and(|length| length > target.most) {
-        return Err(too_large(length, target.most));
+    if length.is_some_and(|length| length > target.max_bytes) {
+        return Err(too_large(length, target.max_bytes));
     }
     let free = fs2::available_space(target.folder).unwrap_or(u64::MAX);
     if length.is_some_and(|length| length > free) {
@@ -80,18 +80,18 @@ pub(crate) fn download(
         header.and_then(|header| safe(&disposition(&header)?))
     });
     let name = name
-        .or_else(|| safe(&visit.address.last_part()))
+        .or_else(|| safe(&fetched.address.last_part()))
         .or_else(|| safe(&address.last_part()))
         .unwrap_or_else(|| "download".to_owned());
 
-    let cannot = |why: io::Error| match why.kind() {
+    let cannot = |cause: io::Error| match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => no_room(
             length,
             fs2::available_space(target.folder).unwrap_or(0),
             target.folder,
         ),
-        io::ErrorKind::FileTooLarge => too_large(length, target.most),
-        _ => Problem::system(format!("Cannot write into {shown}"), why),
+        io::ErrorKind::FileTooLarge => too_large(length, target.max_bytes),
+        _ => Problem::system(format!("Cannot write into {shown}"), cause),
     };
     sweep(target.folder);
     // Deleted on drop, which means on every path but success.
@@ -99,31 +99,31 @@ pub(crate) fn download(
     let mut buffer = vec![0u8; PIECE];
     let mut bytes = 0u64;
     let mut last = Instant::now();
-    told(0, length);
+    progress(0, length);
     loop {
         let count = response
             .read(&mut buffer)
-            .map_err(|error| error.problem(&visit.address.host.to_string()))?;
+            .map_err(|error| error.problem(&fetched.address.host.to_string()))?;
         if count == 0 {
             break;
         }
         bytes += count as u64;
-        if bytes > target.most {
-            return Err(too_large(None, target.most));
+        if bytes > target.max_bytes {
+            return Err(too_large(None, target.max_bytes));
         }
         file.write_all(buffer.get(..count).unwrap_or_default())
             .map_err(cannot)?;
         if last.elapsed() >= EACH {
-            told(bytes, length);
+            progress(bytes, length);
             last = Instant::now();
         }
     }
     stop.check()?;
-    let path = keep(file, target.folder, &name).map_err(cannot)?;
+    let path = persist_unique(file, target.folder, &name).map_err(cannot)?;
     Ok(SavedFile {
         path,
         bytes,
-        address: visit.address,
+        address: fetched.address,
     })
 }
 
@@ -157,7 +157,7 @@ fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Renames the file to the first free name of its series. Never replaces an existing file, not even a dangling symlink.
-fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBuf> {
+fn persist_unique(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBuf> {
     for count in 1..=NAMESAKES {
         let path = folder.join(numbered(name, count));
         match file.persist_noclobber(&path) {
@@ -186,22 +186,22 @@ fn refusal(address: &Address, response: &mut Response) -> Problem {
     ));
     let kind = response.header("content-type").unwrap_or_default();
     if kind.starts_with("text/plain") {
-        let said = String::from_utf8_lossy(&response.read_some(300)).into_owned();
-        return problem.facts(format!("It says: {}", escape_controls(said.trim())));
+        let text = String::from_utf8_lossy(&response.read_some(300)).into_owned();
+        return problem.facts(format!("It says: {}", escape_controls(text.trim())));
     }
     problem.next("Check the address; nothing was saved.")
 }
 
-fn too_large(length: Option<u64>, most: u64) -> Problem {
+fn too_large(length: Option<u64>, max: u64) -> Problem {
     Problem::limit(match length {
         Some(length) => format!(
             "The file has {}; at most {} are fetched.",
             size(length),
-            size(most)
+            size(max)
         ),
         None => format!(
-            "The file has more than {}, the most that is fetched.",
-            size(most)
+            "The file has more than {}, which is the limit for downloads.",
+            size(max)
         ),
     })
     .next("Nothing was saved. Fetch it with a program of your own, such as curl -O.")

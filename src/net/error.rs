@@ -15,12 +15,12 @@ pub(crate) enum NetError {
         /// Before the first byte of the response.
         early: bool,
         /// The system's error text.
-        why: String,
+        reason: String,
     },
     /// No connection could be made.
     Unreachable(String),
     /// The proxy refused the connection, with its status if it sent one.
-    Barred(Option<u16>),
+    ProxyRefused(Option<u16>),
     /// The server's certificate is not trusted.
     Untrusted(String),
     /// The body cannot be decompressed.
@@ -80,12 +80,15 @@ impl<'a> Peer<'a> {
     }
 
     /// ` at ADDRESS through the proxy HOST:PORT (VARIABLE)`, as far as known.
-    fn way(&self) -> String {
+    fn route(&self) -> String {
         let at = self
             .address
             .map_or_else(String::new, |address| format!(" at {address}"));
         let through = self.proxy.map_or_else(String::new, |proxy| {
-            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
+            format!(
+                " through the proxy {} ({})",
+                proxy.host_port, proxy.variable
+            )
         });
         at + &through
     }
@@ -94,7 +97,7 @@ impl<'a> Peer<'a> {
 impl NetError {
     /// What happened, as a sentence.
     pub(crate) fn what(&self, peer: Peer<'_>) -> String {
-        let (name, way) = (peer.name, peer.way());
+        let (name, way) = (peer.name, peer.route());
         match self {
             Self::Cancelled => Problem::cancelled().what,
             Self::TimedOut(phase, limit) => {
@@ -109,15 +112,21 @@ impl NetError {
                     }
                 }
             }
-            Self::Broken { early: true, why } => {
-                format!("{name} closed the connection without an answer: {why}.")
+            Self::Broken {
+                early: true,
+                reason: cause,
+            } => {
+                format!("{name} closed the connection without an answer: {cause}.")
             }
-            Self::Broken { early: false, why } => {
-                format!("The reply of {name} broke off: {why}.")
+            Self::Broken {
+                early: false,
+                reason: cause,
+            } => {
+                format!("The reply of {name} broke off: {cause}.")
             }
-            Self::Unreachable(why) => format!("{name} cannot be reached{way}: {why}."),
-            Self::Barred(status) => {
-                let why = match status {
+            Self::Unreachable(cause) => format!("{name} cannot be reached{way}: {cause}."),
+            Self::ProxyRefused(status) => {
+                let cause = match status {
                     Some(407) => {
                         "the proxy asks for a name and a password, or refuses those it got (407)"
                             .to_owned()
@@ -125,17 +134,17 @@ impl NetError {
                     Some(status) => format!("the proxy answered {status}"),
                     None => "the proxy did not answer".to_owned(),
                 };
-                format!("{name} cannot be reached{way}: {why}.")
+                format!("{name} cannot be reached{way}: {cause}.")
             }
-            Self::Untrusted(why) => {
-                format!("The certificate of {name}{way} is not trusted: {why}.")
+            Self::Untrusted(cause) => {
+                format!("The certificate of {name}{way} is not trusted: {cause}.")
             }
-            Self::Garbled(why) => format!("The reply of {name} cannot be decompressed: {why}."),
-            Self::NotHttp(why) => match peer.address {
+            Self::Garbled(cause) => format!("The reply of {name} cannot be decompressed: {cause}."),
+            Self::NotHttp(cause) => match peer.address {
                 Some(address) => format!(
-                    "What answers at {address} does not speak HTTP as {name} should: {why}."
+                    "What answers at {address} does not speak HTTP as {name} should: {cause}."
                 ),
-                None => format!("{name} does not speak HTTP there: {why}."),
+                None => format!("{name} does not speak HTTP there: {cause}."),
             },
         }
     }
@@ -143,10 +152,10 @@ impl NetError {
     /// What the user can do about it.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
-            Self::Barred(Some(407)) => {
+            Self::ProxyRefused(Some(407)) => {
                 "Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."
             }
-            Self::Barred(_) => {
+            Self::ProxyRefused(_) => {
                 "Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it."
             }
             Self::Untrusted(_) => {
@@ -163,7 +172,7 @@ impl NetError {
     pub(crate) fn problem_with<'a>(&self, peer: impl Into<Peer<'a>>, advice: String) -> Problem {
         let kind = match self {
             Self::Cancelled => return Problem::cancelled(),
-            Self::Barred(Some(407)) => ProblemKind::Auth,
+            Self::ProxyRefused(Some(407)) => ProblemKind::Auth,
             _ => ProblemKind::Network,
         };
         Problem::new(kind, self.what(peer.into())).next(advice)
@@ -184,7 +193,7 @@ mod tests {
     #[test]
     fn a_message_says_who_where_and_through_which_proxy() {
         let env = Env::from([("HTTPS_PROXY", "http://ann:secret@proxy.lan:3128")]);
-        let route = ProxyRoute::to(&env, "https://api.example.org").unwrap();
+        let route = ProxyRoute::for_url(&env, "https://api.example.org").unwrap();
         let peer = Peer::from("groq")
             .at("https://api.example.org")
             .through(route.proxy.as_ref());
@@ -194,7 +203,7 @@ mod tests {
             refused.problem(peer).what,
             format!("groq cannot be reached {way}: connection refused.")
         );
-        let barred = NetError::Barred(Some(407)).problem(peer);
+        let barred = NetError::ProxyRefused(Some(407)).problem(peer);
         assert_eq!(barred.kind, ProblemKind::Auth);
         assert!(barred.what.contains(way) && barred.what.ends_with("(407)."));
         let late = NetError::TimedOut(RequestPhase::Connect, Duration::from_secs(10));

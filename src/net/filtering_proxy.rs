@@ -82,7 +82,7 @@ impl FilteringProxy {
     }
 
     fn start(env: &Env, guard: Guard, entry: Admission, stop: &Cancel) -> Outcome<Self> {
-        let cannot = |why| Problem::system("Cannot open a port on this machine", why);
+        let cannot = |error| Problem::system("Cannot open a port on this machine", error);
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let (stop, linked) = stop.child();
@@ -128,12 +128,12 @@ impl FilteringProxy {
     }
 
     /// Connections that failed, as sentences.
-    pub(crate) fn refused(&self) -> Vec<String> {
+    pub(crate) fn failures(&self) -> Vec<String> {
         self.words(|_| true)
     }
 
     /// Hosts that the guard refused, as sentences.
-    pub(crate) fn barred(&self) -> Vec<String> {
+    pub(crate) fn refusals(&self) -> Vec<String> {
         self.words(|problem| problem.kind == ProblemKind::Refused)
     }
 
@@ -241,17 +241,17 @@ fn connect(
     if tunnel && address.target != "/" {
         return Err(Problem::input("Invalid host for a tunnel."));
     }
-    let route = ProxyRoute::to(&shared.env, &address.to_string())?;
+    let route = ProxyRoute::for_url(&shared.env, &address.to_string())?;
     let judged =
         shared
             .guard
             .resolve_allowed(&address, route.proxy.is_some(), CONNECT, &shared.stop)?;
     let unreachable =
-        |why: io::Error| Problem::system(format!("{} cannot be reached", address.host), why);
+        |error: io::Error| Problem::system(format!("{} cannot be reached", address.host), error);
     let Some(proxy) = route.proxy else {
         let server = first(&judged).map_err(unreachable)?;
-        let said = (!tunnel).then(|| rewritten(head, &address, &address.target, ""));
-        return Ok((server, said));
+        let head_bytes = (!tunnel).then(|| rewritten(head, &address, &address.target, ""));
+        return Ok((server, head_bytes));
     };
     let plain = proxy.inner.uri().scheme_str() == Some("http");
     if !plain {
@@ -267,13 +267,13 @@ fn connect(
         .collect();
     let server = first(&found).map_err(unreachable)?;
     let login = proxy.login();
-    let said = if tunnel {
+    let head_bytes = if tunnel {
         let place = format!("{}:{}", address.host, address.port);
         format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{login}\r\n").into_bytes()
     } else {
         rewritten(head, &address, &address.to_string(), &login)
     };
-    Ok((server, Some(said)))
+    Ok((server, Some(head_bytes)))
 }
 
 fn first(places: &[SocketAddr]) -> io::Result<TcpStream> {
@@ -281,7 +281,7 @@ fn first(places: &[SocketAddr]) -> io::Result<TcpStream> {
     for place in places {
         match TcpStream::connect_timeout(place, CONNECT) {
             Ok(server) => return Ok(server),
-            Err(why) => last = why,
+            Err(reason) => last = reason,
         }
     }
     Err(last)
@@ -404,11 +404,11 @@ mod tests {
         let login = format!("Basic {}", STANDARD.encode(format!("marvin:{token}")));
         let get = format!("GET http://0x7f.1:{port}/a?b");
         assert!(say(&gateway, &get, "Basic eDp5").starts_with("HTTP/1.1 407"));
-        let said = say(&gateway, &get, &login);
+        let head_bytes = say(&gateway, &get, &login);
         let want = format!(
             "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: y\r\nConnection: close\r\n\r\n"
         );
-        assert!(said.ends_with(&want), "{said}");
+        assert!(head_bytes.ends_with(&want), "{head_bytes}");
         for line in [
             "GET http://127.0.0.1:1/".to_owned(),
             format!("GET http://127.0.0.2:{port}/"),
@@ -422,8 +422,8 @@ mod tests {
                 "{line}"
             );
         }
-        assert_eq!(gateway.refused().len(), 6);
-        assert_eq!(gateway.barred().len(), 6);
+        assert_eq!(gateway.failures().len(), 6);
+        assert_eq!(gateway.refusals().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
         // A program of the same user needs no credentials, but its hosts are still checked.
         let open =

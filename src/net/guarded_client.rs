@@ -136,7 +136,7 @@ impl GuardedClient {
         stop: &Cancel,
     ) -> Outcome<Response> {
         let url = address.to_string();
-        let mut route = ProxyRoute::to(&self.env, &url)?;
+        let mut route = ProxyRoute::for_url(&self.env, &url)?;
         let found = self.guard.resolve_allowed(
             address,
             route.proxy.is_some(),

@@ -162,7 +162,7 @@ impl Client {
         }
         let (parts, body): (_, Body) = response.into_parts();
         if parts.status == 407 && self.proxy().is_some_and(|proxy| proxy.forwards) {
-            return Err(NetError::Barred(Some(407)));
+            return Err(NetError::ProxyRefused(Some(407)));
         }
         Ok(Response {
             status: parts.status.as_u16(),
@@ -295,16 +295,16 @@ impl Response {
     }
 
     /// Reads at most `most` bytes of the body and stops at the first error.
-    pub fn read_some(&mut self, most: usize) -> Vec<u8> {
+    pub fn read_some(&mut self, max: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut buffer = [0u8; 8192];
-        while out.len() < most {
+        while out.len() < max {
             match self.read(&mut buffer) {
                 Ok(0) | Err(_) => break,
                 Ok(count) => out.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             }
         }
-        out.truncate(most);
+        out.truncate(max);
         out
     }
 
@@ -339,30 +339,39 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
         ureq::Error::ConnectionFailed => {
             NetError::Unreachable("no connection could be made".to_owned())
         }
-        ureq::Error::ConnectProxyFailed(why) => NetError::Barred(
-            why.split(|c: char| !c.is_ascii_digit())
+        ureq::Error::ConnectProxyFailed(cause) => NetError::ProxyRefused(
+            cause
+                .split(|c: char| !c.is_ascii_digit())
                 .find_map(|digits| digits.parse().ok()),
         ),
-        ureq::Error::Decompress(_, why) => NetError::Garbled(crate::base::problem::io_words(&why)),
+        ureq::Error::Decompress(_, cause) => {
+            NetError::Garbled(crate::base::problem::io_words(&cause))
+        }
         ureq::Error::Rustls(error) => refused(&error.to_string()),
         // The TLS library reports refused connections as invalid data.
         ureq::Error::Io(error) if early && error.kind() == ErrorKind::InvalidData => {
             refused(&crate::base::problem::io_words(&error))
         }
         ureq::Error::Io(error) => {
-            let why = crate::base::problem::io_words(&error);
+            let cause = crate::base::problem::io_words(&error);
             match error.kind() {
                 ErrorKind::ConnectionReset
                 | ErrorKind::ConnectionAborted
                 | ErrorKind::BrokenPipe
-                | ErrorKind::UnexpectedEof => NetError::Broken { early, why },
-                _ if early => NetError::Unreachable(why),
-                _ => NetError::Broken { early, why },
+                | ErrorKind::UnexpectedEof => NetError::Broken {
+                    early,
+                    reason: cause,
+                },
+                _ if early => NetError::Unreachable(cause),
+                _ => NetError::Broken {
+                    early,
+                    reason: cause,
+                },
             }
         }
         ureq::Error::BodyStalled => NetError::Broken {
             early,
-            why: "the body ended early".to_owned(),
+            reason: "the body ended early".to_owned(),
         },
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
             NetError::Unreachable(format!("the address is not usable ({error})"))
@@ -371,10 +380,10 @@ fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
     }
 }
 
-fn refused(words: &str) -> NetError {
-    match words.strip_prefix("invalid peer certificate: ") {
-        Some(why) => NetError::Untrusted(why.to_owned()),
-        None => NetError::NotHttp(words.to_owned()),
+fn refused(text: &str) -> NetError {
+    match text.strip_prefix("invalid peer certificate: ") {
+        Some(reason) => NetError::Untrusted(reason.to_owned()),
+        None => NetError::NotHttp(text.to_owned()),
     }
 }
 

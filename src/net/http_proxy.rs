@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_request_line_names_the_server_and_the_proxy_gets_its_login() {
         let env = Env::from([("HTTP_PROXY", "http://me:a%20b@proxy:1")]);
-        let route = ProxyRoute::to(&env, "http://x.test:81/v1").unwrap();
+        let route = ProxyRoute::for_url(&env, "http://x.test:81/v1").unwrap();
         let uri = "http://who@x.test:81/v1".parse().unwrap();
         let lines = ProxyHeaders::new(&uri, route.proxy.as_ref().unwrap());
         assert_eq!(

@@ -15,8 +15,8 @@ impl IpRange {
         let (base, bits) = text.split_once('/')?;
         let base: IpAddr = base.trim_matches(['[', ']']).parse().ok()?;
         let bits: u32 = bits.parse().ok()?;
-        let most = if base.is_ipv4() { 32 } else { 128 };
-        (bits <= most).then_some(Self { base, bits })
+        let max = if base.is_ipv4() { 32 } else { 128 };
+        (bits <= max).then_some(Self { base, bits })
     }
 
     /// Whether the range contains the address; false for the other IP version.

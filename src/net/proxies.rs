@@ -30,7 +30,7 @@ pub(crate) struct Proxy {
     /// The variable that set it.
     pub variable: &'static str,
     /// Its host and port, without name and password.
-    pub place: String,
+    pub host_port: String,
     /// It forwards requests as they are; otherwise it opens tunnels.
     pub(super) forwards: bool,
     pub(super) inner: ureq::Proxy,
@@ -38,7 +38,7 @@ pub(crate) struct Proxy {
 
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.place, self.variable)
+        write!(f, "{} ({})", self.host_port, self.variable)
     }
 }
 
@@ -67,14 +67,14 @@ impl ProxyRoute {
     ///
     /// # Errors
     /// When a variable that is needed cannot be used. A proxy's value is never repeated: it may hold a password.
-    pub(crate) fn to(env: &Env, url: &str) -> Outcome<Self> {
+    pub(crate) fn for_url(env: &Env, url: &str) -> Outcome<Self> {
         let Ok(uri) = url.parse::<Uri>() else {
             return Ok(Self::default());
         };
         let secure = uri.scheme_str() == Some("https");
         let roots = match SSL_CERT_FILE.read(env).filter(|_| secure) {
-            Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|why| {
-                Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), why)
+            Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|error| {
+                Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), error)
             })?),
             None => None,
         };
@@ -92,7 +92,7 @@ fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
     let spared = ["no_proxy", NO_PROXY.name]
         .iter()
         .find_map(|name| env.get(name))
-        .is_some_and(|list| spares(list, host, port));
+        .is_some_and(|list| no_proxy_matches(list, host, port));
     if spared || is_loopback(host) {
         return Ok(None);
     }
@@ -118,7 +118,7 @@ fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
     let place = format!("{}:{}", inner.host(), inner.port());
     Ok(Some(Proxy {
         variable,
-        place,
+        host_port: place,
         forwards: !secure && inner.uri().scheme_str() == Some("http"),
         inner,
     }))
@@ -131,7 +131,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Whether `NO_PROXY` names the host: `*`, a domain including everything below it, an address or a network, each with an optional port.
-fn spares(list: &str, host: &str, port: u16) -> bool {
+fn no_proxy_matches(list: &str, host: &str, port: u16) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     list.split([',', ' '])
         .map(|entry| entry.trim().to_ascii_lowercase())
@@ -174,7 +174,9 @@ mod tests {
 
     fn way(vars: &[(&str, &str)], url: &str) -> Outcome<Option<&'static str>> {
         let env = Env::new(vars.iter().map(|(k, v)| (k.into(), v.into())));
-        Ok(ProxyRoute::to(&env, url)?.proxy.map(|proxy| proxy.variable))
+        Ok(ProxyRoute::for_url(&env, url)?
+            .proxy
+            .map(|proxy| proxy.variable))
     }
 
     #[test]
@@ -209,7 +211,7 @@ mod tests {
             );
         }
         let env = Env::from([("ALL_PROXY", "http://me:hunter2@x:1")]);
-        let debug = format!("{:?}", ProxyRoute::to(&env, "https://x.test").unwrap());
+        let debug = format!("{:?}", ProxyRoute::for_url(&env, "https://x.test").unwrap());
         assert!(
             debug.contains("x:1") && !debug.contains("hunter2"),
             "{debug}"
@@ -235,7 +237,11 @@ mod tests {
             ("0.0.0.0/0", "x.test", 80, false),
             (" , ", "x.test", 80, false),
         ] {
-            assert_eq!(spares(list, host, port), spared, "{list} {host}:{port}");
+            assert_eq!(
+                no_proxy_matches(list, host, port),
+                spared,
+                "{list} {host}:{port}"
+            );
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::base::variables::MARVIN_CONTACT;
 pub(crate) fn agent(env: &Env, preferred: Option<&str>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let project = env!("CARGO_PKG_REPOSITORY");
-    let said = [MARVIN_CONTACT.read(env), preferred, Some(project)];
-    match said.into_iter().flatten().find_map(contact) {
+    let candidates = [MARVIN_CONTACT.read(env), preferred, Some(project)];
+    match candidates.into_iter().flatten().find_map(contact) {
         Some(contact) => format!("Marvin/{version} (+{contact})"),
         None => format!("Marvin/{version}"),
     }

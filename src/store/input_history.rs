@@ -133,7 +133,7 @@ fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
     let from = length.saturating_sub(WINDOW);
     let mut bytes = vec![0; usize::try_from(length - from).unwrap_or_default()];
     file.read_exact_at(&mut bytes, from)
-        .map_err(|why| Problem::system(format!("Cannot read {}", path.display()), why))?;
+        .map_err(|error| Problem::system(format!("Cannot read {}", path.display()), error))?;
     if from > 0 {
         let first = bytes
             .iter()
@@ -146,10 +146,10 @@ fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
 
 /// The file and its length; `None` when it does not exist.
 fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
-    let cannot = |why| Problem::system(format!("Cannot read {}", path.display()), why);
+    let cannot = |error| Problem::system(format!("Cannot read {}", path.display()), error);
     match fs::metadata(path) {
-        Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
-        Err(why) => Err(cannot(why)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(cannot(error)),
         Ok(about) if !about.is_file() => Err(Problem::config(format!(
             "{} is not a regular file.",
             path.display()

@@ -154,15 +154,15 @@ impl NotesDir {
                 return Ok(rel);
             }
         }
-        let meant = root.check(names.last().map_or(text, String::as_str))?;
-        match root.metadata(&meant) {
+        let path = root.check(names.last().map_or(text, String::as_str))?;
+        match root.metadata(&path) {
             // A folder: reading it will report that.
-            Ok(_) => Ok(meant),
+            Ok(_) => Ok(path),
             Err(mut problem) => {
                 if problem.kind == ProblemKind::Missing {
                     problem.what = format!("Not found: {}", lower_first(&problem.what));
                     let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
-                    if let Some(near) = near(root, &meant).filter(|_| !hinted) {
+                    if let Some(near) = similar_name(root, &path).filter(|_| !hinted) {
                         problem = problem.next(format!("Did you mean \"{near}\"?"));
                     }
                 }
@@ -199,12 +199,12 @@ impl NotesDir {
     /// The fence refuses it.
     pub(crate) fn folder(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
-        let bare = self.bare(text);
-        if matches!(bare, "" | "." | "/") {
+        let path = self.without_prefix(text);
+        if matches!(path, "" | "." | "/") {
             return Ok(RelPath::here());
         }
-        let literal = root.check(bare)?;
-        let shorter = root.check(without_notes(bare))?;
+        let literal = root.check(path)?;
+        let shorter = root.check(without_notes(path))?;
         let is_there = root.exists(&literal)?;
         Ok(if is_there { literal } else { shorter })
     }
@@ -214,14 +214,14 @@ impl NotesDir {
     /// # Errors
     /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<RelPath> {
-        let bare = self.bare(text);
-        let rel = self.root()?.check_write(without_notes(bare))?;
+        let path = self.without_prefix(text);
+        let rel = self.root()?.check_write(without_notes(path))?;
         nameable(&rel)?;
         Ok(rel)
     }
 
     /// The path without the name of the notes folder in front, however it is written.
-    fn bare<'a>(&self, path: &'a str) -> &'a str {
+    fn without_prefix<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path.trim();
         loop {
             path = path.strip_prefix("./").unwrap_or(path);
@@ -235,11 +235,11 @@ impl NotesDir {
 
     /// Possible paths for a name, the most likely first: as written, then without `Notes/`.
     fn names(&self, text: &str) -> Vec<String> {
-        let bare = self.bare(text);
-        let shorter = without_notes(bare);
-        match bare == shorter {
-            true => vec![bare.to_owned()],
-            false => vec![bare.to_owned(), shorter.to_owned()],
+        let path = self.without_prefix(text);
+        let shorter = without_notes(path);
+        match path == shorter {
+            true => vec![path.to_owned()],
+            false => vec![path.to_owned(), shorter.to_owned()],
         }
     }
 
@@ -306,7 +306,7 @@ fn other_case(root: &Root, rel: &RelPath) -> Option<RelPath> {
 }
 
 /// The note in the same folder with the most similar name, ignoring extensions.
-fn near(root: &Root, rel: &RelPath) -> Option<String> {
+fn similar_name(root: &Root, rel: &RelPath) -> Option<String> {
     let parent = rel.parent();
     let entries = root.list(&parent).ok()?;
     let stem = |name: &'_ str| {
@@ -387,7 +387,7 @@ mod tests {
             project: false,
             prefixes: vec!["~/Notes".into(), "/home/ann/Notes".into()],
         };
-        for (given, bare) in [
+        for (given, path) in [
             ("~/Notes/x.md", "x.md"),
             ("~/notes//x.md", "x.md"),
             ("/home/ann/Notes/a/x", "a/x"),
@@ -397,7 +397,7 @@ mod tests {
             ("/home/ann/Notes2/x", "/home/ann/Notes2/x"),
             ("é~/Notes/x", "é~/Notes/x"),
         ] {
-            assert_eq!(home.bare(given), bare, "{given}");
+            assert_eq!(home.without_prefix(given), path, "{given}");
         }
         assert_eq!(home.names("Notes/x"), ["Notes/x", "x"]);
         assert_eq!(home.names("Notes"), ["Notes"]);

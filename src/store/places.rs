@@ -282,7 +282,7 @@ mod tests {
             (b"[7, {\"notes\": \"nothing to call it by\"}]", 0),
         ] {
             fs::write(profile.saved_places(), bytes).unwrap();
-            let read = places.read_or_set_aside(&mut |words| warned.push(words));
+            let read = places.read_or_set_aside(&mut |text| warned.push(text));
             assert_eq!((read.len(), &warned), (count, &Vec::new()));
             assert_eq!(places.read().unwrap().len(), count);
         }
@@ -300,7 +300,7 @@ mod tests {
         let mut warned = Vec::new();
         assert!(
             places
-                .read_or_set_aside(&mut |words| warned.push(words))
+                .read_or_set_aside(&mut |text| warned.push(text))
                 .is_empty()
         );
         assert!(warned[0].contains("It was moved to"), "{warned:?}");

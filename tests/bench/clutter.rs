@@ -1,4 +1,4 @@
-//! What lies around must not cost: the one-shot in homes with a long talk, a large tree and a huge file.
+//! Clutter must not cost anything: one-shot runs in homes with a long conversation, a large tree and a huge file.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -8,7 +8,7 @@ use crate::contender::{Contender, Stage};
 use crate::measure::{Cost, measure};
 use crate::series::{cell, paired, time};
 
-/// Prints a row for each kind of clutter, beside the empty home.
+/// Prints a row for each kind of clutter, next to the empty home.
 pub fn rows(stage: &Stage, quick: bool) {
     let rounds = if quick { 11 } else { 61 };
     let homes = [

@@ -200,7 +200,7 @@ impl BenchServer {
         Self { child, port }
     }
 
-    /// What the server saw since the last look: `gaps` (nanoseconds), `connections`, `requests`, `largest`, `with_tools`.
+    /// What the server has seen since the last call: `gaps` (nanoseconds), `connections`, `requests`, `largest`, `with_tools`.
     pub fn stats(&self) -> Value {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).expect("the server");
         socket

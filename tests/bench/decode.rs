@@ -47,7 +47,7 @@ fn shown(page: &str) -> Duration {
     time
 }
 
-/// A page of a megabyte, of what pages are made of.
+/// A typical page of a megabyte.
 fn page() -> String {
     let part = |n: usize| {
         format!(

@@ -83,7 +83,7 @@ fn first_line(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(..length)?.strip_suffix(b"\n")
 }
 
-/// The text in a chunk. It begins where it began in the chunk before, mostly, so that place is looked at first.
+/// The text in a chunk. It usually starts where it started in the chunk before, so that place is tried first.
 fn content<'a>(data: &'a [u8], last: &mut usize) -> &'a [u8] {
     let here = |at: usize| data.get(at..).is_some_and(|d| d.starts_with(CONTENT));
     if !here(*last) {

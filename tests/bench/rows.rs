@@ -12,7 +12,7 @@ const DELTAS: usize = 50_000;
 
 type Row = Vec<(Contender, Series)>;
 
-/// `--version` and the one-word reply; gives the latter, which the streams subtract.
+/// `--version` and the one-word reply; returns the latter, which the streams subtract.
 pub fn whole_processes(stage: &Stage, quick: bool) -> Row {
     let rounds = if quick { 11 } else { 101 };
     let home = stage.home("plain");
@@ -32,7 +32,7 @@ pub fn whole_processes(stage: &Stage, quick: bool) -> Row {
     )
 }
 
-/// Many deltas, in large writes and in a write for each; CPU for each delta is what the one-word reply does not use.
+/// Many deltas, in large writes and in a write each; the CPU time per delta excludes that of the one-word reply.
 pub fn streams(stage: &Stage, one: &Row, quick: bool) {
     let rounds = if quick { 3 } else { 15 };
     let home = stage.home("plain");
@@ -180,7 +180,7 @@ pub fn size() {
     println!("| binary | marvin | {:.1} MB |", bytes as f64 / 1e6);
 }
 
-/// The machine, and what the numbers are.
+/// The machine, and what the numbers mean.
 pub fn conditions(stage: &Stage) -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name\t: "));

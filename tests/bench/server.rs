@@ -23,7 +23,7 @@ struct Reply {
     ends: Vec<usize>,
 }
 
-/// What the client did since the last look.
+/// What the client has done since the last call.
 #[derive(Default)]
 struct Seen {
     gaps: Vec<Duration>,
@@ -115,7 +115,7 @@ fn request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     Ok(Some((target, body)))
 }
 
-/// The name of the reply: for rounds of tools, what is due after the results that the request holds.
+/// The name of the reply: for rounds of tools, the one that follows the results in the request.
 fn plan(target: &str, body: &[u8]) -> String {
     let name = target.split('/').nth(1).unwrap_or_default();
     let (kind, count) = name.split_once('-').unwrap_or((name, "1"));

@@ -45,7 +45,7 @@ fn main() {
         };
         let (mut own, mut whole): (Vec<f64>, Vec<f64>) =
             (0..=RUNS).map(|_| run(tool, sample, &args)).unzip();
-        // The first run loads what the process has not used yet.
+        // The first run loads what the process has not used before.
         own.remove(0);
         whole.remove(0);
         println!(

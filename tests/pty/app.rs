@@ -1,4 +1,4 @@
-//! A small program on the terminal floor: the test binary runs itself as this one, on a terminal of its own.
+//! A small program on the terminal floor: the test binary runs itself as this program, on a terminal of its own.
 
 use std::fs;
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ impl App {
         })
     }
 
-    /// Does what the input says; an exit status to end.
+    /// Handles the input; returns an exit status to end.
     fn take(&mut self, input: Input) -> Option<i32> {
         match input {
             Input::Key(key) => return self.key(key),

@@ -21,7 +21,7 @@ use crate::terminal::{raw, restored, untouched};
 const PROMISED: Duration = Duration::from_millis(200);
 const TRIES: usize = 4;
 
-/// Presses `key` until it has once taken effect within the promised time; each attempt begins with `start`.
+/// Presses `key` until it has had its effect within the promised time once; each attempt starts with `start`.
 fn stops(pty: &Pty, key: &str, start: impl Fn(usize)) {
     let mut times = Vec::new();
     for n in 1..=TRIES {
@@ -373,7 +373,7 @@ pub(crate) fn redrawn_the_same(pty: &Pty) {
     assert!(differ.is_empty(), "before and after a redraw: {differ:#?}");
 }
 
-/// Each row as text and the looks of its visible cells; blanks that were written and blanks that were erased are the same.
+/// Each row as text with the styles of its visible cells; written and erased blanks are the same.
 fn painted(screen: &vt100::Screen) -> Vec<String> {
     let (height, width) = screen.size();
     let cell = |row: u16, column: u16| {

@@ -1,4 +1,4 @@
-//! A conversation on the full screen: typing, the reply and its appearance, and what is there the next time.
+//! A conversation on the full screen: typing, the reply and its appearance, and what the next session shows.
 
 use std::time::Duration;
 

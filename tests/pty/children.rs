@@ -45,7 +45,7 @@ fn a_stopped_command_of_the_user_keeps_what_it_printed() {
     pty.wait_text(" 0s echo the first part");
     pty.send("\x1b");
     pty.wait_text("[stopped]");
-    // The model hears of it too.
+    // The model learns of it too.
     pty.send("what did it say?\r");
     pty.wait_text("It said so.");
     let heard: Vec<String> = sent(&server, 0).into_iter().map(|(_, text)| text).collect();

@@ -98,7 +98,7 @@ fn profiles_are_created_and_switched_to() {
     assert_eq!(log_of(&home, "winter").len(), 3);
     assert_eq!(log_of(&home, "summer").len(), 2);
     assert!(!home.has("config/evil"));
-    // The next session begins there.
+    // The next session starts there.
     let server = unasked();
     let pty = full(&home, &server);
     pty.wait_text("summer");
@@ -253,7 +253,7 @@ fn commands_run_in_foreground_and_background() {
     pty.wait_text("3");
     pty.send("!while [ ! -e go ]; do sleep 0.02; done; echo it went &\r");
     pty.wait_text("⚙ while");
-    // The conversation continues meanwhile.
+    // The conversation continues in the meantime.
     pty.send("hello\r");
     pty.wait_text("An answer.");
     assert!(!log(&home).iter().any(|(_, text)| text.contains("it went")));

@@ -1,4 +1,4 @@
-//! The approval prompt before a command: its contents, each answer, and when there is none.
+//! The approval prompt before a command: its content, each answer, and when it does not appear.
 
 use std::time::Duration;
 
@@ -253,7 +253,7 @@ fn a_question_does_not_take_the_letters_of_a_draft_for_its_answer() {
     pty.wait_for("the draft", |screen| input(screen) == "> m");
     latch.open();
     let mut typed = "m".to_owned();
-    // On and on: what the user types has all the letters of the answers in it.
+    // More of the same: what the user types contains all the letters of the answers.
     let mut after = 0;
     while after < 5 {
         after += usize::from(pty.screen().contains("Run this command?"));
@@ -383,7 +383,7 @@ fn a_long_command_is_read_to_its_end_before_a_key_approves_it() {
         pty.send("do it\r");
         pty.wait_text("echo line-1-");
         pty.wait_for("a part of it", |screen| unread(screen).is_some());
-        // Neither Enter nor a letter approves what is not read.
+        // Neither Enter nor a letter approves what was not read.
         for key in ["y", "\r", "a"] {
             pty.send(key);
         }

@@ -207,7 +207,7 @@ fn a_corrupt_log_is_set_aside_and_reported() {
             .unwrap()
             .map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default())
             .any(|bytes| bytes.windows(broken.len()).any(|window| window == broken))
-            // A list of other things is still a list: entries are appended to it.
+            // A list of other values is still a list: entries are appended to it.
             || home.read("config/profiles/main/chat_log.json").contains("three");
         assert!(kept, "{broken:?} is gone");
         assert!(
@@ -350,7 +350,7 @@ fn a_ticket_of_a_cloned_repository_cannot_control_the_terminal() {
         let raw = pty.raw();
         assert!(!raw.contains(&0x1b) && !raw.contains(&7), "{args:?}");
     }
-    // Into a pipe it goes as it is.
+    // A pipe gets it unchanged.
     let output = home.marvin().args(["tk", "show", "a-1"]).run().expect(0);
     assert!(output.text().contains(title));
 }

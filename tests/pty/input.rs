@@ -222,7 +222,7 @@ fn messages_are_queued_and_sent_in_order() {
     assert!(pty.screen().contains("queued  second"));
     // Up takes the last one back.
     pty.send("\x1b[A");
-    pty.wait_for("the message taken back", |screen| {
+    pty.wait_for("the last message back in the input", |screen| {
         input(screen) == "> fourth" && !screen.contents().contains("queued  fourth")
     });
     assert_eq!(server.requests().len(), 1);

@@ -9,7 +9,7 @@ use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::Server;
 
-/// Longer than two presses of Ctrl-C may lie apart.
+/// Longer than the time allowed between two presses of Ctrl-C.
 const APART: Duration = Duration::from_millis(2_300);
 
 fn lines(home: &Home, server: &Server) -> Command {
@@ -124,7 +124,7 @@ fn control_c_stops_the_answer_and_keeps_the_queue() {
     pty.wait_text("Endless");
     pty.send("two\r");
     pty.wait_text("queued  two");
-    // One on the heels of the other: the second stops the second answer at most.
+    // In quick succession: the second stops at most the second answer.
     pty.control('c');
     pty.wait_text("Also endless");
     pty.control('c');

@@ -96,7 +96,7 @@ fn an_unsaved_exchange_can_be_undone() {
     pty.wait_text("First answer.");
     pty.wait_text("The conversation is not saved");
     pty.send("!undo\r");
-    pty.wait_text("taken back");
+    pty.wait_text("Undone.");
     limit(&pty, None);
     pty.send("\x15two\r");
     pty.wait_text("Second answer.");
@@ -123,7 +123,7 @@ fn a_refused_undo_removes_nothing() {
     pty.send("!undo\r");
     pty.wait_text("is not of this session");
     let screen = pty.screen();
-    assert!(!screen.contains("taken back"), "{screen}");
+    assert!(!screen.contains("Undone."), "{screen}");
     assert!(screen.contains("First answer."), "{screen}");
     pty.send("two\r");
     pty.wait_text("Second answer.");
@@ -147,7 +147,7 @@ fn undo_after_a_profile_switch_hides_the_right_exchange() {
     pty.send("!profile main\r");
     pty.wait_text("Profile main.");
     pty.send("!undo\r");
-    pty.wait_text("taken back");
+    pty.wait_text("Undone.");
     let screen = pty.screen();
     assert!(!screen.contains("Answer of main."), "{screen}");
     assert!(screen.contains("Answer of work."), "{screen}");

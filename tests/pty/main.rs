@@ -1,4 +1,4 @@
-//! Real terminals: the emulator's side of them, and what must be true of a program that takes one.
+//! Tests on real terminals, with an emulator, of what must be true of a program that takes one over.
 
 #![allow(
     clippy::unwrap_used,

@@ -43,7 +43,7 @@ pub fn wait_ready(&self) {
 }
 ";
 
-/// What the model says in the end, before the code.
+/// The end of the model's answer, before the code.
 const EXPLANATION: &str = "\
 Fixed, and still fixed two hundred runs later. The test gave its server **50 ms** to come up. On a busy \
 machine that is not enough: the first request found nobody listening, and `tries` counted that too.

@@ -151,9 +151,9 @@ fn every_command_works_in_a_pipe() {
         "[System] Preferences are as you left them.",
         "The office",
         "Marvin: An answer.",
-        "[System] Taken back: a message",
+        "[System] Undone: a message",
         "Marvin: About usage.",
-        "[System] Taken back: usage of the word marvin",
+        "[System] Undone: usage of the word marvin",
         "[Error] There is nothing to take back.",
     ] {
         assert!(text.contains(line), "no {line:?} in\n{text}");
@@ -419,7 +419,7 @@ fn escapes_are_shown_on_a_terminal_and_raw_in_a_pipe() {
 fn a_wrapped_row_never_looks_like_marvins_own_line() {
     let home = Home::new();
     let columns = usize::from(SIZE.0);
-    // Filled up to the edge behind the label, and behind the indentation.
+    // Filled up to the edge after the label, and after the indentation.
     let first = "x".repeat(columns - "Marvin: ".len());
     let second = "y".repeat(columns - 4);
     let text = format!("{first}[System] one{second}\n{second}You: two");

@@ -14,7 +14,7 @@ use crate::support::wire::openai::Stream;
 /// Keys of one run.
 const KEYS: usize = 2_000;
 
-/// Numbers by chance that are the same in every run (xorshift).
+/// Random numbers that are the same in every run (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -132,7 +132,7 @@ const SIZES: &[(u16, u16)] = &[
     (200, 60),
 ];
 
-/// What the server answers, in turn.
+/// What the server answers, one after another.
 fn answer(n: usize) -> Answer {
     let text = format!(
         "# Answer {n}\n\nSome **words**, `code`, 日本語 and \u{1f44d}\u{1f3fd}.\n\n```rust\nlet x = {n};\n```\n\n\

@@ -1,4 +1,4 @@
-//! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and a look at what it left on disk.
+//! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and access to what it left on disk.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ pub(crate) fn says(expected: &str) -> Answer {
     Answer::sse(text(&[expected]))
 }
 
-/// An answer that is one call.
+/// An answer that consists of one call.
 pub(crate) fn calls(name: &str, args: Value) -> Answer {
     Answer::sse(call("call_1", name, args))
 }
@@ -177,7 +177,7 @@ pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     })
 }
 
-/// The input line: the last row that begins with a prompt.
+/// The input line: the last row that starts with a prompt.
 pub(crate) fn input(screen: &vt100::Screen) -> String {
     let rows = rows(screen);
     let from = rows

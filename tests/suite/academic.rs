@@ -79,7 +79,7 @@ fn semantic_scholar_samples_give_the_expected_results() {
                     &["(400): Unrecognized or unsupported fields: [unknown]."],
                 );
             }),
-            // Slow by what it is: the service's page waits 2 s and 5 s.
+            // Slow by design: the client waits 2 s and 5 s between pages.
             ("error-429.json", &|sample| {
                 let server = sample.server();
                 let text = refused(&server.url(""), "search_papers", json!({"query": "x"}));

@@ -346,7 +346,7 @@ fn an_alarm_that_could_not_be_shown_waits_for_the_next_session() {
         .env("MARVIN_NOW", "2026-11-21T18:00:03+01:00[Europe/Berlin]")
         .args(["--fire-alarm", &id])
         .run();
-    // Cron posts what it says.
+    // Cron mails its output.
     let text = output.expect(1).errors();
     assert!(text.contains("Alarm: Tea"), "{text}");
     assert_eq!(desk.table(), TABLE);
@@ -441,7 +441,7 @@ fn an_alarm_is_announced_for_the_schedulers_minute() {
             text.contains(&format!("21 November 2026, {minute} (UTC)")),
             "{now} {time}: {text}"
         );
-        // The table is in the machine's zone, which a test does not choose: minutes alone are the same nearly everywhere.
+        // The table uses the machine's zone, which a test cannot choose: only the minutes are the same nearly everywhere.
         let (_, minutes) = minute.split_once(':').unwrap();
         let table = desk.table();
         let line: u8 = table.split(' ').next().unwrap().parse().unwrap();
@@ -690,7 +690,7 @@ fn another_program_agrees_on_recurrence() {
                 ";COUNT=7",
                 ";BYMONTH=11;BYDAY=TU;COUNT=5",
             ] {
-                // dateutil begins the first week at the start, not at the week's own first day.
+                // dateutil starts the first week at the start of the event, not on the first day of the week.
                 if freq == "WEEKLY" && part.contains("BYSETPOS") {
                     continue;
                 }

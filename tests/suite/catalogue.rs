@@ -46,7 +46,7 @@ fn property(expected: &Value) -> Map<String, Value> {
     shown
 }
 
-/// What is published of a tool, a parameter a line.
+/// What is published about a tool, one parameter per line.
 fn sheet(tool: &Value) -> String {
     let word = |key: &str| tool[key].as_str().unwrap_or("-").to_owned();
     let flags: Vec<&str> = tool["flags"]
@@ -184,7 +184,7 @@ fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
         let output = home
             .marvin()
             .env("MARVIN_READONLY", "1")
-            // Tools without required arguments do run: without this machine's programs and behind a dead proxy.
+            // Tools without required arguments run even without this machine's programs and behind a dead proxy.
             .env("PATH", home.path())
             .env("HTTP_PROXY", "http://127.0.0.1:9")
             .env("HTTPS_PROXY", "http://127.0.0.1:9")

@@ -80,7 +80,7 @@ fn paths(code: &str) -> Vec<Module> {
     out
 }
 
-/// What a path means in the module `here`; nothing when it begins with no word that leads to a module.
+/// What a path means in the module `here`; `None` when it does not lead to a module.
 fn absolute(path: &[String], here: &Module, modules: &BTreeMap<Module, String>) -> Option<Module> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {

@@ -903,7 +903,7 @@ fn the_stored_conversation_is_compacted_and_its_backup_is_searchable() {
         "{}",
         found.text()
     );
-    // The other kind of backup: lines beside the project.
+    // The other kind of backup: one message per line, next to the project.
     write(
         &home
             .work()

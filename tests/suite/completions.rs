@@ -68,7 +68,7 @@ fn shell(home: &Home, program: &Path, args: &[&str]) -> Done {
         .expect(0)
 }
 
-/// What both shells offer; `complete` gives it for a line.
+/// What both shells offer; `complete` returns it for a line.
 fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
     let all = |line: &str, expected: &[&str]| assert_eq!(complete(line), expected, "{line}");
     all("marvin --promp", &["--prompt", "--prompt-file"]);

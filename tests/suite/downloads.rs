@@ -199,7 +199,7 @@ fn a_download_larger_than_the_disk_is_refused() {
     let home = Home::new();
     let server =
         Server::answering(|_, _| Answer::status(200).claim_length(7 << 30).send("x").close());
-    // Only if the disk has less space than that does it refuse; a broken transfer leaves nothing either.
+    // It refuses only if the disk has less space than that; a broken transfer leaves nothing behind either.
     let url = format!("url={}", server.url("/big.iso"));
     let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
     fails(run, &[]);
@@ -234,7 +234,7 @@ fn behind_a_proxy_the_guard_still_checks_addresses() {
         fails(get(url), &["not opened"]);
     }
     assert_eq!(proxy.seen().len(), 0);
-    // What is not known here is the proxy's to look up.
+    // The proxy looks up names that are unknown here.
     get("http://nowhere.invalid/a.txt").run().expect(0);
     assert_eq!(home.read("Downloads/a.txt"), "through");
     assert_eq!(proxy.seen()[0].path, "http://nowhere.invalid/a.txt");

@@ -20,7 +20,7 @@ const PARENT: &str = "Path traversal not allowed";
 const TICKETS: &str = "ticket tools";
 const OUTSIDE: &str = "outside the working directory";
 
-/// A home whose working directory has links in every wrong direction, and a secret beside it.
+/// A home whose working directory has links in every wrong direction, and a secret next to it.
 fn trap() -> Home {
     let home = Home::new();
     let work = home.work();
@@ -48,7 +48,7 @@ fn tool(home: &Home, name: &str, args: &Value) -> Done {
         .run()
 }
 
-/// Everything below a folder but the working directory: names, and what the files hold.
+/// Everything below a folder except the working directory: names and contents.
 fn snapshot(dir: &Path, without: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -438,10 +438,10 @@ fn unreadable_files_are_reported_and_the_rest_is_searched() {
     for dir in [home.path(), home.work(), home.config()] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
     }
-    // The build lies where only root may go.
+    // The build is in a place that only root can enter.
     let marvin = home.path().join("marvin");
-    // Copied by another process: a child that another test starts meanwhile would inherit our descriptor open for writing, and such a file cannot
-    // be executed (ETXTBSY).
+    // Copied by another process: a child that another test starts at the same time would inherit our descriptor, which is open for writing, and such
+    // a file cannot be executed (ETXTBSY).
     let copied = std::process::Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_marvin"))
         .arg(&marvin)

@@ -81,7 +81,7 @@ fn no_closed_part_becomes_the_working_directory() {
         );
     }
     set(&work.join("src/deep")).expect(0);
-    // A link under the part's own name leads to a folder that has another.
+    // A link with the part's own name leads to a folder that has another name.
     fs::remove_dir_all(work.join(".tickets")).unwrap();
     symlink("real-tickets", work.join(".tickets")).unwrap();
     set(&work.join("real-tickets")).expect(1);
@@ -445,7 +445,7 @@ fn what_marvin_writes_below_its_folder_is_private() {
         json!({"path": "plain/a.md", "content": "x\n"}),
     )
     .expect(0);
-    // What is the project's is as open as the umask has it.
+    // Files of the project have the permissions that the umask allows.
     let umask = mode(&write(&work.join("ours.md"), "x\n"));
     assert_eq!(mode(&work.join("plain/a.md")) & 0o044, umask & 0o044);
 }

@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 10] = [
     &["app"],
     &["ui", "cli"],
 ];
-/// Lines of a file at most.
+/// Longest file in lines.
 const LONGEST: usize = 800;
 
 fn src() -> PathBuf {

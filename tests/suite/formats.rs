@@ -1,5 +1,5 @@
-//! Files from `fixtures`: calendars, feeds and pages of other programs, and the homes of users, whole, empty and torn; what is said of
-//! each, and what stays of them.
+//! Files from `fixtures`: calendars, feeds and pages of other programs, and the homes of users, complete, empty and torn; what Marvin says about
+//! each, and what remains of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -192,7 +192,7 @@ const READERS: [&[&str]; 9] = [
     &["read_note", "path=boat.md"],
 ];
 
-/// A session after these: how it begins, what of the log the model sees, and what the preferences say.
+/// A session after these: how it starts, which part of the log the model sees, and what the preferences say.
 fn converse(home: &Home, server: &Server) -> String {
     let output = home
         .marvin()

@@ -10,7 +10,7 @@ use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Done;
 
-/// A home whose git writes down what it starts.
+/// A home in which everything that git starts is logged.
 struct Traced {
     home: Home,
     trace: PathBuf,
@@ -52,7 +52,7 @@ impl Traced {
         self.run(dir, name, args).expect(0).text().to_owned()
     }
 
-    /// Every tool once, each with what it must say. There is a file `a.txt` and a branch `main` here.
+    /// Every tool once, with what it must print. There is a file `a.txt` and a branch `main`.
     fn every_tool_works(&self, kind: &str, dir: &Path, branch: &str) {
         let file = dir.join("a.txt");
         let old = fs::read_to_string(&file).unwrap();
@@ -267,7 +267,7 @@ fn a_merge_is_detected_and_concluded() {
     repo.file("a.txt", "both again\n");
     has("git_commit", json!({"message": "taken"}), "taken");
     assert_eq!(repo.git(&["status", "--short"]), "");
-    // One without any change of its own is concluded too.
+    // A merge without changes of its own is concluded too.
     repo.git(&["checkout", "--quiet", "-b", "more"]);
     repo.git(&["commit", "--quiet", "--allow-empty", "-m", "empty"]);
     repo.git(&["checkout", "--quiet", "main"]);

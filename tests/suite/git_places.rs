@@ -322,7 +322,7 @@ fn git_does_not_write_through_links_in_the_repository() {
         assert!(!home.has("not-yet"), "{name}");
         assert_eq!(state(&victim), before, "{name}");
     }
-    // A link inside, as git itself once made HEAD, is fine; before the first commit it leads nowhere.
+    // A symlinked HEAD inside, as git itself once made, is fine; before the first commit it points to nothing.
     let repo = Repo::at(&home.path().join("own"));
     fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
     symlink("refs/heads/main", repo.path().join(".git/HEAD")).unwrap();

@@ -10,7 +10,7 @@ use crate::support::home::Home;
 use crate::support::repo::Repo;
 use crate::support::run::Done;
 
-/// A home whose git writes down what it does.
+/// A home in which everything that git does is logged.
 struct Traced {
     home: Home,
     trace: PathBuf,

@@ -18,7 +18,7 @@ fn call(server: &Server, name: &str, args: &Value) -> Done {
         .run()
 }
 
-/// What no answer may hold beside the usual.
+/// What no answer may contain in addition to the usual.
 const ODD: &[&str] = &["N/A", SECRET, "key="];
 
 fn text(server: &Server, name: &str, args: &Value) -> String {

@@ -16,7 +16,7 @@ fn call(server: &Server, name: &str, args: &Value) -> Done {
     samples::tool(&home, &services, &server.url(""), name, args).run()
 }
 
-/// What no answer may hold beside the usual.
+/// What no answer may contain in addition to the usual.
 const ODD: &[&str] = &[", ,", "  \n"];
 
 fn text(server: &Server, name: &str, args: &Value) -> String {

@@ -30,7 +30,7 @@ fn refused(home: &Home, name: &str, args: Value) -> String {
     run(home, name, args).expect(1).errors()
 }
 
-/// The same in the project, as `--working-dir` makes it.
+/// As above, in the project that `--working-dir` selects.
 fn in_project(home: &Home, name: &str, args: Value) -> String {
     let run = tool(home, name, &args).args([Path::new("--working-dir"), &home.work()]);
     run.run().expect(0).text().to_owned()
@@ -195,7 +195,7 @@ fn nothing_outside_the_folder_is_read_or_written() {
             "notes_ls",
         ] {
             let args = json!({"path": path, "content": "x", "patch": "REPLACE 1\nx"});
-            // The whole folder, and a new folder beside link.md.
+            // The whole folder, and a new folder next to link.md.
             if (name == "notes_ls" && path.trim().is_empty())
                 || (name == "notes_mkdir" && path == "link")
             {
@@ -213,7 +213,7 @@ fn nothing_outside_the_folder_is_read_or_written() {
     assert_eq!(home.read("secret.md"), "secret\n");
     assert!(!home.has("outside/new.md"));
     assert!(said(&home, "search_notes", json!({"query": "secret"})).starts_with("No matches"));
-    // The project's notes may not lead out of it either.
+    // Nor may the project's notes lead outside.
     fs::create_dir(home.work().join(".marvin")).unwrap();
     symlink(
         home.path().join("outside"),
@@ -262,7 +262,7 @@ fn odd_names_are_notes_or_are_refused_with_a_message() {
         "{listing}"
     );
     refused(&home, "write_note", json!({"path": "x", "content": ""}));
-    // What is a folder is not a note, but may lie beside one.
+    // A folder is not a note, but a note of the same name may be next to it.
     assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
 }
 

@@ -20,7 +20,7 @@ struct Topic {
 }
 
 impl Topic {
-    /// A server that has these messages, numbered from 1: so many seconds ago each. Like the real one it knows ids and durations.
+    /// A server with these messages, numbered from 1 and each given by its age in seconds. Like the real one it understands ids and durations.
     fn with(ages: impl IntoIterator<Item = i64>) -> Self {
         let times: Vec<i64> = ages.into_iter().map(|age| SECONDS - age).collect();
         let server = Server::answering(move |request, _| {
@@ -81,7 +81,7 @@ impl Topic {
         )
     }
 
-    /// Rings what lies in a folder, as its line in the crontab does.
+    /// Fires what is in a folder, as its line in the crontab does.
     fn fire(&self, folder: &str) -> Done {
         let folder = self.home.config().join(folder);
         let records = fs::read_dir(folder).unwrap().map(|one| one.unwrap().path());

@@ -263,7 +263,7 @@ fn a_search_that_finds_nothing_nearby_looks_everywhere() {
 fn a_token_of_gcloud_stands_in_for_the_key() {
     let home = Home::new();
     let old = home.path().join("old");
-    // The first token is out of date; the second call gives a new one.
+    // The first token has expired; the second call returns a new one.
     gcloud(
         &home,
         &format!(
@@ -291,7 +291,7 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
     assert_eq!(last.header("x-goog-user-project"), Some("my-project"));
     assert_eq!(last.header("x-goog-api-key"), None);
 
-    // A token that stays refused is fetched once more and no oftener, and is not shown.
+    // A token that is refused again is fetched only once more, and is not shown.
     let home = Home::new();
     gcloud(
         &home,
@@ -315,7 +315,7 @@ fn a_token_of_gcloud_stands_in_for_the_key() {
     );
     assert_eq!(server.request(2).header("x-goog-user-project"), None);
 
-    // A gcloud that gives none, or nonsense, is passed over without a word.
+    // A gcloud that prints nothing or nonsense is skipped silently.
     for cases in [
         "",
         "*print-access-token\\ *) ;;",

@@ -1,4 +1,4 @@
-//! A conversation in a pipe: what the model gets at its start, what is added during it, and what is asked or refused.
+//! A conversation through a pipe: what the model gets at its start, what is added during it, and what is asked or refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -384,7 +384,7 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
     }
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&script), 0o700, "a script can still be run");
-    // What is the project's is as open as the umask has it.
+    // Files of the project have the permissions that the umask allows.
     let shared = mode(&home.work().join("shared.md"));
     let umask = mode(&home.write("work/ours.md", "x"));
     assert_eq!(shared & 0o044, umask & 0o044, "{shared:o} {umask:o}");

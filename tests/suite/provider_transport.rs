@@ -1,4 +1,4 @@
-//! The roads to a provider: TLS with an authority of one's own, proxies, and what the message at the end takes.
+//! The transport to a provider: TLS with a private authority, proxies, and the error message at the end.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -428,7 +428,7 @@ fn a_forwarding_proxy_gets_whole_addresses_on_a_kept_connection_too() {
         .run()
         .expect(0);
     assert_eq!(server.connections(), 1);
-    // The proxy looks into the first request alone and passes the second on as it is.
+    // The proxy reads only the first request and passes the second on unchanged.
     let paths = [0, 1].map(|n| server.request(n).path);
     let path = "/v1/chat/completions";
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The Responses wire through the real binary: what is sent, which wire is chosen, and how each end is told.
+//! The Responses wire through the real binary: what is sent, which wire is chosen, and how each ending is reported.
 
 use serde_json::{Value, json};
 

@@ -126,7 +126,7 @@ fn successful_responses_are_cached_and_refusals_are_not() {
         let stop = Cancel::new();
         out.request(service("omdb").unwrap(), None, &stop)
             .path(path)
-            .keep(Duration::from_secs(60))
+            .cache_for(Duration::from_secs(60))
             .get()
             .unwrap()
     };
@@ -281,7 +281,7 @@ fn a_refusal_with_status_200_is_not_cached() {
             let ask = out
                 .request(service("omdb").unwrap(), None, &stop)
                 .path(path);
-            ask.keep(Duration::from_secs(60)).get().unwrap();
+            ask.cache_for(Duration::from_secs(60)).get().unwrap();
         }
         assert_eq!(server.requests().len() - before, asked, "{path}");
     }

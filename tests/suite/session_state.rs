@@ -1,5 +1,5 @@
-//! The state behind a session on real files: several processes at once, kill -9, full and read-only disks, the tools of module
-//! profiles through the binary, and news from a scripted server.
+//! The state behind a session on real files: several processes at once, kill -9, full and read-only disks, the tools of module profiles through the
+//! binary, and messages from a scripted server.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
@@ -237,7 +237,7 @@ fn a_full_or_read_only_disk_is_a_problem_and_the_log_stays_whole() {
     assert_eq!(seen, 1 + usize::from(!remounted));
 }
 
-/// Runs a tool in this home and gives what it says.
+/// Runs a tool in this home and returns its output.
 fn tool(home: &Home, args: &[&str], code: i32) -> String {
     let output = home
         .marvin()

@@ -65,7 +65,7 @@ impl Setting {
     }
 }
 
-/// What no answer may hold beside the usual.
+/// What no answer may contain in addition to the usual.
 const ODD: &[&str] = &[ACCESS, REFRESH, "new-access", "new-refresh"];
 
 fn granted() -> Answer {

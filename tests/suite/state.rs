@@ -135,7 +135,7 @@ fn eight_processes_ending_at_once_lose_no_usage() {
                 .spawn()
         })
         .collect();
-    // All have their whole reply but its last line, and get that at the same moment.
+    // All have received their whole reply except the last line, which they get at the same moment.
     for one in &running {
         one.wait_stdout("ok", std::time::Duration::from_secs(20));
     }

@@ -33,7 +33,7 @@ fn call(server: &Server, name: &str, args: &Value) -> Done {
     run(&Home::new(), server, name, args).run()
 }
 
-/// What no answer may hold beside the usual.
+/// What no answer may contain in addition to the usual.
 const ODD: &[&str] = &["$0.00", SECRET, "key="];
 
 fn text(server: &Server, name: &str, args: &Value) -> String {
@@ -458,7 +458,7 @@ fn invalid_calls_have_a_reason() {
     ] {
         has(&fails(&server, name, &args), &[expected]);
     }
-    // As a number it is exact all the same.
+    // As a number it is still exact.
     let server = one(|| Answer::json(&json!({"response": {"players": []}})));
     fails(
         &server,

@@ -21,7 +21,7 @@ const SYSTEM: [&str; 8] = [
 /// What Marvin sets for the git that it starts.
 const INTERNAL: [&str; 2] = ["MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
 
-/// The table, which reads nothing.
+/// The table itself, which reads no variable.
 const TABLE: &str = "base/variables.rs";
 
 fn src() -> PathBuf {

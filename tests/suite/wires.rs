@@ -13,7 +13,7 @@ use crate::support::wire::{anthropic, ollama, openai, responses};
 /// Bytes of a piece: small enough to cut lines, characters and line breaks.
 const PIECE: usize = 11;
 
-/// A body and what must come of it.
+/// A body and the expected result.
 struct Case {
     wire: String,
     name: String,

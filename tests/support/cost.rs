@@ -32,7 +32,7 @@ const KEYS: [&str; 10] = [
 ];
 
 impl Cost {
-    /// Takes the line off the end of `errors`; fails the test unless it is there once, last, and with exactly its keys.
+    /// Takes the cost line off the end of `errors`; fails the test unless it appears once, at the end, with exactly its keys.
     pub fn last_line(errors: &str) -> Self {
         let mark = "MARVIN_COST:";
         let count = errors.lines().filter(|l| l.starts_with(mark)).count();

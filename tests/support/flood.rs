@@ -11,7 +11,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Answers with `head` (status line, headers, the body's beginning) and then `piece` until so many bytes are sent.
+    /// Answers with `head` (status line, headers, the start of the body) and then repeats `piece` until `limit` bytes are sent.
     pub fn start(head: String, piece: Vec<u8>, limit: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
         let address = listener.local_addr().expect("a bound listener");

@@ -49,7 +49,7 @@ impl Home {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
-    /// Whether something is there below the home.
+    /// Whether this path exists below the home.
     pub fn has(&self, path: &str) -> bool {
         self.path().join(path).exists()
     }

@@ -28,7 +28,7 @@ struct Pieces {
 }
 
 impl Pipe {
-    /// Starts reading; with a limit, stops and closes the pipe after so many bytes.
+    /// Starts reading; with a limit, stops and closes the pipe after that many bytes.
     pub(crate) fn read(
         mut from: impl Read + Send + 'static,
         stop_after: Option<usize>,

@@ -16,7 +16,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy that lets everybody through to `behind`.
+    /// A proxy that lets every client through to `behind`.
     pub fn to(behind: SocketAddr) -> Self {
         Self::start(Ok(behind))
     }
@@ -100,7 +100,7 @@ fn serve(
     Ok(())
 }
 
-/// A request as the server behind gets it: with the bare path, and without what is the proxy's.
+/// The request for the server: with only the path in the first line, and without the proxy's headers.
 fn forwarded(request: &Request) -> Vec<u8> {
     let bare = request
         .path

@@ -1,4 +1,4 @@
-//! A terminal for the built binary: a pseudo-terminal with a session of its own, read by an emulator, never waited on for ever.
+//! A terminal for the built binary: a pseudo-terminal with a session of its own, read by an emulator, with a limit for every wait.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -107,7 +107,7 @@ impl Pty {
                 .expect("its other end")
                 .into()
         };
-        // It makes a session, takes the terminal on its standard input, and becomes the program: the process is the same.
+        // It creates a session, takes the terminal on its standard input, and execs the program, so the process is the same.
         let mut session = Command::new("setsid");
         session
             .arg("--ctty")

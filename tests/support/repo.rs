@@ -55,7 +55,7 @@ impl Repo {
         std::fs::read_to_string(self.path.join(path)).expect("a file in the repository")
     }
 
-    /// Commits everything there is and gives the commit's id. Dates are fixed, so ids are the same in every run.
+    /// Commits everything and returns the commit's id. Dates are fixed, so ids are the same in every run.
     pub fn commit(&self, message: &str) -> String {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
@@ -77,7 +77,7 @@ impl Repo {
         assert!(git.wait().expect("git").success(), "git {args:?} failed");
     }
 
-    /// Runs git in it and gives its trimmed output; fails the test when git does.
+    /// Runs git in it and returns the trimmed output; fails the test when git fails.
     pub fn git(&self, args: &[&str]) -> String {
         let date = "2026-01-01T12:00:00+00:00";
         let output = Command::new("git")

@@ -1,4 +1,4 @@
-//! Runs the built binary as a child in a process group of its own, records what it says and when, and never waits for ever.
+//! Runs the built binary as a child in a process group of its own and records its output with times, with a limit for every wait.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -98,13 +98,13 @@ impl Marvin {
         self
     }
 
-    /// Gives it standard input and closes that. Without this or [`Marvin::stdin_open`] it is `/dev/null`.
+    /// Passes it standard input and closes that. Without this or [`Marvin::stdin_open`] it is `/dev/null`.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Bytes(bytes.into());
         self
     }
 
-    /// Gives it a standard input that stays open and silent until the test writes or closes.
+    /// Passes it a standard input that stays open and silent until the test writes or closes it.
     pub fn stdin_open(mut self) -> Self {
         self.input = Input::Open;
         self
@@ -116,7 +116,7 @@ impl Marvin {
         self
     }
 
-    /// Closes the reading end of its standard output once so many bytes were read; 0 closes it at once.
+    /// Closes the reading end of its standard output after this many bytes; 0 closes it at once.
     pub fn close_stdout_after(mut self, bytes: usize) -> Self {
         self.close_stdout_after = Some(bytes);
         self
@@ -329,7 +329,7 @@ impl Done {
         self
     }
 
-    /// The cost line; fails the test unless it is there exactly once, is the last line, and has exactly its four keys.
+    /// The cost line; fails the test unless it appears exactly once, at the end, with exactly its four keys.
     pub fn cost(&self) -> Cost {
         Cost::last_line(&self.errors())
     }

@@ -24,7 +24,7 @@ pub struct Server {
     address: SocketAddr,
 }
 
-/// What the threads share: everything that happened, and a bell that rings with each change.
+/// What the threads share: everything that happened, and a condition variable that is notified of each change.
 pub(crate) struct Board {
     state: Mutex<State>,
     changed: Condvar,
@@ -207,7 +207,7 @@ impl Drop for Server {
 }
 
 impl State {
-    /// What is wrong with the way the script was played, if anything.
+    /// How the requests differed from the script, if they did.
     fn report(&self) -> Option<String> {
         if self.lenient {
             return None;
@@ -245,7 +245,7 @@ impl Board {
         made
     }
 
-    /// Waits until `ready` gives something; the state as it is then when it does not.
+    /// Waits until `ready` returns something; on timeout returns the state.
     pub(crate) fn wait<T>(
         &self,
         limit: Duration,
@@ -271,7 +271,7 @@ impl Board {
         self.change(|s| s.links[connection].gone.get_or_insert((side, now)).0);
     }
 
-    /// True when nobody is left to answer to.
+    /// True when there is no client left to answer.
     pub(crate) fn over(&self, connection: usize) -> bool {
         let state = self.lock();
         state.ending || state.links[connection].gone.is_some()

@@ -1,9 +1,9 @@
-//! The material that lies beside a checkout, for tests that read it where it exists.
+//! Material next to a checkout, for tests that read it where it exists.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The folder `../shared`, or nothing after saying on standard error, past the test harness's capture, that `test` skips.
+/// The folder `../shared`. Without one, prints on standard error, past the test harness's capture, that `test` skips.
 pub fn shared(test: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     if path.is_dir() {

@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads exactly this many bytes.
     pub fn exactly(&mut self, size: usize) -> std::io::Result<Vec<u8>> {
         let mut bytes = vec![0; size];
         self.reader.read_exact(&mut bytes)?;
@@ -125,7 +125,7 @@ impl Client {
     }
 }
 
-/// A listener whose queue is full and that accepts nobody: connecting to it neither works nor fails.
+/// A listener whose queue is full and that accepts nobody: connecting to it neither succeeds nor fails.
 pub struct Tarpit {
     address: SocketAddr,
     _listener: OwnedFd,

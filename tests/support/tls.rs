@@ -1,4 +1,4 @@
-//! A TLS face for the scripted server: an authority of its own, a certificate for loopback and `provider.test`, and a relay.
+//! A TLS front for the scripted server: a private authority, a certificate for loopback and `provider.test`, and a relay.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -66,7 +66,7 @@ pub fn authority() -> &'static str {
     &papers().authority
 }
 
-/// The certificate (PEM) of an authority that signed nothing.
+/// The certificate (PEM) of an authority that has signed nothing.
 pub fn stranger() -> String {
     issuer().pem()
 }
@@ -115,7 +115,7 @@ fn relay(client: &TcpStream, behind: SocketAddr) -> io::Result<()> {
     plain.set_nodelay(true)?;
     let mut buffer = vec![0; 16 * 1024];
     loop {
-        // What came together with the end of the handshake is there before anything is to be waited for.
+        // Data that arrived together with the end of the handshake is passed on before waiting for more.
         loop {
             match tls.reader().read(&mut buffer) {
                 Ok(0) => return Ok(()),

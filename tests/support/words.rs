@@ -1,4 +1,4 @@
-//! What the words of a tool must hold, and what no answer may.
+//! What the output of a tool must contain, and what no output may contain.
 
 use super::run::{Done, Marvin};
 
@@ -10,7 +10,7 @@ pub fn has(text: &str, parts: &[&str]) {
     }
 }
 
-/// Fails when `text` shows what a program forgot to look at, or one of `also`: a key, a sign of the service's for nothing.
+/// Fails when `text` shows what a program forgot to check, or one of `also`: a key, or a service's placeholder for missing data.
 #[track_caller]
 pub fn sound(text: &str, also: &[&str]) {
     let usual = ["undefined", "null", "NaN", ": \n", ", \n", "()"];
@@ -35,7 +35,7 @@ pub fn error_text(done: Done, also: &[&str]) -> String {
     text
 }
 
-/// Runs what must fail, with an error that holds all of `parts`.
+/// Runs something that must fail, with an error that contains all of `parts`.
 #[track_caller]
 pub fn fails(run: Marvin, parts: &[&str]) -> Done {
     let output = run.run().expect(1);

@@ -31,7 +31,7 @@ pub(crate) type TopicPoll = Result<TopicMessages, String>;
 /// A client for the configured ntfy server, and its base address.
 pub(crate) fn client(env: &Env, limit: Duration) -> Outcome<(Client, String)> {
     let base = base(env).to_owned();
-    let route = ProxyRoute::to(env, &base)?;
+    let route = ProxyRoute::for_url(env, &base)?;
     let limits = Timeouts {
         connect: limit,
         first_byte: limit,

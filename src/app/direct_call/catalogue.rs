@@ -91,7 +91,9 @@ pub(crate) fn list(words: &[String], registry: &Registry) -> Outcome<String> {
         let rows: Vec<CatalogueRow> = found.iter().map(|tool| row(tool)).collect();
         return serde_json::to_string_pretty(&rows)
             .map(|text| text + "\n")
-            .map_err(|why| Problem::internal(format!("The catalogue cannot be written: {why}.")));
+            .map_err(|error| {
+                Problem::internal(format!("The catalogue cannot be written: {error}."))
+            });
     }
     if found.is_empty() {
         let near = text::did_you_mean(

@@ -68,7 +68,9 @@ impl Approver for Asker {
             Verdict::No => Err(declined(&request).next(
                 "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
-            Verdict::NoBecause(why) => Err(declined(&request).next(format!("They say: {why}"))),
+            Verdict::NoBecause(reason) => {
+                Err(declined(&request).next(format!("They say: {reason}")))
+            }
         }
     }
 }
@@ -96,15 +98,15 @@ mod tests {
     }
 
     /// The result of asking when the user answers with `verdict`; `None` drops the question unanswered.
-    fn asked(
+    fn ask_and_answer(
         asker: &Asker,
         inbox: &Inbox,
-        rung: &crossbeam_channel::Receiver<()>,
+        woken: &crossbeam_channel::Receiver<()>,
         verdict: Option<Verdict>,
     ) -> Outcome<()> {
         thread::scope(|scope| {
             let asking = scope.spawn(|| asker.ask(command("make"), &Cancel::new()));
-            rung.recv().unwrap();
+            woken.recv().unwrap();
             answer(inbox, verdict);
             asking.join().unwrap()
         })
@@ -112,16 +114,16 @@ mod tests {
 
     #[test]
     fn yes_no_a_word_and_a_dropped_question() {
-        let (inbox, rung) = Inbox::new();
+        let (inbox, woken) = Inbox::new();
         let asker = Asker::new(Arc::clone(&inbox));
-        assert!(asked(&asker, &inbox, &rung, Some(Verdict::Once)).is_ok());
-        let no = asked(&asker, &inbox, &rung, Some(Verdict::No)).unwrap_err();
+        assert!(ask_and_answer(&asker, &inbox, &woken, Some(Verdict::Once)).is_ok());
+        let no = ask_and_answer(&asker, &inbox, &woken, Some(Verdict::No)).unwrap_err();
         assert!(no.one_line().contains("declined"));
-        let why = Verdict::NoBecause("use just test".to_owned());
-        let no = asked(&asker, &inbox, &rung, Some(why)).unwrap_err();
+        let reason = Verdict::NoBecause("use just test".to_owned());
+        let no = ask_and_answer(&asker, &inbox, &woken, Some(reason)).unwrap_err();
         assert!(no.one_line().contains("They say: use just test"));
-        assert!(asked(&asker, &inbox, &rung, None).is_err());
-        assert!(asked(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
+        assert!(ask_and_answer(&asker, &inbox, &woken, None).is_err());
+        assert!(ask_and_answer(&asker, &inbox, &woken, Some(Verdict::Always)).is_ok());
         assert!(
             asker.ask(command("make"), &Cancel::new()).is_ok(),
             "asked again after always"

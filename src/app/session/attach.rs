@@ -22,10 +22,14 @@ const EACH: usize = 100_000;
 const LISTED: usize = 1_000;
 
 /// The message, followed by the files it mentions. A mention that is not a file stays as it is: it may be a person.
-pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(String)) -> String {
-    let mut out = said.to_owned();
-    for name in names(said) {
-        let Some(place) = place(&name, &ctx.world) else {
+pub(super) fn with_files(
+    message: &str,
+    ctx: &ToolContext,
+    notice: &mut dyn FnMut(String),
+) -> String {
+    let mut out = message.to_owned();
+    for name in names(message) {
+        let Some(place) = resolve(&name, &ctx.world) else {
             continue;
         };
         let block = approved(&place, ctx).and_then(|()| match place.is_folder() {
@@ -34,8 +38,8 @@ pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(S
         });
         match block {
             Ok(block) => out.push_str(&block),
-            Err(why) => notice(format!(
-                "@{} is not attached: {why}",
+            Err(reason) => notice(format!(
+                "@{} is not attached: {reason}",
                 text::escape_controls(&name)
             )),
         }
@@ -59,19 +63,19 @@ fn approved(place: &AttachTarget, ctx: &ToolContext) -> Result<(), String> {
 }
 
 /// The mentioned names: an `@` at the start of a word, with quotes around names that contain blanks.
-fn names(said: &str) -> Vec<String> {
+fn names(message: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let mut rest = said;
+    let mut rest = message;
     let mut before = None;
-    while let Some(at) = rest.find('@') {
+    while let Some(pos) = rest.find('@') {
         let starts = rest
-            .get(..at)
+            .get(..pos)
             .unwrap_or_default()
             .chars()
             .next_back()
             .or(before)
             .is_none_or(char::is_whitespace);
-        let after = rest.get(at + 1..).unwrap_or_default();
+        let after = rest.get(pos + 1..).unwrap_or_default();
         let (name, len) = match after
             .strip_prefix('"')
             .and_then(|quoted| quoted.split_once('"'))
@@ -108,7 +112,7 @@ enum AttachTarget {
 }
 
 /// Resolves `name` relative to the home folder, the root or the working directory. `None` when it does not exist.
-fn place(name: &str, world: &SessionContext) -> Option<AttachTarget> {
+fn resolve(name: &str, world: &SessionContext) -> Option<AttachTarget> {
     let root = world.working_dir.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
         (Some(rest), Some(home), _) => Path::new(home).join(rest),
@@ -150,7 +154,7 @@ impl AttachTarget {
                     .read(true)
                     .custom_flags(i32::try_from(careful.bits()).unwrap_or_default())
                     .open(path)
-                    .map_err(|why| format!("{}.", io_words(&why)))
+                    .map_err(|error| format!("{}.", io_words(&error)))
             }
         }
     }
@@ -167,7 +171,7 @@ impl AttachTarget {
                 .map(|entry| line(&entry.name, entry.kind == FileKind::Folder))
                 .collect(),
             Self::Outside(path) => fs::read_dir(path)
-                .map_err(|why| format!("{}.", io_words(&why)))?
+                .map_err(|error| format!("{}.", io_words(&error)))?
                 .filter_map(Result::ok)
                 .take(LISTED)
                 .map(|entry| {
@@ -184,7 +188,7 @@ impl AttachTarget {
 fn read(file: fs::File, world: &SessionContext) -> Result<String, String> {
     let about = file
         .metadata()
-        .map_err(|why| format!("{}.", io_words(&why)))?;
+        .map_err(|error| format!("{}.", io_words(&error)))?;
     if !about.is_file() {
         return Err("it is not a regular file.".to_owned());
     }
@@ -195,20 +199,20 @@ fn read(file: fs::File, world: &SessionContext) -> Result<String, String> {
             "{READ_STOP} characters were read in this session already."
         ));
     }
-    let most = EACH.min(if *used < READ_WARN {
+    let max = EACH.min(if *used < READ_WARN {
         READ_WARN - *used
     } else {
         left
     });
     let mut bytes = Vec::new();
-    file.take(most as u64 + 4)
+    file.take(max as u64 + 4)
         .read_to_end(&mut bytes)
-        .map_err(|why| format!("{}.", io_words(&why)))?;
+        .map_err(|error| format!("{}.", io_words(&error)))?;
     if bytes.contains(&0) {
         return Err("it is binary, not text.".to_owned());
     }
     let lossy = String::from_utf8_lossy(&bytes);
-    let mut content = text::head(&lossy, most).to_owned();
+    let mut content = text::head(&lossy, max).to_owned();
     *used += content.len();
     if about.len() > content.len() as u64 {
         content.push_str(&format!(
@@ -252,12 +256,12 @@ mod tests {
     fn ctx(dir: &Path, home: &Path, agrees: bool) -> (ToolContext, Arc<Mutex<Vec<String>>>) {
         let env = Env::from([("HOME", home.to_str().unwrap())]);
         let mut world = SessionContext::new(env, ToolPolicy::default());
-        let asked = Arc::default();
-        world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&asked))));
+        let requests = Arc::default();
+        world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&requests))));
         world.working_dir.set(Root::open(dir).unwrap(), false);
         (
             ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
-            asked,
+            requests,
         )
     }
 
@@ -276,22 +280,25 @@ mod tests {
         let absolute = format!("@{}", key.display());
         for agrees in [false, true] {
             for name in ["@~/.ssh/id_x", "@readme.txt", "@../.ssh/id_x", &absolute] {
-                let (ctx, asked) = ctx(&work, &home, agrees);
-                let mut said = Vec::new();
-                let out = with_files(name, &ctx, &mut |words| said.push(words));
+                let (ctx, requests) = ctx(&work, &home, agrees);
+                let mut message = Vec::new();
+                let out = with_files(name, &ctx, &mut |text| message.push(text));
                 assert_eq!(out.contains("KEY"), agrees, "{name}: {out}");
-                assert_eq!(*asked.lock().unwrap(), [key.to_str().unwrap()], "{name}");
-                assert_eq!(said.iter().any(|words| words.contains("declined")), !agrees);
+                assert_eq!(*requests.lock().unwrap(), [key.to_str().unwrap()], "{name}");
+                assert_eq!(
+                    message.iter().any(|text| text.contains("declined")),
+                    !agrees
+                );
             }
             for name in ["@in.txt", "@again.txt", "@.", "@nobody", "@~/nobody"] {
-                let (ctx, asked) = ctx(&work, &home, agrees);
+                let (ctx, requests) = ctx(&work, &home, agrees);
                 with_files(name, &ctx, &mut |_| ());
-                assert!(asked.lock().unwrap().is_empty(), "{name}");
+                assert!(requests.lock().unwrap().is_empty(), "{name}");
             }
-            let (ctx, asked) = ctx(&work, &home, agrees);
+            let (ctx, requests) = ctx(&work, &home, agrees);
             let out = with_files("@~/.ssh", &ctx, &mut |_| ());
             assert_eq!(out.contains("id_x"), agrees);
-            assert_eq!(asked.lock().unwrap().len(), 1);
+            assert_eq!(requests.lock().unwrap().len(), 1);
         }
     }
 
@@ -311,8 +318,8 @@ mod tests {
         fs::write(dir.path().join("bin"), b"a\0b").unwrap();
         fs::write(dir.path().join("big"), "x".repeat(250_000)).unwrap();
         let (ctx, _) = ctx(dir.path(), dir.path(), false);
-        let mut said = Vec::new();
-        let mut attach = |text: &str| with_files(text, &ctx, &mut |words| said.push(words));
+        let mut notices = Vec::new();
+        let mut attach = |text: &str| with_files(text, &ctx, &mut |message| notices.push(message));
         assert_eq!(attach("hi @nobody"), "hi @nobody");
         assert_eq!(
             attach("@a.txt"),
@@ -323,7 +330,7 @@ mod tests {
         attach("@big");
         attach("@big");
         assert_eq!(attach("@big"), "@big");
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].contains("binary") && said[1].contains("300000"));
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert!(notices[0].contains("binary") && notices[1].contains("300000"));
     }
 }

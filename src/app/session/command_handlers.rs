@@ -32,12 +32,12 @@ impl Session {
         let words = if self.shell.take().is_some() {
             "Shell mode is off.".to_owned()
         } else {
-            let dir = self.place();
+            let dir = self.command_dir();
             let words = format!("Shell mode, in {}. !shell ends it.", dir.display());
             self.shell = Some(dir);
             words
         };
-        self.shows.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::System(words));
     }
 
     pub(super) fn toggle_coding(&mut self) {
@@ -49,11 +49,11 @@ impl Session {
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
             (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: !tool set_working_dir path=DIR.".to_owned(),
         };
-        self.shows.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::System(words));
     }
 
     /// The directory for the user's commands: the working directory, else where Marvin was started, else home.
-    pub(super) fn place(&self) -> PathBuf {
+    pub(super) fn command_dir(&self) -> PathBuf {
         let root = self
             .world
             .working_dir
@@ -76,9 +76,9 @@ impl Session {
             Some(Ok(dir)) => {
                 let words = dir.display().to_string();
                 self.shell = Some(dir);
-                self.shows.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::System(words));
             }
-            Some(Err(problem)) => self.shows.push(UiUpdate::Failed(problem)),
+            Some(Err(problem)) => self.updates.push(UiUpdate::Failed(problem)),
             None => self.run_shell(line.to_owned(), false, dir),
         }
     }
@@ -87,7 +87,7 @@ impl Session {
         let id = self.number();
         match shell::ShellJob::start(id, text, background, dir, self) {
             Ok(job) => self.jobs.push(job),
-            Err(problem) => self.shows.push(UiUpdate::Failed(problem)),
+            Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Session {
         let stopped = running.inspect(|job| job.stop.fire()).count();
         if stopped == 0 {
             let words = "Nothing runs in the background.".to_owned();
-            self.shows.push(UiUpdate::System(words));
+            self.updates.push(UiUpdate::System(words));
         }
     }
 
@@ -122,18 +122,18 @@ impl Session {
                 &text::clip(output.trim_end(), OUTPUT_FOR_MODEL)
             )
         ));
-        self.shows.push(UiUpdate::Ran {
+        self.updates.push(UiUpdate::Ran {
             command: job.command,
             output,
         });
-        self.go_on();
+        self.send_next();
     }
 
     pub(super) fn call_tool(&mut self, words: &[String]) -> Outcome<()> {
         let command = DirectCommand::read(words)?;
         let (tool, args) = match command.resolve(&self.world)? {
             DirectRequest::Help(tool) => {
-                self.shows.push(UiUpdate::Listing(catalogue::help(&tool)));
+                self.updates.push(UiUpdate::Listing(catalogue::help(&tool)));
                 return Ok(());
             }
             DirectRequest::Call { .. } if command.dir.is_some() => {
@@ -146,7 +146,7 @@ impl Session {
             DirectRequest::Call { tool, args } => (tool, args),
         };
         let id = self.number();
-        let (stop, with_session) = self.all.child();
+        let (stop, with_session) = self.stop_all.child();
         let ctx = ToolContext {
             approval: Approval::UserInvoked,
             ..ToolContext::new(Arc::clone(&self.world), stop.clone(), Arc::new(NullSink))
@@ -163,7 +163,7 @@ impl Session {
         };
         let called = move || {
             let ended = Box::new(batch::run_one(&ctx, &call));
-            inbox.send(WorkerEvent::Called { id, ended });
+            inbox.send(WorkerEvent::ToolCalled { id, ended });
         };
         if self.work("tool", called) {
             self.jobs.push(job);
@@ -175,15 +175,15 @@ impl Session {
         let mut words = words.into_iter();
         match (words.next(), words.next()) {
             (None, _) => {
-                let now = match &self.brain {
+                let now = match &self.backend {
                     BackendState::Ready { target, .. } => target.words(),
                     BackendState::Choosing => "Nobody answers yet.".to_owned(),
-                    BackendState::Failed(why) => why.clone(),
+                    BackendState::Failed(reason) => reason.clone(),
                 };
                 self.list(move |world| Ok(listing::models(world, &now)));
             }
             (Some(word), None) if !choose::names().any(|name| name == word) => {
-                let (provider, model) = match &self.brain {
+                let (provider, model) = match &self.backend {
                     BackendState::Ready { target, .. } if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
                     }
@@ -213,7 +213,7 @@ impl Session {
                 format!("Effort: {word}, as always {mode} coding mode. !effort LEVEL sets it.")
             }
         };
-        self.shows.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::System(words));
         Ok(())
     }
 
@@ -221,14 +221,14 @@ impl Session {
     pub(super) fn choose(&mut self, choice: ModelChoice) {
         let spending = self.spending.clone();
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        self.holding += 1;
-        let begun = self.work("choose", move || {
-            let mut warn = |words: String| inbox.send(WorkerEvent::Notice(words));
+        self.pending_changes += 1;
+        let started = self.work("choose", move || {
+            let mut warn = |text: String| inbox.send(WorkerEvent::Notice(text));
             let target = setup::model_target(&choice, &spending, &world.env, &mut warn);
             inbox.send(WorkerEvent::Chosen(target.map(Box::new)));
         });
-        if !begun {
-            self.holding -= 1;
+        if !started {
+            self.pending_changes -= 1;
         }
     }
 
@@ -236,61 +236,61 @@ impl Session {
         if self.turn.is_some() {
             let problem = Problem::refused("An answer is on its way.")
                 .next("Stop it with Esc or Ctrl-C, then take it back.");
-            return self.shows.push(UiUpdate::Failed(problem));
+            return self.updates.push(UiUpdate::Failed(problem));
         }
         // One at a time: only after one undo is it known which message is the last.
         if self.undos > 0 {
             self.undos += 1;
             return;
         }
-        let Some(said) = self.said.last().cloned() else {
+        let Some(message) = self.sent_messages.last().cloned() else {
             let problem = Problem::missing("There is nothing to take back.");
-            return self.shows.push(UiUpdate::Failed(problem));
+            return self.updates.push(UiUpdate::Failed(problem));
         };
         let (inbox, writer) = (Arc::clone(&self.inbox), self.log_writer.clone());
         let profile = self.world.profile();
-        let begun = self.with_log(move |log| {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
-            let undone = if writer.take_back(&profile, &said) {
+        let started = self.with_log(move |log| {
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+            let undone = if writer.take_back(&profile, &message) {
                 Ok(())
             } else {
-                log.undo_last_exchange(Some(&said), &mut warn).map(drop)
+                log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
             inbox.send(WorkerEvent::Undone(undone));
         });
-        self.undos = usize::from(begun);
+        self.undos = usize::from(started);
     }
 
     /// The last exchange is removed from the log, the conversation and the screen, or from none of them.
     pub(super) fn undone(&mut self, outcome: Outcome<()>) {
-        self.holding -= 1;
+        self.pending_changes -= 1;
         let more = std::mem::take(&mut self.undos).saturating_sub(1);
         match outcome {
             Ok(()) => {
-                let said = self.said.pop().unwrap_or_default();
+                let said = self.sent_messages.pop().unwrap_or_default();
                 let is_user = |message: &Message| matches!(message, Message::User(_));
                 if let Some(at) = self.messages.iter().rposition(is_user) {
                     self.messages.truncate(at);
                 }
                 self.gauge();
-                self.shows.push(UiUpdate::Undone(said));
+                self.updates.push(UiUpdate::Undone(said));
                 if more > 0 {
                     self.undo();
                     // The undos that are queued behind this one need it to succeed.
                     self.undos = self.undos.min(1) * more;
                 }
             }
-            Err(problem) => self.shows.push(UiUpdate::Failed(problem)),
+            Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
         }
-        self.go_on();
+        self.send_next();
     }
 
     /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
     pub(super) fn switch(&mut self, name: String, resend: Option<String>) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        self.holding += 1;
+        self.pending_changes += 1;
         self.scribe.put(move || {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let outcome = profile::switch(&world.paths, &name).and_then(|created| {
                 let log = ChatLog::new(world.paths.profile(&name)?.chat_log(), &world.clock);
                 Ok(ProfileSwitch {
@@ -305,11 +305,11 @@ impl Session {
     }
 
     pub(super) fn switched(&mut self, outcome: Outcome<ProfileSwitch>) {
-        self.holding -= 1;
+        self.pending_changes -= 1;
         match outcome {
             Ok(switched) => {
                 self.world.set_profile(&switched.name);
-                self.shows.push(UiUpdate::Profile(switched.name.clone()));
+                self.updates.push(UiUpdate::Profile(switched.name.clone()));
                 self.history = None;
                 self.seed(&switched.entries);
                 let made = if switched.created {
@@ -318,21 +318,21 @@ impl Session {
                     ""
                 };
                 let words = format!("Profile {}{made}.", switched.name);
-                self.shows.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::System(words));
                 if let Some(text) = switched.resend {
                     self.queue.push_front(Queued { text, resent: true });
                 }
             }
-            Err(problem) => self.shows.push(UiUpdate::Failed(problem)),
+            Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
         }
-        self.go_on();
+        self.send_next();
     }
 
     /// Loads the conversation from the log again after a tool has changed it there.
     pub(super) fn reload(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         let _ = self.with_log(move |log| {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             let entries = log.seed(SEED, &mut warn);
             inbox.send(WorkerEvent::Loaded(entries));
         });

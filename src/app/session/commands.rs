@@ -66,7 +66,7 @@ impl CommandSpec {
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
     bare(&["!help"], "this list", |session| {
-        session.shows.push(UiUpdate::Listing(help()));
+        session.updates.push(UiUpdate::Listing(help()));
     }),
     taking(
         &["!tools"],
@@ -75,7 +75,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         |session, rest| {
             let word: Vec<String> = one(rest).into_iter().collect();
             let list = catalogue::list(&word, &session.world.registry)?;
-            session.shows.push(UiUpdate::Listing(list));
+            session.updates.push(UiUpdate::Listing(list));
             Ok(())
         },
     ),
@@ -144,7 +144,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             let world = &session.world;
             let path = profile::preferences_file(&world.paths, &world.profile());
             session
-                .shows
+                .updates
                 .push(path.map_or_else(UiUpdate::Failed, UiUpdate::Edit));
         },
     ),
@@ -157,8 +157,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     bare(&["usage"], "usage and cost", |session| {
         session.list(usage::report);
     }),
-    bare(&["quit", "exit"], "leave", |session| {
-        session.shows.push(UiUpdate::Leave(String::new()));
+    bare(&["quit", "exit"], "quit Marvin", |session| {
+        session.updates.push(UiUpdate::Leave(String::new()));
     })
     .in_shell_mode(),
 ];
@@ -250,7 +250,7 @@ fn words(rest: &str) -> Outcome<Vec<String>> {
 
 fn run_in_shell(session: &mut Session, text: &str) -> Outcome<()> {
     let (text, background) = shell_job(text)?;
-    let dir = session.place();
+    let dir = session.command_dir();
     session.run_shell(text, background, dir);
     Ok(())
 }

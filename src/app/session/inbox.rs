@@ -27,7 +27,7 @@ pub(super) enum WorkerEvent {
     /// A tool needs an answer of the user.
     Question(PendingQuestion),
     /// A turn has ended.
-    Ended(u64, Box<TurnEnd>),
+    TurnEnded(u64, Box<TurnEnd>),
     /// A provider was chosen, or none could be.
     Chosen(Outcome<Box<ModelTarget>>),
     /// A shell command of the user has ended.
@@ -41,13 +41,13 @@ pub(super) enum WorkerEvent {
     /// A notice of Marvin itself.
     Notice(String),
     /// A message of an ntfy topic that the user subscribed to.
-    News(String),
+    NtfyMessage(String),
     /// An alarm or the end of a timer.
-    Call(String),
+    Alert(String),
     /// The end of the chat log, with which the conversation starts.
     Loaded(Vec<LogEntry>),
     /// A tool that the user called has ended.
-    Called { id: u64, ended: Box<FinishedCall> },
+    ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
@@ -58,7 +58,7 @@ pub(super) enum WorkerEvent {
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// The conversation with everything that was received; `None` after a crash of the worker.
-    pub(super) talk: Option<TalkState>,
+    pub(super) conversation: Option<ConversationState>,
     /// Changes of the session that tools requested.
     pub(super) effects: Vec<Effect>,
     /// Why there is no answer.
@@ -67,7 +67,7 @@ pub(super) struct TurnEnd {
 
 /// What one turn passes on to the next.
 #[derive(Debug, Default)]
-pub(super) struct TalkState {
+pub(super) struct ConversationState {
     pub(super) messages: Vec<Message>,
     pub(super) meter: TokenMeter,
     /// The system prompt as the provider has cached it.
@@ -88,18 +88,18 @@ pub(super) struct ProfileSwitch {
 
 pub(super) struct Inbox {
     notes: Mutex<VecDeque<WorkerEvent>>,
-    bell: Sender<()>,
+    wake: Sender<()>,
 }
 
 impl Inbox {
     /// An empty queue, and a channel that holds one item whenever the queue is not empty.
     pub(super) fn new() -> (Arc<Self>, Receiver<()>) {
-        let (bell, rung) = bounded(1);
+        let (wake, woken) = bounded(1);
         let inbox = Self {
             notes: Mutex::default(),
-            bell,
+            wake,
         };
-        (Arc::new(inbox), rung)
+        (Arc::new(inbox), woken)
     }
 
     /// Adds an event and wakes the session.
@@ -118,7 +118,7 @@ impl Inbox {
         }
         drop(notes);
         // A full channel already means a wake-up.
-        let _ = self.bell.try_send(());
+        let _ = self.wake.try_send(());
     }
 
     /// Empties the queue.
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn waiting_pieces_of_one_turn_are_joined_and_the_bell_rings_once() {
-        let (inbox, rung) = Inbox::new();
+        let (inbox, woken) = Inbox::new();
         let say =
             |turn, text: &str| inbox.send(WorkerEvent::Event(turn, Event::Delta(text.to_owned())));
         say(1, "a");
@@ -157,7 +157,7 @@ mod tests {
         inbox.send(WorkerEvent::Event(1, Event::Thinking("t".to_owned())));
         say(1, "c");
         say(2, "d");
-        assert_eq!(rung.len(), 1);
+        assert_eq!(woken.len(), 1);
         let texts: Vec<String> = inbox
             .take()
             .into_iter()

@@ -65,8 +65,8 @@ pub(super) fn places(world: &SessionContext) -> String {
 }
 
 /// The current provider and model, and the others that are available.
-pub(super) fn models(world: &SessionContext, now: &str) -> String {
-    let mut out = format!("{now}\n\n");
+pub(super) fn models(world: &SessionContext, current: &str) -> String {
+    let mut out = format!("{current}\n\n");
     for row in ROWS {
         let remote = choose::remote(&world.env, row);
         let state = match row.key {

@@ -39,8 +39,8 @@ impl LogWriter {
             role,
             text,
         });
-        let told = unsaved.failure.is_some();
-        match (unsaved.write(world, warn), told) {
+        let reported = unsaved.failure.is_some();
+        match (unsaved.write(world, warn), reported) {
             (Err(problem), false) => warn(format!(
                 "The conversation is not saved: {} The next message tries again.",
                 problem.one_line()
@@ -60,13 +60,13 @@ impl LogWriter {
     }
 
     /// Removes the last message of `profile` and everything after it from the pending entries, provided that its text is `said`.
-    pub(super) fn take_back(&self, profile: &str, said: &str) -> bool {
+    pub(super) fn take_back(&self, profile: &str, message: &str) -> bool {
         let mut unsaved = self.lock();
         let of_user = |entry: &PendingEntry| entry.profile == profile && entry.role == LogRole::You;
         let last = unsaved.entries.iter().rposition(of_user);
         let Some(last) = last.filter(|at| {
             let entry = unsaved.entries.get(*at);
-            entry.is_some_and(|entry| entry.text == said)
+            entry.is_some_and(|entry| entry.text == message)
         }) else {
             return false;
         };
@@ -79,15 +79,15 @@ impl LogWriter {
     }
 
     /// A message for the user when something is not on disk.
-    pub(super) fn left(&self) -> Option<String> {
+    pub(super) fn unsaved_notice(&self) -> Option<String> {
         let unsaved = self.lock();
         let what = match unsaved.entries.len() {
             1 => "The last entry".to_owned(),
             more => format!("The last {more} entries"),
         };
-        let why = unsaved.failure.as_ref()?;
+        let reason = unsaved.failure.as_ref()?;
         Some(format!(
-            "{what} of the conversation could not be saved: {why}"
+            "{what} of the conversation could not be saved: {reason}"
         ))
     }
 

@@ -80,7 +80,7 @@ struct RunningTurn {
     stop: Cancel,
     _with_session: OnFire,
     since: Instant,
-    said: String,
+    message: String,
     /// The profile it was sent under; a tool may change the profile during the turn.
     profile: String,
     /// It was sent a second time, after a change of the profile.
@@ -90,7 +90,7 @@ struct RunningTurn {
     /// Where in it the text after the last tool calls begins.
     latest: usize,
     /// Tool calls came after the last piece of text.
-    gap: bool,
+    after_tools: bool,
     /// When the user cancelled it.
     cancelled: Option<Instant>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Session {
     inbox: Arc<Inbox>,
     scribe: DiskWriter,
     log_writer: LogWriter,
-    brain: BackendState,
+    backend: BackendState,
     spending: Spending,
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
@@ -117,40 +117,40 @@ pub(crate) struct Session {
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
     /// The user's messages, the latest last, for `!undo`.
-    said: Vec<String>,
+    sent_messages: Vec<String>,
     /// The directory of shell mode, while it is on.
     shell: Option<PathBuf>,
     /// Fires when the session is dropped, so that nothing it started outlives it.
-    all: Cancel,
+    stop_all: Cancel,
     turn: Option<RunningTurn>,
     /// The turn that the session continued without, and the number of messages at that time.
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::ShellJob>,
     history: Option<Arc<Mutex<InputHistory>>>,
-    news: NtfyInbox,
+    ntfy_inbox: NtfyInbox,
     /// Number of ntfy topics subscribed to.
     topics: usize,
     /// Number of the next turn or job.
-    next: u64,
+    next_id: u64,
     /// Pending changes (profile, model, log) that have to finish before the next message is sent.
-    holding: usize,
+    pending_changes: usize,
     /// `!undo`s that are running or queued.
     undos: usize,
     /// Notices that came during an answer; they are shown after it.
-    held: Vec<String>,
+    held_notices: Vec<String>,
     /// System messages that came during an answer. Added to the conversation now they would be lost, because the turn works on its own copy.
-    rows: Vec<String>,
+    held_system_rows: Vec<String>,
     /// Lists and reports that are being prepared.
     listings: usize,
     greeted: bool,
     /// Whether the last answer failed.
     failed: bool,
     /// When the session started.
-    began: Instant,
+    started: Instant,
     /// A tool has asked to leave: nothing more is sent.
-    leaving: bool,
-    shows: Vec<UiUpdate>,
+    exiting: bool,
+    updates: Vec<UiUpdate>,
 }
 
 impl Session {
@@ -159,19 +159,19 @@ impl Session {
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
-        let (inbox, bell) = Inbox::new();
-        let mut shows = Vec::new();
-        let mut warn = |words: String| shows.push(UiUpdate::System(words));
+        let (inbox, wake) = Inbox::new();
+        let mut updates = Vec::new();
+        let mut warn = |text: String| updates.push(UiUpdate::System(text));
         let mut world = setup::world(&settings, &mut warn)?;
         world.approval = match asking {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
-        let herald = Arc::clone(&inbox);
+        let alert_inbox = Arc::clone(&inbox);
         world.set_coding(settings.working_dir.is_some());
-        world
-            .alerts
-            .set_announce(Box::new(move |words| herald.send(WorkerEvent::Call(words))));
+        world.alerts.set_announce(Box::new(move |text| {
+            alert_inbox.send(WorkerEvent::Alert(text))
+        }));
         let effort = setup::effort(&settings)?;
         let spending = setup::spending(&settings)?;
         let past = match world.paths.profile(&world.profile()) {
@@ -182,7 +182,7 @@ impl Session {
             }
         };
         if let Some(topic) = &settings.ntfy {
-            shows.push(UiUpdate::System(format!(
+            updates.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
             )));
         }
@@ -191,62 +191,62 @@ impl Session {
             inbox,
             scribe: DiskWriter::default(),
             log_writer: LogWriter::default(),
-            brain: BackendState::Choosing,
+            backend: BackendState::Choosing,
             spending,
             effort,
             messages: Vec::new(),
             meter: TokenMeter::default(),
             system: None,
-            said: Vec::new(),
+            sent_messages: Vec::new(),
             shell: None,
-            all: Cancel::new(),
+            stop_all: Cancel::new(),
             turn: None,
             abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
             history: None,
-            news: NtfyInbox::default(),
+            ntfy_inbox: NtfyInbox::default(),
             topics: 0,
-            next: 0,
-            holding: 0,
+            next_id: 0,
+            pending_changes: 0,
             undos: 0,
-            held: Vec::new(),
-            rows: Vec::new(),
+            held_notices: Vec::new(),
+            held_system_rows: Vec::new(),
             listings: 0,
             greeted: false,
             failed: false,
-            began: Instant::now(),
-            leaving: false,
-            shows,
+            started: Instant::now(),
+            exiting: false,
+            updates,
             settings,
         };
         alerts::watch(&session.world.alerts);
         session.seed(&past);
         session
-            .shows
+            .updates
             .push(UiUpdate::Profile(session.world.profile()));
         if !past.is_empty() {
-            session.shows.push(UiUpdate::Past(past));
+            session.updates.push(UiUpdate::Past(past));
         }
         session.choose(session.settings.model.clone());
-        Ok((session, bell))
+        Ok((session, wake))
     }
 
     /// The updates since the last call, in order.
-    pub(crate) fn shows(&mut self) -> Vec<UiUpdate> {
-        let mut shows = std::mem::take(&mut self.shows);
-        for show in &mut shows {
-            if let UiUpdate::Failed(problem) = show {
+    pub(crate) fn take_updates(&mut self) -> Vec<UiUpdate> {
+        let mut updates = std::mem::take(&mut self.updates);
+        for update in &mut updates {
+            if let UiUpdate::Failed(problem) = update {
                 advice::in_chat(problem);
             }
         }
-        shows
+        updates
     }
 
     /// Adds a system message to the conversation, after the running answer.
     fn tell_model(&mut self, text: String) {
         if self.turn.is_some() {
-            self.rows.push(text);
+            self.held_system_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
         }
@@ -260,10 +260,10 @@ impl Session {
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
     pub(crate) fn busy(&self) -> bool {
         self.turn.is_some()
-            || self.holding > 0
+            || self.pending_changes > 0
             || self.listings > 0
             || !self.queue.is_empty()
-            || matches!(self.brain, BackendState::Choosing)
+            || matches!(self.backend, BackendState::Choosing)
             || self.jobs.iter().any(|job| !job.background)
     }
 
@@ -298,8 +298,8 @@ impl Session {
     /// Earlier input, the oldest first. The file is read on the first call.
     pub(crate) fn history(&mut self) -> Vec<String> {
         let history = self.input_history();
-        let held = history.lock().unwrap_or_else(PoisonError::into_inner);
-        held.entries().to_vec()
+        let entries = history.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.entries().to_vec()
     }
 
     /// Handles input of the user: a command or a message, of one line or several.
@@ -316,7 +316,7 @@ impl Session {
                 if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
             {
                 if let Err(problem) = command.run(self) {
-                    self.shows.push(UiUpdate::Failed(problem));
+                    self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             (_, Some(_)) => self.shell_line(line),
@@ -325,7 +325,7 @@ impl Session {
                     text: line.to_owned(),
                     resent: false,
                 });
-                self.go_on();
+                self.send_next();
             }
         }
     }
@@ -350,7 +350,7 @@ impl Session {
 
     /// Stops everything that is running when it fires: for a process that ends without calling [`Session::close`].
     pub(crate) fn stopper(&self) -> Cancel {
-        self.all.clone()
+        self.stop_all.clone()
     }
 
     /// When [`Session::receive`] must be called even without a wake-up.
@@ -374,7 +374,7 @@ impl Session {
 
     /// The user has closed the editor that was opened for the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
-        self.shows.push(match yaml::read(path) {
+        self.updates.push(match yaml::read(path) {
             Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
             Err(problem) => UiUpdate::Failed(problem),
         });
@@ -382,44 +382,44 @@ impl Session {
 
     /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved.
     pub(crate) fn close(mut self) -> Option<String> {
-        let began = Instant::now();
+        let start = Instant::now();
         if self.turn.is_some() {
             self.cancel();
-            while self.turn.is_some() && began.elapsed() < GRACE * 2 {
+            while self.turn.is_some() && start.elapsed() < GRACE * 2 {
                 thread::sleep(Duration::from_millis(5));
                 self.receive();
             }
         }
-        self.all.fire();
+        self.stop_all.fire();
         // A command that was started just now must still be cancelled, or it would outlive the process.
-        while !self.jobs.is_empty() && began.elapsed() < GRACE * 4 {
+        while !self.jobs.is_empty() && start.elapsed() < GRACE * 4 {
             thread::sleep(Duration::from_millis(5));
             self.receive();
         }
         let usage = self.world.save_usage();
         if let Some(topic) = &self.settings.ntfy {
-            run_notice::ended(
+            run_notice::notify_end(
                 &self.world.env,
                 topic,
                 NTFY_LIMIT,
                 !self.failed,
-                self.began.elapsed(),
+                self.started.elapsed(),
                 &self.world.ledger.totals(),
             );
         }
-        let left = LEAVING.saturating_sub(began.elapsed());
+        let left = LEAVING.saturating_sub(start.elapsed());
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
         self.scribe.put(move || writer.flush(&world));
         let log = if self.scribe.finish(left) {
-            self.log_writer.left()
+            self.log_writer.unsaved_notice()
         } else {
             Some(
                 "The end of the conversation was not saved: another Marvin holds the chat log."
                     .to_owned(),
             )
         };
-        let words: Vec<String> = log.into_iter().chain(usage).collect();
-        (!words.is_empty()).then(|| words.join("\n"))
+        let notices: Vec<String> = log.into_iter().chain(usage).collect();
+        (!notices.is_empty()).then(|| notices.join("\n"))
     }
 
     /// The commands that run in the background.
@@ -430,19 +430,19 @@ impl Session {
 
     /// What a status line shows.
     pub(crate) fn status(&self) -> SessionStatus {
-        let (provider, model) = match &self.brain {
+        let (provider, model) = match &self.backend {
             BackendState::Ready { target, .. } => {
                 (Some(target.provider.name()), target.model.clone())
             }
             BackendState::Choosing | BackendState::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| RunningCall {
-            what: String::new(),
+            name: String::new(),
             since: turn.since,
             background: false,
         });
         let jobs = self.jobs.iter().map(|job| RunningCall {
-            what: job.command.clone(),
+            name: job.command.clone(),
             since: job.since,
             background: job.background,
         });
@@ -466,6 +466,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.all.fire();
+        self.stop_all.fire();
     }
 }

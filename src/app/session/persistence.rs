@@ -29,7 +29,7 @@ impl Session {
         self.meter = TokenMeter::default();
         self.gauge();
         let yours = entries.iter().filter(|entry| entry.role == LogRole::You);
-        self.said = yours.map(|entry| entry.text.clone()).collect();
+        self.sent_messages = yours.map(|entry| entry.text.clone()).collect();
     }
 
     /// Updates the gauge of the context after a change of the conversation that no request has counted yet.
@@ -40,8 +40,8 @@ impl Session {
     }
 
     pub(super) fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+        self.next_id += 1;
+        self.next_id
     }
 
     pub(super) fn remember(&mut self, line: &str) {
@@ -51,8 +51,8 @@ impl Session {
             line.to_owned(),
         );
         self.scribe.put(move || {
-            let mut held = history.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(problem) = held.add(&line) {
+            let mut entries = history.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(problem) = entries.add(&line) {
                 inbox.send(WorkerEvent::Notice(problem.one_line()));
             }
         });
@@ -67,9 +67,9 @@ impl Session {
             .paths
             .profile(&self.world.profile())
             .map(|profile| profile.history());
-        let shows = &mut self.shows;
+        let updates = &mut self.updates;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
-            shows.push(UiUpdate::System(words));
+            updates.push(UiUpdate::System(words));
         });
         let history = Arc::new(Mutex::new(opened));
         self.history = Some(Arc::clone(&history));
@@ -80,21 +80,21 @@ impl Session {
         let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
             return;
         };
-        let shows = &mut self.shows;
-        let mut warn = |words| shows.push(UiUpdate::System(words));
+        let updates = &mut self.updates;
+        let mut warn = |text| updates.push(UiUpdate::System(text));
         let file = profile.ntfy_subscriptions();
         self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
-        let deliver = move |news: Vec<String>| {
-            for words in news {
-                inbox.send(if answer::is_message(&words) {
-                    WorkerEvent::News(words)
+        let deliver = move |messages: Vec<String>| {
+            for text in messages {
+                inbox.send(if answer::is_message(&text) {
+                    WorkerEvent::NtfyMessage(text)
                 } else {
-                    WorkerEvent::Notice(words)
+                    WorkerEvent::Notice(text)
                 });
             }
         };
-        self.news.poll(
+        self.ntfy_inbox.poll(
             &self.world.env,
             &profile,
             &self.world.clock,
@@ -109,7 +109,7 @@ impl Session {
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
         let profile = profile.to_owned();
         self.scribe.put_and_tell(move || {
-            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
             writer.append(&world, &profile, role, said, &mut warn);
         })
     }
@@ -118,12 +118,12 @@ impl Session {
     pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
         match log_writer::open(&self.world, &self.world.profile()) {
             Ok(log) => {
-                self.holding += 1;
+                self.pending_changes += 1;
                 self.scribe.put(move || act(log));
                 true
             }
             Err(problem) => {
-                self.shows.push(UiUpdate::Failed(problem));
+                self.updates.push(UiUpdate::Failed(problem));
                 false
             }
         }
@@ -135,19 +135,19 @@ impl Session {
         make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
     ) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        let begun = self.work("list", move || {
+        let started = self.work("list", move || {
             inbox.send(WorkerEvent::Listing(make(&world)));
         });
-        self.listings += usize::from(begun);
+        self.listings += usize::from(started);
     }
 
     /// Runs `work` on a new thread; false, with an error shown, when none can be started.
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
-        let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
-        if let Err(why) = begun {
-            self.shows.push(UiUpdate::Failed(Problem::system(
+        let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+        if let Err(reason) = started {
+            self.updates.push(UiUpdate::Failed(Problem::system(
                 "Cannot start a thread",
-                why,
+                reason,
             )));
             return false;
         }

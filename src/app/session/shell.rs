@@ -34,7 +34,7 @@ impl ShellJob {
         dir: PathBuf,
         session: &Session,
     ) -> Outcome<Self> {
-        let (stop, with_session) = session.all.child();
+        let (stop, with_session) = session.stop_all.child();
         let (world, inbox) = (Arc::clone(&session.world), Arc::clone(&session.inbox));
         let (text, halt) = (command.clone(), stop.clone());
         thread::Builder::new()
@@ -51,7 +51,7 @@ impl ShellJob {
                 });
                 inbox.send(WorkerEvent::Command { id, outcome });
             })
-            .map_err(|why| Problem::system("Cannot start a thread for the command", why))?;
+            .map_err(|error| Problem::system("Cannot start a thread for the command", error))?;
         Ok(Self {
             id,
             command,
@@ -68,7 +68,11 @@ impl ShellJob {
 ///
 /// # Errors
 /// There is no such directory.
-pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<Outcome<PathBuf>> {
+pub(super) fn change_dir(
+    line: &str,
+    current: &Path,
+    home: Option<&Path>,
+) -> Option<Outcome<PathBuf>> {
     let words = shlex::split(line)?;
     let to = match words.as_slice() {
         [cd] if cd == "cd" => home.map_or_else(|| PathBuf::from("/"), Path::to_owned),
@@ -76,7 +80,7 @@ pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
                 home.join(rest.trim_start_matches('/'))
             }
-            _ => now.join(to),
+            _ => current.join(to),
         },
         _ => return None,
     };
@@ -86,9 +90,9 @@ pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<
             "{} is not a directory.",
             to.display()
         ))),
-        Err(why) => Err(Problem::system(
+        Err(error) => Err(Problem::system(
             format!("Cannot go to {}", to.display()),
-            why,
+            error,
         )),
     })
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::attach;
-use super::inbox::{EventRelay, Inbox, TalkState, TurnEnd, WorkerEvent};
+use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::Conversation;
@@ -57,7 +57,7 @@ impl TurnJob {
             .spawn(move || {
                 let end =
                     catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
-                        talk: None,
+                        conversation: None,
                         effects: Vec::new(),
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
@@ -66,10 +66,10 @@ impl TurnJob {
                             ),
                         )),
                     });
-                inbox.send(WorkerEvent::Ended(id, Box::new(end)));
+                inbox.send(WorkerEvent::TurnEnded(id, Box::new(end)));
             })
             .map(drop)
-            .map_err(|why| Problem::system("Cannot start a thread for the answer", why))
+            .map_err(|error| Problem::system("Cannot start a thread for the answer", error))
     }
 
     fn run(self) -> TurnEnd {
@@ -77,14 +77,16 @@ impl TurnJob {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
         });
-        let notice = |words: String| listener.emit(Event::Notice(Level::Warning, words));
+        let notice = |message: String| listener.emit(Event::Notice(Level::Warning, message));
         let ctx = ToolContext::new(
             Arc::clone(&self.world),
             self.stop.clone(),
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person = setup::person(&self.world, Some(&self.text), &mut |words| notice(words));
+        let mut person = setup::user_facts(&self.world, Some(&self.text), &mut |message| {
+            notice(message)
+        });
         person.jobs = self.jobs;
         let mut messages = self.messages;
         self.world.reading.reset();
@@ -95,29 +97,32 @@ impl TurnJob {
         {
             messages.push(Message::System { text });
         }
-        let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
-        messages.push(Message::user(said));
-        let mut talk = Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
-        talk.effort = self.effort;
-        talk.limits.until_switch = true;
-        talk.meter = self.meter;
-        talk.system = system;
-        let failure = talk.answer(&ctx).err();
+        let text = attach::with_files(&self.text, &ctx, &mut |message| notice(message));
+        messages.push(Message::user(text));
+        let mut conversation =
+            Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
+        conversation.effort = self.effort;
+        conversation.limits.until_switch = true;
+        conversation.meter = self.meter;
+        conversation.system = system;
+        let failure = conversation.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.partial)
             && !so_far.text.trim().is_empty()
         {
-            talk.messages.push(Message::assistant(so_far.text.clone()));
+            conversation
+                .messages
+                .push(Message::assistant(so_far.text.clone()));
         }
-        if let Some(words) = self.world.save_usage() {
-            notice(words);
+        if let Some(message) = self.world.save_usage() {
+            notice(message);
         }
         TurnEnd {
-            talk: Some(TalkState {
-                messages: talk.messages,
-                meter: talk.meter,
-                system: talk.system,
+            conversation: Some(ConversationState {
+                messages: conversation.messages,
+                meter: conversation.meter,
+                system: conversation.system,
             }),
-            effects: talk.effects,
+            effects: conversation.effects,
             failure,
         }
     }

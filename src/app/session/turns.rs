@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::inbox::{TalkState, TurnEnd};
+use super::inbox::{ConversationState, TurnEnd};
 use super::turn;
 use super::{BackendState, Queued, RunningTurn, Session};
 use crate::agent::model_target::ModelTarget;
@@ -16,22 +16,22 @@ use crate::tools::Effect;
 
 impl Session {
     /// Sends the next queued message, if nothing has to finish first.
-    pub(super) fn go_on(&mut self) {
-        if self.turn.is_some() || self.holding > 0 || self.leaving {
+    pub(super) fn send_next(&mut self) {
+        if self.turn.is_some() || self.pending_changes > 0 || self.exiting {
             return;
         }
-        match &self.brain {
+        match &self.backend {
             BackendState::Choosing => {}
-            BackendState::Failed(why) => {
-                let why = why.clone();
+            BackendState::Failed(reason) => {
+                let reason = reason.clone();
                 self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.world.clock.hour_minute();
                     let text = queued.text;
-                    self.shows.push(UiUpdate::You { text, time });
-                    let problem = Problem::config(why.clone())
+                    self.updates.push(UiUpdate::You { text, time });
+                    let problem = Problem::config(reason.clone())
                         .next("!model PROVIDER chooses another one for this session.");
-                    self.shows.push(UiUpdate::Failed(problem));
+                    self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             BackendState::Ready { target, offer } => {
@@ -41,7 +41,7 @@ impl Session {
                     let now = self.offer(&target);
                     if !now.has_tools_of(&offer) {
                         offer = Arc::new(now);
-                        self.brain = BackendState::Ready {
+                        self.backend = BackendState::Ready {
                             target: Arc::clone(&target),
                             offer: Arc::clone(&offer),
                         };
@@ -61,9 +61,9 @@ impl Session {
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
-        let (stop, with_session) = self.all.child();
+        let (stop, with_session) = self.stop_all.child();
         let time = self.world.clock.hour_minute();
-        self.shows.push(UiUpdate::You {
+        self.updates.push(UiUpdate::You {
             text: text.clone(),
             time,
         });
@@ -90,18 +90,18 @@ impl Session {
             stop,
             _with_session: with_session,
             since: Instant::now(),
-            said: text.clone(),
+            message: text.clone(),
             profile,
             resent,
             text: String::new(),
             latest: 0,
-            gap: false,
+            after_tools: false,
             cancelled: None,
         });
-        self.said.push(text);
+        self.sent_messages.push(text);
         if let Err(problem) = job.start() {
             self.turn = None;
-            self.shows.push(UiUpdate::Failed(problem));
+            self.updates.push(UiUpdate::Failed(problem));
         }
     }
 
@@ -110,7 +110,7 @@ impl Session {
         if let Some(turn) = self.turn.take() {
             let id = turn.id;
             let end = TurnEnd {
-                talk: None,
+                conversation: None,
                 effects: Vec::new(),
                 failure: None,
             };
@@ -124,83 +124,87 @@ impl Session {
         let now = (id, self.messages.len());
         if self.turn.is_none()
             && self.abandoned.take_if(|then| *then == now).is_some()
-            && let Some(talk) = end.talk
+            && let Some(conversation) = end.conversation
         {
-            self.take(talk);
+            self.take(conversation);
         }
     }
 
-    fn take(&mut self, talk: TalkState) {
-        self.messages = talk.messages;
-        self.meter = talk.meter;
-        self.system = talk.system;
+    fn take(&mut self, conversation: ConversationState) {
+        self.messages = conversation.messages;
+        self.meter = conversation.meter;
+        self.system = conversation.system;
     }
 
     pub(super) fn end(&mut self, turn: RunningTurn, end: TurnEnd) {
         let stopped = turn.cancelled.is_some();
-        let how = match (&end.failure, stopped) {
+        let outcome = match (&end.failure, stopped) {
             (None, false) => TurnOutcome::Complete,
             (Some(failure), false) if !failure.problem.is_cancelled() => TurnOutcome::Failed,
-            (None, true) if end.talk.is_some() => TurnOutcome::Complete,
+            (None, true) if end.conversation.is_some() => TurnOutcome::Complete,
             _ => TurnOutcome::Stopped,
         };
-        let failed = end.talk.as_ref().filter(|_| how == TurnOutcome::Failed);
-        let words = failed.and_then(|talk| words_of_refusal(talk, &turn));
-        match end.talk {
-            Some(talk) => self.take(talk),
+        let failed = end
+            .conversation
+            .as_ref()
+            .filter(|_| outcome == TurnOutcome::Failed);
+        let words = failed.and_then(|conversation| words_of_refusal(conversation, &turn));
+        match end.conversation {
+            Some(conversation) => self.take(conversation),
             None => {
-                self.messages.push(Message::user(turn.said.clone()));
+                self.messages.push(Message::user(turn.message.clone()));
                 if !turn.text.trim().is_empty() {
                     self.messages.push(Message::assistant(turn.text.clone()));
                 }
                 self.gauge();
             }
         }
-        let rows = std::mem::take(&mut self.rows).into_iter();
+        let rows = std::mem::take(&mut self.held_system_rows).into_iter();
         self.messages
             .extend(rows.map(|text| Message::System { text }));
         let text = turn.text + words.as_deref().unwrap_or_default();
         if !text.trim().is_empty() {
-            let mark = match how {
+            let mark = match outcome {
                 TurnOutcome::Complete => "",
                 TurnOutcome::Stopped => "\n\n[stopped]",
                 TurnOutcome::Failed => "\n\n[cut by a failure]",
             };
             self.log(&turn.profile, LogRole::Assistant, text + mark);
         }
-        self.failed = how == TurnOutcome::Failed;
-        self.shows.push(UiUpdate::AnswerEnd(how));
-        let held = std::mem::take(&mut self.held);
-        self.shows.extend(held.into_iter().map(UiUpdate::System));
-        if let (TurnOutcome::Failed, Some(failure)) = (how, end.failure) {
-            self.shows.push(UiUpdate::Failed(*failure.problem));
+        self.failed = outcome == TurnOutcome::Failed;
+        self.updates.push(UiUpdate::AnswerEnd(outcome));
+        let notices = std::mem::take(&mut self.held_notices);
+        self.updates
+            .extend(notices.into_iter().map(UiUpdate::System));
+        if let (TurnOutcome::Failed, Some(failure)) = (outcome, end.failure) {
+            self.updates.push(UiUpdate::Failed(*failure.problem));
         }
-        self.effects(end.effects, (!turn.resent).then_some(turn.said));
-        self.go_on();
+        self.effects(end.effects, (!turn.resent).then_some(turn.message));
+        self.send_next();
     }
 
     /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.
-    pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
+    pub(super) fn effects(&mut self, effects: Vec<Effect>, message: Option<String>) {
         for effect in effects {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.shows.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::System(words));
                 }
                 Effect::Exit(words) => {
-                    self.leaving = true;
-                    self.shows.push(UiUpdate::Leave(words));
+                    self.exiting = true;
+                    self.updates.push(UiUpdate::Leave(words));
                 }
                 Effect::HistoryCompacted => self.reload(),
-                Effect::SwitchProfile(name) => self.switch(name, said.clone()),
+                Effect::SwitchProfile(name) => self.switch(name, message.clone()),
             }
         }
     }
 }
 
 /// What a model that declines says is told with the error instead of being shown as its answer: the rest of the last message behind the shown text.
-fn words_of_refusal(talk: &TalkState, turn: &RunningTurn) -> Option<String> {
-    let Some(Message::Assistant(last)) = talk.messages.last() else {
+fn words_of_refusal(conversation: &ConversationState, turn: &RunningTurn) -> Option<String> {
+    let Some(Message::Assistant(last)) = conversation.messages.last() else {
         return None;
     };
     let shown = turn.text.get(turn.latest..)?;

@@ -118,7 +118,7 @@ pub(crate) struct SessionStatus {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunningCall {
     /// The command or tool that the user called; empty for an answer.
-    pub what: String,
+    pub name: String,
     pub since: Instant,
     pub background: bool,
 }

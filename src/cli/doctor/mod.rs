@@ -27,9 +27,9 @@ use finding::{Finding, finding};
 struct Program {
     name: &'static str,
     /// What it is for.
-    what: &'static str,
+    purpose: &'static str,
     /// How to install it.
-    get: &'static str,
+    install: &'static str,
     /// The argument that prints its version, if there is one.
     version: Option<&'static str>,
 }
@@ -42,8 +42,8 @@ const fn wanted(
 ) -> Program {
     Program {
         name,
-        what,
-        get,
+        purpose: what,
+        install: get,
         version,
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     if json {
         return serde_json::to_string_pretty(&findings)
             .map(|text| text + "\n")
-            .map_err(|why| Problem::internal(format!("The report cannot be written: {why}.")));
+            .map_err(|error| Problem::internal(format!("The report cannot be written: {error}.")));
     }
     let mut out = String::new();
     for found in &findings {
@@ -199,14 +199,14 @@ fn provider(row: &'static ProviderSpec, settings: &Settings) -> Finding {
 fn program(program: &Program, settings: &Settings) -> Finding {
     let name = program.name;
     let Some(path) = find_program(name, &settings.env) else {
-        let state = format!("not found; wanted for {}", program.what);
-        return finding("program", name, false, state, program.get);
+        let state = format!("not found; wanted for {}", program.purpose);
+        return finding("program", name, false, state, program.install);
     };
     let version = program.version.map(|flag| {
         let mut run = ProgramSpec::new(&path, [flag], command_env(&settings.env));
         run.limit = Duration::from_secs(3);
-        let said = run.run(&Cancel::new()).map(|done| done.stdout.text());
-        said.unwrap_or_default()
+        let version_output = run.run(&Cancel::new()).map(|done| done.stdout.text());
+        version_output.unwrap_or_default()
     });
     let version = version.unwrap_or_default();
     let version = version.lines().next().unwrap_or_default();

@@ -100,7 +100,7 @@ impl Root {
             )
             .next("Try again."),
             AccessError::TooLong { cap } => Problem::limit(format!(
-                "\"{shown}\" is larger than {} bytes, the most that is read at once.",
+                "\"{shown}\" is larger than {} bytes, which is the limit for one read.",
                 crate::base::text::thousands(cap)
             ))
             .next("Read a range of lines."),

@@ -38,7 +38,7 @@ pub(crate) fn listed_models(
             silence: limit,
         },
         agent: user_agent::agent(env, None),
-        route: ProxyRoute::to(env, &remote.base)?,
+        route: ProxyRoute::for_url(env, &remote.base)?,
     });
     // The limit is for the whole: connecting, waiting, and a server that sends a byte a second.
     let (cut, _guard) = stop.child();

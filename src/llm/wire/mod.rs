@@ -1,4 +1,4 @@
-//! The dialects: conversation to request body, and response bytes to reply. Pure; sockets are elsewhere.
+//! The dialects: from conversation to request body, and from response bytes to reply. Pure; sockets are elsewhere.
 
 pub(crate) mod errors;
 pub(crate) mod read;
@@ -10,23 +10,23 @@ use super::models::WireRule;
 use super::provider::Request;
 use read::Decoder;
 
-/// Version of Anthropic's interface that is spoken.
+/// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A provider and the dialect it is spoken to in.
+/// A provider, and how to talk to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     /// The provider.
     pub row: &'static ProviderSpec,
-    /// The wire spoken.
+    /// The wire.
     pub wire: Wire,
-    /// Summaries of the reasoning are asked for, where the wire has them; OpenAI gives them only to verified organizations.
+    /// Whether to ask for reasoning summaries, where the wire has them; OpenAI provides them only to verified organizations.
     pub summaries: bool,
 }
 
 impl Dialect {
-    /// The dialect of `row` at the address `base`: an address that is whole says its wire itself, and one of Ollama that ends in `/v1` means its
-    /// OpenAI side.
+    /// The dialect of `row` at the address `base`. A complete address implies its wire, and an address of Ollama that ends in `/v1` means its
+    /// OpenAI-compatible API.
     pub fn of(row: &'static ProviderSpec, base: &str) -> Self {
         let base = base.trim_end_matches('/');
         let compatible = row.wire != Wire::Anthropic;
@@ -46,7 +46,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect for one of the provider's models: a few are served over chat completions only.
+    /// The dialect for one of the provider's models: some are served over chat completions only.
     pub(crate) fn for_model(self, base: &str, rule: WireRule) -> Self {
         let free = !base.trim_end_matches('/').ends_with(path(self.wire));
         if self.wire == Wire::Responses && free && rule == WireRule::CompletionsOnly {
@@ -61,13 +61,13 @@ impl Dialect {
         Self { wire, ..self }
     }
 
-    /// The wire to try when this one's path does not exist: servers in Ollama's place, and many that call themselves compatible with OpenAI, only
-    /// know chat completions.
+    /// The wire to try when the path of this one does not exist: servers in Ollama's place, and many that claim to be compatible with OpenAI, know
+    /// only chat completions.
     pub fn fallback(self) -> Option<Wire> {
         matches!(self.wire, Wire::Ollama | Wire::Responses).then_some(Wire::Completions)
     }
 
-    /// The address to send requests to. `base` is a base or already the whole address.
+    /// The address for requests. `base` is a base or the complete address.
     pub fn url(self, base: &str) -> String {
         let base = base.trim_end_matches('/');
         let versioned = base.ends_with("/v1");
@@ -75,7 +75,7 @@ impl Dialect {
         if base.ends_with(path) {
             return base.to_owned();
         }
-        // The whole address of the other wire of the same server.
+        // The complete address of the other wire of the same server.
         let base = [Wire::Completions, Wire::Responses]
             .into_iter()
             .find_map(|wire| base.strip_suffix(self::path(wire)))
@@ -90,7 +90,7 @@ impl Dialect {
         }
     }
 
-    /// The headers of a request, besides the common HTTP ones.
+    /// The headers of a request, in addition to the usual HTTP ones.
     pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("content-type", "application/json".to_owned()),
@@ -117,13 +117,13 @@ impl Dialect {
         write::body(self, request)
     }
 
-    /// Reads the answer to one request.
+    /// A decoder for the response to one request.
     pub fn decoder(self, context: ErrorContext) -> Decoder {
         Decoder::new(self.wire, context)
     }
 }
 
-/// What a whole address ends in.
+/// The path that a complete address ends in.
 const fn path(wire: Wire) -> &'static str {
     match wire {
         Wire::Completions => "/chat/completions",
@@ -138,13 +138,13 @@ const fn path(wire: Wire) -> &'static str {
 pub struct ErrorContext {
     /// The provider.
     pub row: &'static ProviderSpec,
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
     /// When the model ended and what to take instead, where that is known.
     pub successor: Option<String>,
-    /// Values that must never be shown: the key.
+    /// Values that must never be shown, such as the key.
     pub secrets: Vec<String>,
-    /// Tokens that the tool schemas of the request take; 0 when not known.
+    /// Tokens of the tool schemas in the request; 0 if unknown.
     pub schema_tokens: usize,
 }
 

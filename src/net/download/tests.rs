@@ -46,18 +46,18 @@ fn ok(more: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-fn visitor(allowed: &str) -> GuardedClient {
+fn client_for(allowed: &str) -> GuardedClient {
     GuardedClient::new(&Env::from([("MARVIN_ALLOW_PRIVATE", allowed)])).unwrap()
 }
 
-fn fetch(visitor: &GuardedClient, url: &str, folder: &Path, most: u64) -> Outcome<SavedFile> {
+fn fetch(client: &GuardedClient, url: &str, folder: &Path, max: u64) -> Outcome<SavedFile> {
     let address = Address::parse(url)?;
     let target = DownloadTarget {
         folder,
         name: None,
-        most,
+        max_bytes: max,
     };
-    download(visitor, &address, &target, &mut |_, _| {}, &Cancel::new())
+    download(client, &address, &target, &mut |_, _| {}, &Cancel::new())
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -83,9 +83,8 @@ fn a_file_is_saved_under_a_free_safe_name_and_never_over_another() {
             ok("", "plain")
         }
     });
-    let visitor = visitor("127.0.0.1");
-    let get =
-        |path: &str| fetch(&visitor, &format!("http://{at}{path}"), dir.path(), 1000).unwrap();
+    let client = client_for("127.0.0.1");
+    let get = |path: &str| fetch(&client, &format!("http://{at}{path}"), dir.path(), 1000).unwrap();
     for want in [
         "r\u{e9}sum\u{e9}.pdf",
         "r\u{e9}sum\u{e9} (2).pdf",
@@ -123,7 +122,7 @@ fn what_goes_wrong_leaves_nothing() {
             _ => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
         }
     });
-    for (path, most, kind) in [
+    for (path, max, kind) in [
         ("huge", u64::MAX, ProblemKind::Limit),
         ("huge", 1000, ProblemKind::Limit),
         ("short", 1000, ProblemKind::Network),
@@ -131,10 +130,10 @@ fn what_goes_wrong_leaves_nothing() {
         ("none", 1000, ProblemKind::Network),
     ] {
         let problem = fetch(
-            &visitor("127.0.0.1"),
+            &client_for("127.0.0.1"),
             &format!("http://{at}/{path}"),
             &folder,
-            most,
+            max,
         )
         .unwrap_err();
         assert_eq!(problem.kind, kind, "{path}: {problem}");
@@ -157,13 +156,19 @@ fn cancelling_ends_it_at_once_and_leaves_nothing() {
     let target = DownloadTarget {
         folder: dir.path(),
         name: None,
-        most: 1 << 30,
+        max_bytes: 1 << 30,
     };
     let (tell, told) = std::sync::mpsc::channel();
     let took = thread::scope(|scope| {
         let running = scope.spawn(|| {
-            let mut begun = |_: u64, _: Option<u64>| tell.send(()).unwrap();
-            download(&visitor("127.0.0.1"), &address, &target, &mut begun, &stop)
+            let mut started = |_: u64, _: Option<u64>| tell.send(()).unwrap();
+            download(
+                &client_for("127.0.0.1"),
+                &address,
+                &target,
+                &mut started,
+                &stop,
+            )
         });
         told.recv().unwrap();
         let fired = Instant::now();
@@ -205,7 +210,7 @@ fn every_hop_of_a_redirect_is_judged() {
         )
         .into_bytes()
     });
-    let guarded = visitor(&outer.to_string());
+    let guarded = client_for(&outer.to_string());
     for path in ["plain", "number", "mapped", "relative", "file"] {
         let problem = fetch(
             &guarded,
@@ -222,7 +227,7 @@ fn every_hop_of_a_redirect_is_judged() {
     let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
     assert_eq!(saved.address.target, "/end");
     // The same address works where the user allows it, so it was the guard that refused.
-    let open = visitor("127.0.0.0/8");
+    let open = client_for("127.0.0.0/8");
     assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
     assert_eq!(hits.load(Ordering::SeqCst), 1);
 }
@@ -256,10 +261,10 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
         })
     };
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", "127.0.0.1")]);
-    let guard = Guard::new(&env).unwrap().with_names(names);
-    let visitor = GuardedClient::new(&env).unwrap().with_guard(guard);
+    let guard = Guard::new(&env).unwrap().with_resolver(names);
+    let client = GuardedClient::new(&env).unwrap().with_guard(guard);
     let url = format!("http://rebind.test:{}/", good.port());
-    let saved = fetch(&visitor, &url, dir.path(), 1000).unwrap();
+    let saved = fetch(&client, &url, dir.path(), 1000).unwrap();
     assert_eq!(fs::read_to_string(saved.path).unwrap(), "good");
     assert_eq!(
         lookups.load(Ordering::SeqCst),
@@ -268,7 +273,7 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     );
     // The next request looks up again and is refused.
     assert_eq!(
-        fetch(&visitor, &url, dir.path(), 1000).unwrap_err().kind,
+        fetch(&client, &url, dir.path(), 1000).unwrap_err().kind,
         ProblemKind::Refused
     );
     assert_eq!(*seen.lock().unwrap(), ["good"]);

@@ -43,12 +43,12 @@ const LOCAL: [&str; 9] = [
 ];
 
 /// Resolves a host name; the port becomes part of each address.
-pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+pub(crate) type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Vec<Allowed>,
-    names: Names,
+    names: Resolver,
 }
 
 impl fmt::Debug for Guard {
@@ -74,7 +74,7 @@ impl Guard {
     /// Replaces the resolver.
     #[cfg(test)]
     #[must_use]
-    pub(crate) fn with_names(mut self, names: Names) -> Self {
+    pub(crate) fn with_resolver(mut self, names: Resolver) -> Self {
         self.names = names;
         self
     }
@@ -156,13 +156,13 @@ impl Guard {
             .spawn(move || {
                 let _ = answer.try_send(Some(names(&own, port)));
             })
-            .map_err(|why| Problem::system("Cannot look a name up", why))?;
+            .map_err(|error| Problem::system("Cannot look a name up", error))?;
         let _closer = stop.on_fire(move || {
             let _ = tell.try_send(None);
         });
         match told.recv_timeout(limit) {
             Ok(Some(Ok(found))) => Ok(found),
-            Ok(Some(Err(why))) => Err(unknown(name).because(io_words(&why))),
+            Ok(Some(Err(error))) => Err(unknown(name).because(io_words(&error))),
             Ok(None) => Err(Problem::cancelled()),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 Err(Problem::network(format!(

@@ -10,7 +10,7 @@ fn guard(allowed: &str, names: &'static [(&'static str, &'static str)]) -> Guard
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed)]);
     Guard::new(&env)
         .unwrap()
-        .with_names(Arc::new(move |name, port| {
+        .with_resolver(Arc::new(move |name, port| {
             let found: Vec<SocketAddr> = names
                 .iter()
                 .filter(|(own, _)| *own == name)
@@ -101,7 +101,7 @@ fn what_the_person_lets_through_passes_and_nothing_more() {
 #[test]
 fn a_name_is_looked_up_once_for_each_judgement() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let guard = guard("", NAMES).with_names(Arc::new(|_, port| {
+    let guard = guard("", NAMES).with_resolver(Arc::new(|_, port| {
         ASKED.fetch_add(1, Ordering::SeqCst);
         Ok(vec![([93, 184, 216, 34], port).into()])
     }));
@@ -111,19 +111,19 @@ fn a_name_is_looked_up_once_for_each_judgement() {
 
 #[test]
 fn a_look_up_that_hangs_is_left_when_cancelled() {
-    let guard = guard("", NAMES).with_names(Arc::new(|_, _| {
+    let guard = guard("", NAMES).with_resolver(Arc::new(|_, _| {
         thread::sleep(Duration::from_secs(30));
         Ok(Vec::new())
     }));
     let stop = Cancel::new();
     let address = Address::parse("http://slow.test/").unwrap();
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| guard.resolve_allowed(&address, false, LIMIT, &stop));
         stop.fire();
         assert!(waiting.join().unwrap().unwrap_err().is_cancelled());
     });
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(start.elapsed() < Duration::from_secs(2));
 }
 
 /// An attacker's DNS server: the first answer is public, every later one private.
@@ -155,31 +155,31 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
     });
     // 127.0.0.1 stands for the public address, by an exception for it alone.
     let allowed = format!("127.0.0.1:{port}");
-    let visit = |path: &str| {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
+    let fetched = |path: &str| {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
         let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
         let guard = Guard::new(&env)
             .unwrap()
-            .with_names(Arc::new(move |_, port| {
+            .with_resolver(Arc::new(move |_, port| {
                 let first = count.fetch_add(1, Ordering::SeqCst) == 0;
                 Ok(vec![([127, 0, 0, if first { 1 } else { 2 }], port).into()])
             }));
         let address = Address::parse(&format!("http://rebind.test:{port}{path}")).unwrap();
-        let visitor = GuardedClient::new(&env).unwrap().with_guard(guard);
-        let got = visitor.open(&address, &[], &Cancel::new());
+        let client = GuardedClient::new(&env).unwrap().with_guard(guard);
+        let result = client.open(&address, &[], &Cancel::new());
         (
-            got.map(|visit| visit.response.status),
-            asked.load(Ordering::SeqCst),
+            result.map(|fetched| fetched.response.status),
+            requests.load(Ordering::SeqCst),
         )
     };
     // One lookup, checked and connected to.
-    let (got, asked) = visit("/");
-    assert_eq!((got.unwrap(), asked), (200, 1));
+    let (status, lookups) = fetched("/");
+    assert_eq!((status.unwrap(), lookups), (200, 1));
     // The second request resolves the name again, and the new answer is checked before anything is sent.
-    let (got, asked) = visit("/again");
-    let problem = got.unwrap_err();
-    assert_eq!((problem.kind, asked), (ProblemKind::Refused, 2));
+    let (status, lookups) = fetched("/again");
+    let problem = status.unwrap_err();
+    assert_eq!((problem.kind, lookups), (ProblemKind::Refused, 2));
     assert!(problem.what.contains("rebind.test"), "{}", problem.what);
     assert!(inside.accept().is_err(), "somebody came inside");
 }

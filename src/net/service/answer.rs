@@ -51,8 +51,8 @@ pub(crate) enum Unread {
 ///
 /// # Errors
 /// See [`Unread`].
-pub(crate) fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
-    match body_so_far(response, most)? {
+pub(crate) fn body(response: &mut Response, max: usize) -> Result<Vec<u8>, Unread> {
+    match body_so_far(response, max)? {
         (bytes, None) => Ok(bytes),
         (_, Some(broken)) => Err(broken),
     }
@@ -64,7 +64,7 @@ pub(crate) fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unre
 /// As [`body`], except for broken connections.
 pub(crate) fn body_so_far(
     response: &mut Response,
-    most: usize,
+    max: usize,
 ) -> Result<(Vec<u8>, Option<Unread>), Unread> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; PIECE];
@@ -72,43 +72,43 @@ pub(crate) fn body_so_far(
         let count = match response.read(&mut piece) {
             Ok(0) => break,
             Ok(count) => count,
-            Err(why @ NetError::Broken { .. }) => return Ok((bytes, Some(Unread::Net(why)))),
-            Err(why) => return Err(Unread::Net(why)),
+            Err(error @ NetError::Broken { .. }) => return Ok((bytes, Some(Unread::Net(error)))),
+            Err(error) => return Err(Unread::Net(error)),
         };
         bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
-        if bytes.len() > most {
-            return Err(Unread::TooLarge(most));
+        if bytes.len() > max {
+            return Err(Unread::TooLarge(max));
         }
     }
-    unpacked_by(response, bytes, most).map(|bytes| (bytes, None))
+    unpacked_by(response, bytes, max).map(|bytes| (bytes, None))
 }
 
 /// Undoes compression that the HTTP client does not.
-fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>, Unread> {
+fn unpacked_by(response: &Response, bytes: Vec<u8>, max: usize) -> Result<Vec<u8>, Unread> {
     let deflated = response
         .header("content-encoding")
         .is_some_and(|how| how.eq_ignore_ascii_case("deflate"));
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        unpacked(GzDecoder::new(bytes.as_slice()), most)
+        unpacked(GzDecoder::new(bytes.as_slice()), max)
     } else if deflated {
         // "deflate" means zlib, but some servers send the bare stream.
-        unpacked(ZlibDecoder::new(bytes.as_slice()), most).or_else(|why| match why {
-            Unread::Garbled(_) => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
-            why => Err(why),
+        unpacked(ZlibDecoder::new(bytes.as_slice()), max).or_else(|error| match error {
+            Unread::Garbled(_) => unpacked(DeflateDecoder::new(bytes.as_slice()), max),
+            error => Err(error),
         })
     } else {
         Ok(bytes)
     }
 }
 
-fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
+fn unpacked(from: impl std::io::Read, max: usize) -> Result<Vec<u8>, Unread> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     from.take(limit)
         .read_to_end(&mut bytes)
-        .map_err(|why| Unread::Garbled(io_words(&why)))?;
-    if bytes.len() > most {
-        return Err(Unread::TooLarge(most));
+        .map_err(|error| Unread::Garbled(io_words(&error)))?;
+    if bytes.len() > max {
+        return Err(Unread::TooLarge(max));
     }
     Ok(bytes)
 }
@@ -117,12 +117,12 @@ impl Unread {
     /// The error message; `place` is the sender.
     pub(crate) fn problem(self, place: &str) -> Problem {
         match self {
-            Self::TooLarge(most) => Problem::limit(format!(
-                "{place} sent more than {} MB, the most that is read.",
-                most / 1_000_000
+            Self::TooLarge(max) => Problem::limit(format!(
+                "{place} sent more than {} MB, which is the limit.",
+                max / 1_000_000
             ))
             .next("Ask for less."),
-            Self::Garbled(why) => NetError::Garbled(why).problem(place),
+            Self::Garbled(reason) => NetError::Garbled(reason).problem(place),
             Self::Net(error) => error.problem(place),
         }
     }
@@ -144,10 +144,10 @@ impl ServiceResponse {
     pub(super) fn read(
         service: &'static Service,
         mut response: Response,
-        most: usize,
+        max: usize,
         hidden: Vec<String>,
     ) -> Result<Self, Unread> {
-        let bytes = body(&mut response, most)?;
+        let bytes = body(&mut response, max)?;
         Ok(Self {
             service,
             status: response.status,
@@ -196,11 +196,11 @@ impl ServiceResponse {
     ///
     /// # Errors
     /// Every other status, with the service's own message if `said` finds one in the body; a body that is not JSON.
-    pub fn json(&self, said: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
+    pub fn json(&self, error_message: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
         let value = self.value();
         match value {
             Some(value) if self.is_ok() => Ok(value),
-            Some(value) => Err(self.refused(said(&value).as_deref())),
+            Some(value) => Err(self.refused(error_message(&value).as_deref())),
             None if self.is_ok() => Err(self.unreadable()),
             None => Err(self.refused(None)),
         }
@@ -234,8 +234,8 @@ impl ServiceResponse {
     }
 
     /// A service's own message on one line: shortened, without keys and control characters.
-    pub fn said(&self, words: &str) -> String {
-        let line = single_spaced(words);
+    pub fn quoted(&self, text: &str) -> String {
+        let line = single_spaced(text);
         clip(
             &escape_controls(&redact::secrets(&line, &self.hidden)),
             SAID,
@@ -243,7 +243,7 @@ impl ServiceResponse {
     }
 
     /// The problem for an error status, including the service's own message.
-    pub fn refused(&self, said: Option<&str>) -> Problem {
+    pub fn refused(&self, error_message: Option<&str>) -> Problem {
         let name = begin(self.service.name);
         let status = self.status;
         let wait = self.retry_after();
@@ -296,15 +296,15 @@ impl ServiceResponse {
                 format!("{name} answered with status {status}"),
             ),
         };
-        let words = said.map(|said| self.said(said));
-        let what = match words.filter(|words| !words.is_empty()) {
-            Some(words) => format!("{what}: {}.", words.trim_end_matches('.')),
+        let text = error_message.map(|error_message| self.quoted(error_message));
+        let what = match text.filter(|text| !text.is_empty()) {
+            Some(text) => format!("{what}: {}.", text.trim_end_matches('.')),
             None => format!("{what}."),
         };
         let problem = Problem::new(kind, what);
         match (status, key, wait) {
             (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
-            (_, _, Some(wait)) => problem.next(again(wait)),
+            (_, _, Some(wait)) => problem.next(retry_time(wait)),
             (429, ..) => problem.next("Wait some minutes, or use another source."),
             (300..=399 | 500..=599, ..) => problem.next("Try again later."),
             _ => problem,
@@ -313,7 +313,7 @@ impl ServiceResponse {
 }
 
 /// When a service can be used again, in natural language.
-pub(crate) fn again(wait: Duration) -> String {
+pub(crate) fn retry_time(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
     let wait = match seconds {
@@ -344,18 +344,18 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_told_for_what_it_is() {
-        let said = |value: &Value| value["error"].as_str().map(str::to_owned);
-        let words = |status, body: &str| answer(status, body).json(said).unwrap_err().what;
-        assert!(words(200, "<!DOCTYPE HTML><html>").contains("a web page where data"));
-        assert!(words(200, " ").contains("with nothing"));
-        assert!(words(200, &"[".repeat(10_000)).contains("cannot be read"));
+        let error_message = |value: &Value| value["error"].as_str().map(str::to_owned);
+        let text = |status, body: &str| answer(status, body).json(error_message).unwrap_err().what;
+        assert!(text(200, "<!DOCTYPE HTML><html>").contains("a web page where data"));
+        assert!(text(200, " ").contains("with nothing"));
+        assert!(text(200, &"[".repeat(10_000)).contains("cannot be read"));
         assert_eq!(
-            words(500, r#"{"error": "over\nloaded."}"#),
+            text(500, r#"{"error": "over\nloaded."}"#),
             "OMDb failed (500): over loaded."
         );
-        assert_eq!(words(429, ""), "Too many requests to OMDb (429).");
+        assert_eq!(text(429, ""), "Too many requests to OMDb (429).");
         assert_eq!(
-            answer(200, "\u{feff}{}").json(said).unwrap(),
+            answer(200, "\u{feff}{}").json(error_message).unwrap(),
             serde_json::json!({})
         );
     }

@@ -15,7 +15,7 @@ use crate::net::service::cache::{Answers, Clients};
 use crate::net::service::rate_limit::RateLimiter;
 pub(crate) use crate::net::service::request::{AnsweredBy, RequestBuilder, encoded};
 pub use answer::ServiceResponse;
-pub(crate) use answer::{Unread, again, body, body_so_far};
+pub(crate) use answer::{Unread, body, body_so_far, retry_time};
 use send::host;
 
 use super::services::Service;
@@ -61,7 +61,7 @@ impl ServiceClient {
     /// # Errors
     /// `Cancelled`.
     pub fn wait_turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
-        if rate_limit::is_here(host) {
+        if rate_limit::is_local_host(host) {
             return stop.check();
         }
         self.gates.pass(who, who, gap, stop)
@@ -70,7 +70,7 @@ impl ServiceClient {
     /// Stops requests to a service for `time`, because it refused one or asked for a pause.
     pub fn hold_back(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));
-        self.gates.shut(&host, service.name, time.min(REST));
+        self.gates.pause(&host, service.name, time.min(REST));
     }
 }
 

@@ -32,7 +32,7 @@ struct HostLimit {
     /// Earliest time of the next request.
     next: Option<Instant>,
     /// No request before this time, because the service asked for a pause.
-    shut: Option<Instant>,
+    paused_until: Option<Instant>,
 }
 
 impl RateLimiter {
@@ -50,7 +50,7 @@ impl RateLimiter {
     /// `Limit` during a pause that the service asked for; `Cancelled`.
     pub(crate) fn pass(&self, host: &str, name: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
         stop.check()?;
-        self.open(host, name)?;
+        self.check_pause(host, name)?;
         let now = Instant::now();
         let wait = {
             let mut hosts = self.lock();
@@ -60,7 +60,7 @@ impl RateLimiter {
             turn.duration_since(now)
         };
         let others = match &self.dir {
-            Some(dir) if gap >= SHARED && !is_here(host) => {
+            Some(dir) if gap >= SHARED && !is_local_host(host) => {
                 among_processes(dir, host, gap, wait, stop)
             }
             _ => wait,
@@ -69,15 +69,15 @@ impl RateLimiter {
             return Err(Problem::cancelled());
         }
         // The response to an earlier request in the queue may have imposed a pause.
-        self.open(host, name)
+        self.check_pause(host, name)
     }
 
     /// Fails during a pause that the service asked for.
-    fn open(&self, host: &str, name: &str) -> Outcome<()> {
+    fn check_pause(&self, host: &str, name: &str) -> Outcome<()> {
         let closed = self
             .lock()
-            .get(&rests(host, name))
-            .and_then(|gate| gate.shut);
+            .get(&pause_key(host, name))
+            .and_then(|gate| gate.paused_until);
         match closed.and_then(|until| until.checked_duration_since(Instant::now())) {
             Some(left) => Err(shut(name, left)),
             None => Ok(()),
@@ -85,11 +85,11 @@ impl RateLimiter {
     }
 
     /// Imposes a pause of `time` on the service `name` on `host`.
-    pub(crate) fn shut(&self, host: &str, name: &str, time: Duration) {
+    pub(crate) fn pause(&self, host: &str, name: &str, time: Duration) {
         let until = Instant::now() + time;
         let mut hosts = self.lock();
-        let gate = hosts.entry(rests(host, name)).or_default();
-        gate.shut = gate.shut.max(Some(until));
+        let gate = hosts.entry(pause_key(host, name)).or_default();
+        gate.paused_until = gate.paused_until.max(Some(until));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, HostLimit>> {
@@ -98,8 +98,8 @@ impl RateLimiter {
 }
 
 /// What a pause applies to: the host with everything it serves. On this machine only the one service, because a test server may stand for several.
-fn rests(host: &str, name: &str) -> String {
-    if is_here(host) {
+fn pause_key(host: &str, name: &str) -> String {
+    if is_local_host(host) {
         format!("{name} at {host}")
     } else {
         host.to_owned()
@@ -115,7 +115,7 @@ fn shut(name: &str, left: Duration) -> Problem {
 }
 
 /// True for hosts on this machine, which have no limit.
-pub(crate) fn is_here(host: &str) -> bool {
+pub(crate) fn is_local_host(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let name = name.trim_matches(['[', ']']);
     name == "localhost"
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn a_service_that_asked_for_a_pause_is_left_alone() {
         let gates = RateLimiter::default();
-        gates.shut("a", "arXiv", Duration::from_secs(60));
-        gates.shut("a", "arXiv", Duration::from_secs(1));
+        gates.pause("a", "arXiv", Duration::from_secs(60));
+        gates.pause("a", "arXiv", Duration::from_secs(1));
         let problem = gates.pass("a", "arXiv", GAP, &Cancel::new()).unwrap_err();
         assert!(
             problem.what.contains("arXiv asked for a pause"),
@@ -214,7 +214,7 @@ mod tests {
         gates.pass("b", "O", GAP, &Cancel::new()).unwrap();
         // Everything else on the host pauses too, unless it is on this machine.
         assert!(gates.pass("a", "O", GAP, &Cancel::new()).is_err());
-        gates.shut("127.0.0.1:1", "I", Duration::from_secs(60));
+        gates.pause("127.0.0.1:1", "I", Duration::from_secs(60));
         let here = |service| gates.pass("127.0.0.1:1", service, Duration::ZERO, &Cancel::new());
         assert!(here("I").is_err() && here("O").is_ok());
     }
@@ -234,7 +234,11 @@ mod tests {
             std::fs::write(at.join("x-test-443"), nonsense).unwrap();
             assert_eq!(ask(Duration::ZERO), Duration::ZERO, "{nonsense}");
         }
-        assert!(is_here("127.0.0.1:80") && is_here("[::1]:80") && !is_here("x.test:443"));
+        assert!(
+            is_local_host("127.0.0.1:80")
+                && is_local_host("[::1]:80")
+                && !is_local_host("x.test:443")
+        );
     }
 
     #[test]
@@ -247,7 +251,7 @@ mod tests {
             while turns(&gates, "a") <= GAP / 2 {
                 std::thread::yield_now();
             }
-            gates.shut("a", "O", Duration::from_secs(60));
+            gates.pause("a", "O", Duration::from_secs(60));
             assert!(waits.join().unwrap().is_err());
         });
     }

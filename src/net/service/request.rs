@@ -56,14 +56,14 @@ pub struct RequestBuilder<'a> {
     pub(crate) query: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) hidden: Vec<String>,
-    pub(crate) most: usize,
+    pub(crate) max_bytes: usize,
     pub(crate) keep: Option<Duration>,
-    pub(crate) worth: fn(&Value) -> bool,
-    pub(crate) patience: Duration,
+    pub(crate) is_cacheable: fn(&Value) -> bool,
+    pub(crate) max_retry_wait: Duration,
     pub(crate) again: Option<Duration>,
     pub(crate) again_failed: Option<Duration>,
     pub(crate) once: bool,
-    pub(crate) within: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) answered_by: Option<Arc<AnsweredBy>>,
 }
 
@@ -85,14 +85,14 @@ impl<'a> RequestBuilder<'a> {
             query: String::new(),
             headers: Vec::new(),
             hidden: Vec::new(),
-            most: MAX_BODY_BYTES,
+            max_bytes: MAX_BODY_BYTES,
             keep: None,
-            worth: |_| true,
-            patience: MAX_RETRY_WAIT,
+            is_cacheable: |_| true,
+            max_retry_wait: MAX_RETRY_WAIT,
             again: None,
             again_failed: None,
             once: false,
-            within: None,
+            timeout: None,
             answered_by: None,
         }
     }
@@ -179,48 +179,48 @@ impl<'a> RequestBuilder<'a> {
     /// Sets the size limit of the body.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.most = bytes;
+        self.max_bytes = bytes;
         self
     }
 
     /// Caches a successful JSON response for `time` and answers from the cache. For requests without a body.
     #[must_use]
-    pub fn keep(mut self, time: Duration) -> Self {
+    pub fn cache_for(mut self, time: Duration) -> Self {
         self.keep = Some(time);
         self
     }
 
     /// As [`Self::keep`], but only for valid responses: a proxy's error page with status 200 is not cached.
     #[must_use]
-    pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
-        self.worth = worth;
-        self.keep(time)
+    pub fn cache_for_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
+        self.is_cacheable = worth;
+        self.cache_for(time)
     }
 
     /// Limits the wait for a retry when the service says how long.
     #[must_use]
     pub fn max_retry_wait(mut self, time: Duration) -> Self {
-        self.patience = time;
+        self.max_retry_wait = time;
         self
     }
 
     /// Retries after `time` when the service is overloaded (429, 5xx) and does not say how long to wait.
     #[must_use]
-    pub fn again_after(mut self, time: Duration) -> Self {
+    pub fn retry_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
         self
     }
 
     /// As above, but only for server errors (5xx), not for rate limits.
     #[must_use]
-    pub fn again_when_failed(mut self, time: Duration) -> Self {
+    pub fn retry_server_errors_after(mut self, time: Duration) -> Self {
         self.again_failed = Some(time);
         self
     }
 
     /// Never retries.
     #[must_use]
-    pub fn only_once(mut self) -> Self {
+    pub fn without_retry(mut self) -> Self {
         self.once = true;
         self
     }
@@ -228,7 +228,7 @@ impl<'a> RequestBuilder<'a> {
     /// Limits the whole request: waiting for the rate limit, the response and a retry.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.within = Some(time);
+        self.timeout = Some(time);
         self
     }
 

@@ -48,7 +48,7 @@ impl RequestBuilder<'_> {
     pub(super) fn send(mut self, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         self.allowed()?;
         let (id, answered_by) = (self.service.id, self.answered_by.take());
-        let answer = match self.within {
+        let answer = match self.timeout {
             None => self.tried(sent),
             Some(time) => {
                 let name = self.service.name;
@@ -68,7 +68,7 @@ impl RequestBuilder<'_> {
         let url = format!("{}{}{}", self.base, self.path, self.query);
         if url.len() > MAX_URL_BYTES {
             return Err(Problem::input(format!(
-                "The request to {} is {} bytes long; {} are the most.",
+                "The request to {} is {} bytes long; the limit is {}.",
                 self.service.name,
                 thousands(url.len() as u64),
                 thousands(MAX_URL_BYTES as u64)
@@ -92,19 +92,23 @@ impl RequestBuilder<'_> {
         if let RequestBody::Body(kind, _) = sent {
             self.headers.push(("content-type", (*kind).to_owned()));
         }
-        let mut answer = self.once(&url, sent)?;
+        let mut answer = self.attempt(&url, sent)?;
         if let Some(wait) = self.wait(&answer) {
             if !self.stop.sleep(wait) {
                 return Err(Problem::cancelled());
             }
-            answer = self.once(&url, sent)?;
+            answer = self.attempt(&url, sent)?;
         }
         if let Some(wait) = answer.retry_after().filter(|_| is_busy(&answer)) {
             // The host of the request, not of the table: a Wikipedia in another language has limits of its own.
             let gates = &self.out.gates;
-            gates.shut(&host(&url), self.service.name, wait.min(REST));
+            gates.pause(&host(&url), self.service.name, wait.min(REST));
         }
-        let worth = || answer.sound().is_some_and(|value| (self.worth)(&value));
+        let worth = || {
+            answer
+                .sound()
+                .is_some_and(|value| (self.is_cacheable)(&value))
+        };
         if let Some(time) = keep.filter(|_| worth()) {
             self.out.answers.put(url, time, &answer);
         }
@@ -120,11 +124,11 @@ impl RequestBuilder<'_> {
                 self.again_failed.filter(|_| failed)
             })?,
         };
-        (!self.once && is_busy(answer) && wait <= self.patience).then_some(wait)
+        (!self.once && is_busy(answer) && wait <= self.max_retry_wait).then_some(wait)
     }
 
     /// One attempt, including redirects.
-    fn once(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
+    fn attempt(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         let mut url = url.to_owned();
         for _ in 0..=HOPS {
             let (answer, next) = self.hop(&url, sent)?;
@@ -132,7 +136,7 @@ impl RequestBuilder<'_> {
                 return Ok(answer);
             };
             if origin(&next) != origin(&url) {
-                return self.elsewhere(&next);
+                return self.follow_to_other_host(&next);
             }
             url = next;
         }
@@ -155,7 +159,7 @@ impl RequestBuilder<'_> {
         };
         let response = self
             .request(&client, url, sent)
-            .map_err(|why| why.problem(Peer::from(name).through(client.proxy())))?;
+            .map_err(|error| error.problem(Peer::from(name).through(client.proxy())))?;
         let next = match response.status {
             301 | 302 | 303 | 307 | 308 => response.header_text("location"),
             _ => None,
@@ -164,8 +168,9 @@ impl RequestBuilder<'_> {
             Some(next) => Some(self.joined(url, &next)?),
             None => None,
         };
-        let answer = ServiceResponse::read(self.service, response, self.most, self.hidden.clone())
-            .map_err(|why| why.problem(name))?;
+        let answer =
+            ServiceResponse::read(self.service, response, self.max_bytes, self.hidden.clone())
+                .map_err(|error| error.problem(name))?;
         out.clients.give(origin, client);
         Ok((answer, next))
     }
@@ -186,7 +191,7 @@ impl RequestBuilder<'_> {
         Ok(Client::new(ClientOptions {
             limits: LIMITS,
             agent: agent(&self.out.env, self.contact.as_deref()),
-            route: ProxyRoute::to(&self.out.env, url)?,
+            route: ProxyRoute::for_url(&self.out.env, url)?,
         }))
     }
 
@@ -203,10 +208,10 @@ impl RequestBuilder<'_> {
     }
 
     /// Follows a redirect to another host like an address on a page: checked, and without keys.
-    fn elsewhere(&self, url: &str) -> Outcome<ServiceResponse> {
+    fn follow_to_other_host(&self, url: &str) -> Outcome<ServiceResponse> {
         let open = |pair: &&(&'static str, String)| pair.0.starts_with("accept");
         let headers: Vec<_> = self.headers.iter().filter(open).cloned().collect();
-        let visit = GuardedClient::new(&self.out.env)?
+        let fetched = GuardedClient::new(&self.out.env)?
             .with_contact(self.contact.as_deref())
             .with_limits(LIMITS)
             .open(&Address::parse(url)?, &headers, &self.stop)
@@ -216,8 +221,13 @@ impl RequestBuilder<'_> {
                 }
                 problem
             })?;
-        ServiceResponse::read(self.service, visit.response, self.most, self.hidden.clone())
-            .map_err(|why| why.problem(self.service.name))
+        ServiceResponse::read(
+            self.service,
+            fetched.response,
+            self.max_bytes,
+            self.hidden.clone(),
+        )
+        .map_err(|error| error.problem(self.service.name))
     }
 }
 

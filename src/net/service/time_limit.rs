@@ -30,7 +30,7 @@ pub(crate) fn limited<T>(
                 fire.fire();
             }
         })
-        .map_err(|why| Problem::system("Cannot start a clock", why))?;
+        .map_err(|error| Problem::system("Cannot start a clock", error))?;
     let outcome = work(&inner);
     over.fire();
     match outcome {

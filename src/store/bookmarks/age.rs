@@ -25,8 +25,8 @@ pub(super) fn in_order(records: &[&str]) -> bool {
 
 /// The unescaped string under the key, if the record has one.
 fn written<'a>(raw: &'a str, key: &Finder<'_>) -> Option<&'a str> {
-    let at = key.find(raw.as_bytes())? + key.needle().len();
-    let value = raw.get(at..)?.trim_start().strip_prefix(':')?.trim_start();
+    let pos = key.find(raw.as_bytes())? + key.needle().len();
+    let value = raw.get(pos..)?.trim_start().strip_prefix(':')?.trim_start();
     let text = value.strip_prefix('"')?;
     text.get(..text.find(['"', '\\'])?)
 }

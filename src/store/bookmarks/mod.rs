@@ -234,8 +234,8 @@ fn key(url: &str) -> String {
     let url = url.trim();
     match url.split_once("://") {
         Some((scheme, rest)) => {
-            let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-            let (host, path) = rest.split_at(at);
+            let pos = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(pos);
             let path = path.trim_end_matches('/');
             format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
         }
@@ -256,7 +256,7 @@ pub(crate) fn pattern(words: &str) -> Outcome<Regex> {
     RegexBuilder::new(&regex::escape(words))
         .case_insensitive(true)
         .build()
-        .map_err(|why| too_long().because(why))
+        .map_err(|error| too_long().because(error))
 }
 
 /// False when a record cannot contain the words, so that most records need not be parsed. Escapes may hide them.

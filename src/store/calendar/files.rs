@@ -78,13 +78,13 @@ impl CalendarFiles {
     pub(crate) fn add(&self, event: &str, uid: &str) -> Outcome<()> {
         let Some(whole) = &self.whole else {
             let path = self.main.join(format!("{uid}.ics"));
-            let text = with_event(b"", event, PRODUCT).map_err(|why| damaged(&path, &why))?;
+            let text = with_event(b"", event, PRODUCT).map_err(|error| damaged(&path, &error))?;
             return atomic::write(&path, &text, Access::Private);
         };
         lock::update_as(whole, Access::Private, LOCK_TIMEOUT, |old| {
             with_event(&old.unwrap_or_default(), event, PRODUCT)
                 .map(Some)
-                .map_err(|why| damaged(whole, &why))
+                .map_err(|error| damaged(whole, &error))
         })
     }
 
@@ -98,8 +98,8 @@ impl CalendarFiles {
             && has(&scan(&load(whole)?), uid)
         {
             lock::update_as(whole, Access::Private, LOCK_TIMEOUT, |old| {
-                let (new, gone) =
-                    without(&old.unwrap_or_default(), uid).map_err(|why| damaged(whole, &why))?;
+                let (new, gone) = without(&old.unwrap_or_default(), uid)
+                    .map_err(|error| damaged(whole, &error))?;
                 count += gone;
                 Ok(Some(new))
             })?;
@@ -112,10 +112,10 @@ impl CalendarFiles {
             if !has(&scan(&old), uid) {
                 continue;
             }
-            let (new, gone) = without(&old, uid).map_err(|why| damaged(path, &why))?;
+            let (new, gone) = without(&old, uid).map_err(|error| damaged(path, &error))?;
             if scan(&new).events.is_empty() {
-                fs::remove_file(path).map_err(|why| {
-                    Problem::system(format!("Cannot remove {}", path.display()), why)
+                fs::remove_file(path).map_err(|error| {
+                    Problem::system(format!("Cannot remove {}", path.display()), error)
                 })?;
             } else {
                 atomic::write(path, &new, Access::Private)?;
@@ -163,9 +163,9 @@ fn has(file: &CalendarScan<'_>, uid: &str) -> bool {
     events.any(|place| file.uid(place).as_deref() == Some(uid))
 }
 
-fn damaged(path: &Path, why: &str) -> Problem {
+fn damaged(path: &Path, reason: &str) -> Problem {
     Problem::input(format!(
-        "{} is not a valid calendar file: {why}. Nothing was written.",
+        "{} is not a valid calendar file: {reason}. Nothing was written.",
         path.display()
     ))
     .next("Fix it, or move it away; then a new one is created.")

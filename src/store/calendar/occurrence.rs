@@ -144,7 +144,7 @@ impl OccurrenceSearch<'_> {
             if let Some(overrides) = out.get_mut(&uid)
                 && let Some(event) = CalendarEvent::read(self.file, place, self.zones)
             {
-                overrides.leave_out(&event, place.sequence, self.view);
+                overrides.exclude(&event, place.sequence, self.view);
                 overrides.add_series(&event, self.view, &mut budget);
             }
         }
@@ -195,7 +195,7 @@ impl OccurrenceSearch<'_> {
         let [title, place] = [&event.title, &event.place].map(|text| one_line(text));
         for (moment, start, own) in self.starts(&event, length, reach) {
             let kept = overrides.is_none_or(|overrides| !overrides.replace(&moment, &start));
-            let onward = overrides.and_then(|overrides| overrides.holds(&start));
+            let onward = overrides.and_then(|overrides| overrides.override_for(&start));
             if onward.is_some_and(|onward| onward.cancelled) {
                 continue;
             }

@@ -73,13 +73,13 @@ impl Overrides {
             let days = shift.as_hours().unsigned_abs() / 24 + 2;
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
             self.reach = self.reach.max(days);
-            let said = |text: &str| (!text.is_empty()).then(|| one_line(text));
+            let given = |text: &str| (!text.is_empty()).then(|| one_line(text));
             let onward = FollowingOverride {
                 from: replaced.clone(),
                 to: event.start.clone(),
                 cancelled: event.cancelled,
-                title: said(&event.title),
-                place: said(&event.place),
+                title: given(&event.title),
+                place: given(&event.place),
                 length,
             };
             self.onward.insert(from, onward);
@@ -87,7 +87,7 @@ impl Overrides {
     }
 
     /// Records the event's own exclusions, unless a newer version has some.
-    pub(crate) fn leave_out(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
+    pub(crate) fn exclude(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
     }
@@ -131,7 +131,7 @@ impl Overrides {
     }
 
     /// The override that applies to an occurrence: the last one at or before it.
-    pub(crate) fn holds(&self, start: &Zoned) -> Option<&FollowingOverride> {
+    pub(crate) fn override_for(&self, start: &Zoned) -> Option<&FollowingOverride> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)
     }
@@ -142,10 +142,10 @@ impl FollowingOverride {
     /// changed one.
     pub(crate) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
         let (wall, time) = (moment.wall(), moment.wall().time());
-        let own = |said: &Moment| match (said, moment) {
-            (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
+        let own = |given: &Moment| match (given, moment) {
+            (Moment::At(..), Moment::At(_, zone)) => given.here(view).map(|at| zone.wall(&at)),
             // A date given for a date-time means the same time on that day, and vice versa.
-            _ => Some(said.wall().date().to_datetime(time)),
+            _ => Some(given.wall().date().to_datetime(time)),
         };
         let shift = own(&self.to)?.duration_since(own(&self.from)?);
         let wall = wall.checked_add(shift).ok()?;
@@ -208,13 +208,13 @@ fn last(event: &CalendarEvent, view: &TimeZone, budget: &mut ExpansionBudget) ->
 /// Whether an occurrence is after the last one of the event that starts at `start`.
 fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) -> bool {
     match (replaced, start) {
-        (Moment::At(_, said), Moment::At(_, own)) => {
+        (Moment::At(_, given), Moment::At(_, own)) => {
             let floats = |zone: &Zone| matches!(zone, Zone::Floating);
             let Some(wall) = replaced.here(view).map(|at| own.wall(&at)) else {
                 return false;
             };
             // An offset in hours has no meaning between a floating time and a fixed one.
-            if floats(said) == floats(own) {
+            if floats(given) == floats(own) {
                 wall > last
             } else {
                 wall.date() > last.date()

@@ -67,9 +67,9 @@ impl ChatLog {
     ///
     /// # Errors
     /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
-    pub fn append(&self, said: &[(LogRole, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
+    pub fn append(&self, entries: &[(LogRole, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
-        let said: Vec<NewEntry<'_>> = said
+        let entries: Vec<NewEntry<'_>> = entries
             .iter()
             .filter(|(_, text)| !text.trim().is_empty())
             .map(|(role, text)| NewEntry {
@@ -78,15 +78,15 @@ impl ChatLog {
                 time: &time,
             })
             .collect();
-        if said.is_empty() {
+        if entries.is_empty() {
             return Ok(());
         }
-        let held = self.hold(1, warn)?;
+        let locked = self.lock(1, warn)?;
         let file = self.open()?;
-        let last = held.tail.spans.last();
+        let last = locked.tail.spans.last();
         let style = match last {
             Some(span) => {
-                LogStyle::of(&file, span.start).map_err(|why| self.cannot("read", why))?
+                LogStyle::of(&file, span.start).map_err(|error| self.cannot("read", error))?
             }
             None => LogStyle::default(),
         };
@@ -94,36 +94,36 @@ impl ChatLog {
             Some(span) => (span.end, ",\n"),
             None => (0, "[\n"),
         };
-        let length: usize = said.iter().map(|said| said.text.len() + 64).sum();
+        let length: usize = entries.iter().map(|entries| entries.text.len() + 64).sum();
         let mut text = Vec::with_capacity(length + length / 8);
         text.extend_from_slice(lead.as_bytes());
-        for (nth, entry) in said.iter().enumerate() {
+        for (nth, entry) in entries.iter().enumerate() {
             if nth > 0 {
                 text.extend_from_slice(b",\n");
             }
             style
                 .write(entry, &mut text)
-                .map_err(|why| self.cannot("write", why.into()))?;
+                .map_err(|error| self.cannot("write", error.into()))?;
         }
         text.extend_from_slice(CLOSE.as_bytes());
-        self.put(&file, at, &text)
+        self.replace_from(&file, at, &text)
     }
 
     /// The last `n` entries, oldest first, from the end of the file. Problems go to `warn`, and the session continues.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
-        let looked = self.look(n);
+        let looked = self.read_tail(n);
         let tail = match looked {
             Ok(tail) if !tail.torn => tail,
             // Another process may be in the middle of a write; under the lock the file is complete.
-            Ok(tail) => self.hold(n, warn).map_or_else(
+            Ok(tail) => self.lock(n, warn).map_or_else(
                 |problem| {
                     warn(problem.one_line());
                     tail
                 },
-                |held| held.tail,
+                |locked| locked.tail,
             ),
-            Err(problem) if problem.kind == ProblemKind::Input => match self.hold(n, warn) {
-                Ok(held) => held.tail,
+            Err(problem) if problem.kind == ProblemKind::Input => match self.lock(n, warn) {
+                Ok(locked) => locked.tail,
                 Err(problem) => {
                     warn(problem.one_line());
                     Tail::default()
@@ -176,10 +176,10 @@ impl ChatLog {
         said: Option<&str>,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Vec<LogEntry>> {
-        let mut held = self.hold(NEAR, warn)?;
+        let mut locked = self.lock(NEAR, warn)?;
         let mut n = NEAR;
         let at = loop {
-            let tail = &held.tail;
+            let tail = &locked.tail;
             let whole = tail.entries.len() < n;
             let is_you = |entry: &Map<String, Value>| LogRole::of(entry) == LogRole::You;
             match tail.entries.iter().rposition(is_you) {
@@ -190,13 +190,13 @@ impl ChatLog {
                 }
                 _ => {
                     n = n.saturating_mul(8);
-                    held.tail = self.look(n)?;
+                    locked.tail = self.read_tail(n)?;
                 }
             }
         };
-        let tail = &held.tail;
-        let taken = tail.entries.get(at..).unwrap_or_default();
-        let text = taken.first().and_then(|entry| entry.get("text"));
+        let tail = &locked.tail;
+        let removed = tail.entries.get(at..).unwrap_or_default();
+        let text = removed.first().and_then(|entry| entry.get("text"));
         if said.is_some_and(|said| text.and_then(Value::as_str) != Some(said)) {
             return Err(Problem::refused(
                 "The last exchange in the log is not of this session: another Marvin wrote it.",
@@ -205,10 +205,10 @@ impl ChatLog {
         }
         let file = self.open()?;
         match at.checked_sub(1).and_then(|before| tail.spans.get(before)) {
-            Some(before) => self.put(&file, before.end, CLOSE)?,
-            None => self.put(&file, 0, EMPTY)?,
+            Some(before) => self.replace_from(&file, before.end, CLOSE)?,
+            None => self.replace_from(&file, 0, EMPTY)?,
         }
-        Ok(taken.iter().filter_map(LogEntry::read).collect())
+        Ok(removed.iter().filter_map(LogEntry::read).collect())
     }
 
     /// All entries with all fields; `None` when there is no log. A torn end is repaired first; a file that is not a log stays as it is.
@@ -216,10 +216,10 @@ impl ChatLog {
     /// # Errors
     /// It cannot be read, or an entry is not an object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
-        self.look(1).map_err(|problem| {
+        self.read_tail(1).map_err(|problem| {
             problem.next("Nothing was changed. Move the file away to start a new one.")
         })?;
-        let _held = self.hold(1, warn)?;
+        let _held = self.lock(1, warn)?;
         let before = atomic::read(&self.path, STATE_CAP)?;
         before.map(|before| self.parsed(&before)).transpose()
     }
@@ -234,7 +234,7 @@ impl ChatLog {
         change: impl FnOnce(Vec<RawEntry>) -> Option<Vec<RawEntry>>,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Option<PathBuf>> {
-        let _held = self.hold(1, warn)?;
+        let _held = self.lock(1, warn)?;
         let Some(before) = atomic::read(&self.path, STATE_CAP)? else {
             return Ok(None);
         };
@@ -257,35 +257,38 @@ impl ChatLog {
         if text.trim_ascii().is_empty() {
             return Ok(Vec::new());
         }
-        serde_json::from_slice(text).map_err(|why| {
-            Problem::input(format!("{} is not a chat log: {why}.", self.path.display()))
-                .next("Nothing was changed. Move the file away to start a new one.")
+        serde_json::from_slice(text).map_err(|error| {
+            Problem::input(format!(
+                "{} is not a chat log: {error}.",
+                self.path.display()
+            ))
+            .next("Nothing was changed. Move the file away to start a new one.")
         })
     }
 
     /// Reads the end of the log without taking the lock.
-    fn look(&self, n: usize) -> Outcome<Tail> {
+    fn read_tail(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
                 "{} is not a regular file.",
                 self.path.display()
             ))
             .next("Move it away; until then the conversation is not saved.")),
-            Err(why) if why.kind() != ErrorKind::NotFound => Err(self.cannot("read", why)),
+            Err(reason) if reason.kind() != ErrorKind::NotFound => Err(self.cannot("read", reason)),
             Ok(_) | Err(_) => tail_array(&self.path, n.max(1)),
         }
     }
 
     /// Takes the lock, sets aside a file that is not a log, and repairs a torn end.
-    fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
+    fn lock(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
         let lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
-        let tail = match self.look(n) {
+        let tail = match self.read_tail(n) {
             Err(problem) if problem.kind == ProblemKind::Input => {
                 // The target of a link is moved, so that the link stays.
                 let file = self
                     .path
                     .canonicalize()
-                    .map_err(|why| self.cannot("read", why))?;
+                    .map_err(|error| self.cannot("read", error))?;
                 let aside = atomic::set_aside(&file, &self.clock)?;
                 warn(format!(
                     "{} could not be read and was moved to {}. {}",
@@ -297,20 +300,20 @@ impl ChatLog {
             }
             looked => looked?,
         };
-        let mut held = LockedLog { tail, _lock: lock };
-        if held.tail.torn {
+        let mut locked = LockedLog { tail, _lock: lock };
+        if locked.tail.torn {
             let file = self.open()?;
-            match held.tail.spans.last() {
-                Some(last) => self.put(&file, last.end, CLOSE)?,
-                None => self.put(&file, 0, EMPTY)?,
+            match locked.tail.spans.last() {
+                Some(last) => self.replace_from(&file, last.end, CLOSE)?,
+                None => self.replace_from(&file, 0, EMPTY)?,
             }
-            held.tail.torn = false;
+            locked.tail.torn = false;
             warn(format!(
                 "The end of {} was torn, by a crash or a power cut; it was repaired without the unfinished entry.",
                 self.path.display()
             ));
         }
-        Ok(held)
+        Ok(locked)
     }
 
     fn open(&self) -> Outcome<File> {
@@ -318,16 +321,16 @@ impl ChatLog {
         options.read(true).write(true).create(true).mode(0o600);
         open::with(options.truncate(false), &self.path)
             .and_then(|file| atomic::make_private(&file).map(|()| file))
-            .map_err(|why| self.cannot("write", why))
+            .map_err(|error| self.cannot("write", error))
     }
 
     /// Replaces everything from `at` on, durably; on failure the old content is restored.
     ///
     /// A full disk or a file size limit is noticed before the log is touched: when the log grows, line breaks are first appended, which JSON permits;
     /// when it shrinks, the same end is written again.
-    fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
+    fn replace_from(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
         let text = text.as_ref();
-        let cannot = |why| self.cannot("write", why);
+        let cannot = |error| self.cannot("write", error);
         let length = file.metadata().map_err(cannot)?.len();
         let rest = usize::try_from(length.saturating_sub(at)).unwrap_or_default();
         let mut old = vec![0; rest];
@@ -338,9 +341,9 @@ impl ChatLog {
         } else {
             file.write_all_at(&old, at)
         };
-        if let Err(why) = room {
+        if let Err(error) = room {
             let _ = file.set_len(length);
-            return Err(cannot(why));
+            return Err(cannot(error));
         }
         let write = || {
             if text.len() < old.len() {
@@ -349,12 +352,12 @@ impl ChatLog {
             file.write_all_at(text, at)?;
             file.sync_data()
         };
-        write().map_err(|why| {
+        write().map_err(|error| {
             let _ = file
                 .set_len(at)
                 .and_then(|()| file.write_all_at(&old, at))
                 .and_then(|()| file.sync_data());
-            cannot(why)
+            cannot(error)
         })
     }
 
@@ -388,8 +391,8 @@ impl ChatLog {
             .unwrap_or_else(|| numbered(1))
     }
 
-    fn cannot(&self, act: &str, why: std::io::Error) -> Problem {
-        Problem::system(format!("Cannot {act} {}", self.path.display()), why)
+    fn cannot(&self, act: &str, error: std::io::Error) -> Problem {
+        Problem::system(format!("Cannot {act} {}", self.path.display()), error)
     }
 }
 

@@ -96,7 +96,7 @@ impl Folder {
 
     /// The names of all `.md` files without the extension, sorted.
     pub(crate) fn names(&self) -> Outcome<Vec<String>> {
-        let fail = |why| Problem::system(format!("Cannot list {}", self.dir.display()), why);
+        let fail = |error| Problem::system(format!("Cannot list {}", self.dir.display()), error);
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(fail)? {
             let entry = entry.map_err(fail)?;
@@ -173,7 +173,8 @@ impl Folder {
         each: impl Fn(&[u8]) -> Option<T> + Sync,
     ) -> Outcome<Vec<T>> {
         let part = |names: &[String]| -> Outcome<Vec<T>> {
-            let fail = |why| Problem::system(format!("Cannot read {}", self.dir.display()), why);
+            let fail =
+                |error| Problem::system(format!("Cannot read {}", self.dir.display()), error);
             let dir = File::open(&self.dir).map_err(fail)?;
             let (mut buffer, mut file_name) = (Vec::new(), String::new());
             let mut out = Vec::with_capacity(names.len());
@@ -252,7 +253,7 @@ impl Folder {
         change: impl Fn(&[u8]) -> Outcome<Option<Vec<u8>>>,
     ) -> Outcome<bool> {
         let path = self.file(name);
-        let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+        let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
         for _ in 0..20 {
             let old = self.read(name)?;
             let Some(new) = change(&old)? else {
@@ -276,7 +277,7 @@ impl Folder {
                 let text = both.as_ref().ok().and_then(Option::as_ref);
                 let temp = self.temporary(name, text.unwrap_or(&theirs), mode);
                 let temp = temp.map_err(fail)?;
-                temp.persist(&path).map_err(|why| fail(why.error))?;
+                temp.persist(&path).map_err(|cause| fail(cause.error))?;
                 both?;
             }
             self.settle();
@@ -295,7 +296,7 @@ impl Folder {
     /// It cannot be written.
     pub(crate) fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
-        let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+        let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
         // The folder of the user's own tickets is private to them; those of a project are as accessible as its other files.
         let folder = fs::metadata(&self.dir).map_err(fail)?.permissions().mode();
         let mode = if folder & 0o077 == 0 { 0o600 } else { 0o666 };
@@ -305,8 +306,8 @@ impl Folder {
                 self.settle();
                 Ok(true)
             }
-            Err(why) if why.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            Err(why) => Err(fail(why.error)),
+            Err(cause) if cause.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(cause) => Err(fail(cause.error)),
         }
     }
 
@@ -337,7 +338,7 @@ impl Folder {
     ) -> io::Result<Option<Vec<u8>>> {
         if swap::swap_names(temp.path(), path).is_err() {
             // The file system does not support the exchange.
-            temp.persist(path).map_err(|why| why.error)?;
+            temp.persist(path).map_err(|cause| cause.error)?;
             return Ok(None);
         }
         // This takes a moment, in which a script that has the old file open finishes its write.
@@ -448,8 +449,8 @@ mod tests {
             Err("ambiguous ID '12' matches multiple tickets It could be abc-1234, xyz-12.".into())
         );
         for wrong in ["", "../abc", "*", "ABC-9", "a\0", "😀", &"x".repeat(300)] {
-            let said = pick(wrong).unwrap_err();
-            assert!(said.contains("not found"), "{said}");
+            let message = pick(wrong).unwrap_err();
+            assert!(message.contains("not found"), "{message}");
         }
     }
 

@@ -18,17 +18,17 @@ impl Graph {
         let by_id = tickets
             .iter()
             .enumerate()
-            .map(|(at, ticket)| (ticket.id.clone(), at))
+            .map(|(index, ticket)| (ticket.id.clone(), index))
             .collect();
         Self { tickets, by_id }
     }
 
-    pub(crate) fn at(&self, id: &str) -> Option<usize> {
+    pub(crate) fn index_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Ticket> {
-        self.tickets.get(self.at(id)?)
+        self.tickets.get(self.index_of(id)?)
     }
 
     /// The dependencies of a ticket that are not closed, including those whose file is missing.
@@ -53,13 +53,19 @@ impl Graph {
     pub(crate) fn children(&self, at: usize) -> Vec<usize> {
         self.tickets
             .get(at)
-            .map(|ticket| ticket.deps.iter().filter_map(|id| self.at(id)).collect())
+            .map(|ticket| {
+                ticket
+                    .deps
+                    .iter()
+                    .filter_map(|id| self.index_of(id))
+                    .collect()
+            })
             .unwrap_or_default()
     }
 
     /// Whether `from` depends on `to`, directly or indirectly.
     pub(crate) fn reaches(&self, from: &str, to: &str) -> bool {
-        let (Some(from), Some(to)) = (self.at(from), self.at(to)) else {
+        let (Some(from), Some(to)) = (self.index_of(from), self.index_of(to)) else {
             return false;
         };
         let (mut left, mut seen) = (vec![from], HashSet::from([from]));
@@ -81,13 +87,13 @@ impl Graph {
         let (mut found, mut told) = (Vec::new(), HashSet::new());
         for start in order {
             // The path to the current ticket, each with the dependencies not followed yet.
-            let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
+            let mut path: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
             let mut next = Some(start);
-            while let Some(at) = next.take().or_else(|| step(&mut way, &mut state)) {
+            while let Some(at) = next.take().or_else(|| step(&mut path, &mut state)) {
                 match state.get(at).copied().unwrap_or(VisitState::Done) {
                     VisitState::Done => {}
                     VisitState::OnWay => {
-                        let circle: Vec<usize> = way
+                        let circle: Vec<usize> = path
                             .iter()
                             .map(|(node, _)| *node)
                             .skip_while(|node| *node != at)
@@ -103,7 +109,7 @@ impl Graph {
                         }
                         let deps: Vec<usize> =
                             self.children(at).into_iter().filter(alive).collect();
-                        way.push((at, deps.into_iter()));
+                        path.push((at, deps.into_iter()));
                     }
                 }
             }
@@ -133,18 +139,18 @@ enum VisitState {
 
 /// The next dependency to follow; tickets without further dependencies are popped.
 fn step(
-    way: &mut Vec<(usize, std::vec::IntoIter<usize>)>,
+    path: &mut Vec<(usize, std::vec::IntoIter<usize>)>,
     state: &mut [VisitState],
 ) -> Option<usize> {
     loop {
-        let (at, deps) = way.last_mut()?;
+        let (at, deps) = path.last_mut()?;
         if let Some(next) = deps.next() {
             return Some(next);
         }
         if let Some(mark) = state.get_mut(*at) {
             *mark = VisitState::Done;
         }
-        way.pop();
+        path.pop();
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::tickets::folder::Folder;
 pub(crate) struct TicketLocation {
     dir: PathBuf,
     /// The value of `TICKETS_DIR`, if the folder comes from it.
-    named: Option<String>,
+    from_variable: Option<String>,
     /// Permissions of the folder if it is created.
     access: Access,
     /// The folder whose name is the prefix of new ids.
@@ -27,7 +27,7 @@ impl TicketLocation {
     pub(crate) fn from(env: &Env, current: &Path) -> Self {
         let at = |dir: PathBuf, named| Self {
             dir,
-            named,
+            from_variable: named,
             access: Access::Usual,
             current: current.to_owned(),
         };
@@ -50,7 +50,7 @@ impl TicketLocation {
             return Self::from(env, current);
         }
         Self {
-            named: None,
+            from_variable: None,
             access: Access::Private,
             current: dir
                 .parent()
@@ -64,12 +64,12 @@ impl TicketLocation {
     ///
     /// # Errors
     /// It is such a symlink.
-    pub(crate) fn inside(self) -> Outcome<Self> {
+    pub(crate) fn check_inside(self) -> Outcome<Self> {
         let is_link = self
             .dir
             .symlink_metadata()
             .is_ok_and(|about| about.is_symlink());
-        if self.named.is_some() || !is_link {
+        if self.from_variable.is_some() || !is_link {
             return Ok(self);
         }
         let folder = self.dir.parent().and_then(|dir| dir.canonicalize().ok());
@@ -86,7 +86,7 @@ impl TicketLocation {
 
     /// Whether there are no tickets yet, which is not an error.
     pub(crate) fn is_new(&self) -> bool {
-        self.named.is_none() && !self.dir.is_dir()
+        self.from_variable.is_none() && !self.dir.is_dir()
     }
 
     /// The folder, which must exist.
@@ -97,7 +97,7 @@ impl TicketLocation {
         if self.dir.is_dir() {
             return Ok(Folder::new(&self.dir));
         }
-        Err(match &self.named {
+        Err(match &self.from_variable {
             Some(named) => Problem::missing(format!("tickets directory '{named}' does not exist"))
                 .next("Create a ticket to make it, or fix TICKETS_DIR."),
             None => Problem::missing("no .tickets directory found (searched parent directories)")
@@ -197,13 +197,13 @@ mod tests {
         let found = TicketLocation::from(&none, &deep).open().unwrap();
         assert_eq!(found.file("a"), dir.path().join(".tickets/a.md"));
         let env = Env::from([("TICKETS_DIR", "other")]);
-        let said = TicketLocation::from(&env, &deep)
+        let message = TicketLocation::from(&env, &deep)
             .open()
             .unwrap_err()
             .one_line();
         assert!(
-            said.starts_with("tickets directory 'other' does not exist"),
-            "{said}"
+            message.starts_with("tickets directory 'other' does not exist"),
+            "{message}"
         );
         TicketLocation::from(&env, &deep).make().unwrap();
         assert!(deep.join("other").is_dir());

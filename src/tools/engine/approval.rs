@@ -63,7 +63,7 @@ pub struct ApprovalRequest {
     act: &'static str,
     /// The raw subject: two commands that look alike when displayed may differ.
     subject: OsString,
-    place: Option<PathBuf>,
+    dir: Option<PathBuf>,
 }
 
 impl Serialize for ApprovalRequest {
@@ -72,7 +72,7 @@ impl Serialize for ApprovalRequest {
         form.serialize_field("question", self.question)?;
         form.serialize_field("act", self.act)?;
         form.serialize_field("text", &self.text())?;
-        let place = self.place.as_ref().map(|dir| dir.to_string_lossy());
+        let place = self.dir.as_ref().map(|dir| dir.to_string_lossy());
         form.serialize_field("place", &place)?;
         form.end()
     }
@@ -85,14 +85,14 @@ impl ApprovalRequest {
             question,
             act,
             subject: subject.as_ref().to_owned(),
-            place: None,
+            dir: None,
         }
     }
 
     /// Adds the folder in which it would happen.
     #[must_use]
     pub fn in_dir(mut self, dir: &Path) -> Self {
-        self.place = Some(dir.to_owned());
+        self.dir = Some(dir.to_owned());
         self
     }
 
@@ -111,8 +111,8 @@ impl ApprovalRequest {
     }
 
     /// The folder in which it would happen, if there is one.
-    pub fn place(&self) -> Option<&Path> {
-        self.place.as_deref()
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
     }
 
     /// The error when nobody can be asked.
@@ -224,7 +224,7 @@ mod tests {
         assert_ne!(raw, escaped);
         assert_ne!(request("make"), request("make").in_dir(Path::new("/")));
         assert_eq!(
-            request("make").in_dir(Path::new("/")).place(),
+            request("make").in_dir(Path::new("/")).dir(),
             Some(Path::new("/"))
         );
     }

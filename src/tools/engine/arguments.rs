@@ -44,9 +44,9 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
                 .for_each(|(_, value)| mend_unicode(value));
             ParsedArguments::Named(map)
         })
-        .map_err(|got| {
+        .map_err(|actual| {
             let problem = Problem::input(format!(
-                "The arguments of {} must be a JSON object; {got}.",
+                "The arguments of {} must be a JSON object; {actual}.",
                 tool.name
             ));
             with_signature(problem, tool.name, &tool.fields())
@@ -55,9 +55,9 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
 
 /// Parses the raw argument text of a call of a registered tool: only an object, because we cannot explain a schema that is not ours.
 pub(super) fn parse_owned_arguments(name: &str, raw: &str) -> Outcome<ParsedArguments> {
-    let mut map = object(raw.trim(), 0).map_err(|got| {
+    let mut map = object(raw.trim(), 0).map_err(|actual| {
         Problem::input(format!(
-            "The arguments of {name} must be a JSON object; {got}."
+            "The arguments of {name} must be a JSON object; {actual}."
         ))
         .next("Call again with an object that fits the tool's schema.")
     })?;
@@ -167,8 +167,8 @@ fn whole_text(raw: &str, depth: u8) -> Option<String> {
         };
     }
     // Text that does not even start like JSON, such as a unified diff, is left for the tool to explain.
-    let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
-    (bare || begins_patch(raw)).then(|| raw.to_owned())
+    let is_bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
+    (is_bare || begins_patch(raw)).then(|| raw.to_owned())
 }
 
 fn begins_patch(text: &str) -> bool {
@@ -181,7 +181,7 @@ fn begins_patch(text: &str) -> bool {
 /// encoders escape for HTML. Escapes of control, space and formatting characters stay, because source code means them literally.
 pub(crate) fn without_escapes(text: &str) -> Option<String> {
     (text.is_ascii() && text.contains("\\u"))
-        .then(|| mended(text))
+        .then(|| repaired(text))
         .flatten()
 }
 
@@ -198,12 +198,12 @@ fn mend_unicode(value: &mut Value) {
     }
 }
 
-fn mended(text: &str) -> Option<String> {
+fn repaired(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;
-    while let Some(at) = rest.find('\\') {
-        let (before, from) = rest.split_at(at);
+    while let Some(pos) = rest.find('\\') {
+        let (before, from) = rest.split_at(pos);
         out.push_str(before);
         if let Some((found, len)) = escaped_char(from) {
             out.push(found);

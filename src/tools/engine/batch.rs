@@ -42,7 +42,7 @@ pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
 /// Runs one call outside a round, with its timeout: for `marvin tool` and for providers that drive their own loop.
 pub fn run_one(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
     let ended = CallPhase::new(ctx, std::slice::from_ref(call)).run().pop();
-    ended.unwrap_or_else(|| registry::finish_call(ctx, call, Err(lost(call)), Duration::ZERO))
+    ended.unwrap_or_else(|| registry::finish_call(ctx, call, Err(abandoned(call)), Duration::ZERO))
 }
 
 /// What a call's thread sends when it is done.
@@ -66,7 +66,7 @@ struct CallThread {
 
 impl CallThread {
     /// When its timeout expires; pauses no longer count once it was stopped.
-    fn due(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         if self.stop.is_fired() {
             self.until
         } else {
@@ -114,7 +114,7 @@ impl<'a> CallPhase<'a> {
         });
         loop {
             self.start_waiting();
-            let Some(next) = self.running.iter().map(CallThread::due).min() else {
+            let Some(next) = self.running.iter().map(CallThread::deadline).min() else {
                 break;
             };
             select! {
@@ -134,7 +134,7 @@ impl<'a> CallPhase<'a> {
         let all = self.ended.into_iter().zip(calls);
         all.map(|(ended, call)| {
             ended.unwrap_or_else(|| {
-                registry::finish_call(ctx, call, Err(lost(call)), Duration::ZERO)
+                registry::finish_call(ctx, call, Err(abandoned(call)), Duration::ZERO)
             })
         })
         .collect()
@@ -207,7 +207,7 @@ impl<'a> CallPhase<'a> {
     fn stop_late(&mut self) {
         let now = Instant::now();
         for mut call in std::mem::take(&mut self.running) {
-            if call.due() > now {
+            if call.deadline() > now {
                 self.running.push(call);
             } else if call.late || self.ctx.stop.is_fired() {
                 let problem = if call.late {
@@ -267,7 +267,7 @@ impl<'a> CallPhase<'a> {
     }
 }
 
-fn lost(call: &ToolCall) -> Problem {
+fn abandoned(call: &ToolCall) -> Problem {
     Problem::internal(format!("{} ended without a result.", call.name))
 }
 

@@ -225,7 +225,7 @@ impl ToolContext {
     }
 
     /// Starts a request to a service, with the user's contact.
-    pub fn ask(&self, service: &'static Service) -> RequestBuilder<'_> {
+    pub fn service(&self, service: &'static Service) -> RequestBuilder<'_> {
         self.world
             .services
             .request(service, self.world.contact(), &self.stop)
@@ -236,7 +236,7 @@ impl ToolContext {
     ///
     /// # Errors
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
-    pub fn visitor(&self) -> Outcome<GuardedClient> {
+    pub fn guarded_client(&self) -> Outcome<GuardedClient> {
         Ok(GuardedClient::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
     }
 

@@ -44,8 +44,8 @@ impl ToolPolicy {
 
     /// Why the tool `name` of `module` is not available here, if it is not.
     pub(super) fn refusal(&self, name: &str, module: &str, rules: &Rules) -> Option<Problem> {
-        let refused = |why: &str, next: &str| {
-            Some(Problem::refused(format!("{name} is not available here: {why}.")).next(next))
+        let refused = |reason: &str, next: &str| {
+            Some(Problem::refused(format!("{name} is not available here: {reason}.")).next(next))
         };
         if self.readonly && !rules.effect.is_read_only() {
             return refused(

@@ -75,9 +75,9 @@ impl Registry {
 
     /// The tool that a model means by `name`: some add a namespace ("functions.read_file") or white space.
     pub(crate) fn find_canonical(&self, name: &str) -> Option<ToolRef> {
-        let bare = name.trim();
-        let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
-        self.find(bare).or_else(|| self.find(last))
+        let trimmed = name.trim();
+        let last = trimmed.rsplit(['.', ':', '/']).next().unwrap_or_default();
+        self.find(trimmed).or_else(|| self.find(last))
     }
 
     /// Every tool: the built-in ones in catalogue order, then those registered at run time.
@@ -88,12 +88,12 @@ impl Registry {
     }
 
     /// What is offered to the model: at most `most` of the tools that the policy allows, because providers limit their number.
-    pub(crate) fn offer(&self, bounds: &ToolPolicy, most: usize) -> Offer {
+    pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
         let offered = self
             .all()
             .into_iter()
             .filter(|tool| tool.refusal(bounds).is_none())
-            .take(most)
+            .take(max)
             .map(|tool| tool.offered());
         Offer::new(offered.collect())
     }
@@ -107,16 +107,17 @@ impl Registry {
             };
         };
         let rules = tool.rules();
-        let asked = rules
-            .limit_from
-            .and_then(|field| match tool.parse_arguments(&call.args) {
-                Ok(ParsedArguments::Named(map)) => map
-                    .get(field)
-                    .and_then(<u64 as crate::base::params::Param>::read),
-                _ => None,
-            });
+        let requested_seconds =
+            rules
+                .limit_from
+                .and_then(|field| match tool.parse_arguments(&call.args) {
+                    Ok(ParsedArguments::Named(map)) => map
+                        .get(field)
+                        .and_then(<u64 as crate::base::params::Param>::read),
+                    _ => None,
+                });
         // The tool observes its timeout itself; the batch only steps in when it does not.
-        let limit = asked.map_or(rules.limit, Duration::from_secs)
+        let limit = requested_seconds.map_or(rules.limit, Duration::from_secs)
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
         CallPlan {
             effect: rules.effect,
@@ -171,8 +172,8 @@ pub(crate) struct CallPlan {
 /// Runs one call. Never panics.
 pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Problem::internal(format!("{} crashed: {}.", call.name, said.unwrap_or("no reason given")))
+        let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(Problem::internal(format!("{} crashed: {}.", call.name, message.unwrap_or("no reason given")))
             .next("This is a bug in Marvin. Continue without this call, or try it with other arguments."))
     })
 }
@@ -253,8 +254,8 @@ mod tests {
     use crate::tools::engine::rules::Rules;
     use crate::tools::{OUTSIDE, READ};
 
-    fn names(bounds: &ToolPolicy, most: usize) -> Vec<String> {
-        let offer = Registry::default().offer(bounds, most);
+    fn names(bounds: &ToolPolicy, max: usize) -> Vec<String> {
+        let offer = Registry::default().offer(bounds, max);
         offer
             .tools
             .iter()
@@ -293,9 +294,9 @@ mod tests {
     fn q38_no_more_is_offered_than_a_request_may_hold_and_the_first_stay() {
         let whole = names(&ToolPolicy::default(), usize::MAX);
         assert!(whole.len() > 3);
-        for most in [0, 1, 3, whole.len() - 1, whole.len(), whole.len() + 1] {
-            let cut = names(&ToolPolicy::default(), most);
-            assert_eq!(cut, whole[..most.min(whole.len())], "at most {most}");
+        for max in [0, 1, 3, whole.len() - 1, whole.len(), whole.len() + 1] {
+            let cut = names(&ToolPolicy::default(), max);
+            assert_eq!(cut, whole[..max.min(whole.len())], "at most {max}");
         }
         let readonly = ToolPolicy {
             readonly: true,

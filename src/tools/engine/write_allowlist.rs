@@ -14,10 +14,10 @@ pub(crate) fn may_write(world: &SessionContext, root: &Root, path: &RelPath) -> 
     let first = world.working_dir.first();
     let base = first.as_deref().unwrap_or(root).path();
     let wanted = root.path().join(path.as_str());
-    let refused = |why: &str| {
+    let refused = |reason: &str| {
         let only = files.join(", ");
         let mut problem = Problem::refused(format!(
-            "{} may not be written in this process{why}.",
+            "{} may not be written in this process{reason}.",
             path.as_str()
         ))
         .next(format!("Only these files may be written: {only}."));
@@ -79,7 +79,7 @@ mod tests {
             let answer = allowed(&work.join(at), path);
             assert_eq!(answer.is_ok(), is_allowed, "{at} {path}: {answer:?}");
         }
-        let said = allowed(&work.join("sub"), "a.md").unwrap_err().for_model();
-        assert!(said.contains("They are paths from"), "{said}");
+        let message = allowed(&work.join("sub"), "a.md").unwrap_err().for_model();
+        assert!(message.contains("They are paths from"), "{message}");
     }
 }

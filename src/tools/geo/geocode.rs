@@ -23,7 +23,7 @@ const KEEP: Duration = Duration::from_secs(3_600);
 #[derive(Debug)]
 pub(crate) struct GeocodeMatches {
     /// May be empty.
-    pub(crate) spots: Vec<OsmPlace>,
+    pub(crate) places: Vec<OsmPlace>,
     /// Source and licence, as a sentence.
     pub(crate) credit: String,
     /// A sentence for the reader if only towns were searched.
@@ -34,15 +34,15 @@ pub(crate) struct GeocodeMatches {
 ///
 /// # Errors
 /// Errors of the services or the network.
-pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<GeocodeMatches> {
-    let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
+pub(crate) fn look_up(ctx: &ToolContext, name: &str, max: u64) -> Outcome<GeocodeMatches> {
+    let Err(problem) = ctx.service(&NOMINATIM).allowed() else {
         return Ok(GeocodeMatches {
-            spots: nominatim::search(ctx, name, most, None)?,
+            places: nominatim::search(ctx, name, max, None)?,
             credit: credit("Nominatim"),
             remark: None,
         });
     };
-    let towns = towns(ctx, name, most)?;
+    let towns = towns(ctx, name, max)?;
     let mut remark = format!(
         "Only towns were looked up, at Open-Meteo: {}",
         crate::base::text::head(&problem.one_line(), 400)
@@ -52,7 +52,7 @@ pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Geoco
         remark.push_str(&elsewhere);
     }
     Ok(GeocodeMatches {
-        spots: towns.spots,
+        places: towns.spots,
         credit: "Data from Open-Meteo and GeoNames, CC BY 4.0.".to_owned(),
         remark: Some(remark),
     })
@@ -68,7 +68,7 @@ struct Towns {
 ///
 /// # Errors
 /// Those of the service or the network.
-fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
+fn towns(ctx: &ToolContext, name: &str, max: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')
         .map(str::trim)
@@ -78,22 +78,22 @@ fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
             .next("Give a town, with its country behind a comma: \"Brest, France\"."));
     };
     let regions: Vec<String> = parts.map(str::to_lowercase).collect();
-    let count = if regions.is_empty() { most } else { 50 };
+    let count = if regions.is_empty() { max } else { 50 };
     let answer = ctx
-        .ask(&OPEN_METEO_GEOCODING)
+        .service(&OPEN_METEO_GEOCODING)
         .path("/v1/search")
         .query("name", town)
         .query("count", count)
         .query("language", "en")
         .query("format", "json")
-        .keep_if(KEEP, |value| {
+        .cache_for_if(KEEP, |value| {
             value.at("results").is_none_or(Value::is_array)
         })
-        .again_when_failed(OVERLOADED)
+        .retry_server_errors_after(OVERLOADED)
         .timeout(GEOCODE_TIMEOUT)
         .get()?;
-    let said = |value: &Value| value.text("reason").map(str::to_owned);
-    let value = answer.json(said)?;
+    let reason = |value: &Value| value.text("reason").map(str::to_owned);
+    let value = answer.json(reason)?;
     if value.flag("error") {
         return Err(answer.refused(value.text("reason")));
     }
@@ -103,9 +103,9 @@ fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
     if !value.is_object() || odd || (!rows.is_empty() && all().next().is_none()) {
         return Err(answer.unreadable());
     }
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
     let there = all().filter(|(row, _)| regions.iter().all(|region| lies_in(row, region)));
-    let spots: Vec<OsmPlace> = there.map(|(_, spot)| spot).take(most).collect();
+    let spots: Vec<OsmPlace> = there.map(|(_, spot)| spot).take(max).collect();
     if !spots.is_empty() || rows.is_empty() {
         return Ok(Towns {
             spots,
@@ -117,11 +117,7 @@ fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
     let mut nearly: Vec<(usize, OsmPlace)> = all().map(|(row, spot)| (right(row), spot)).collect();
     nearly.sort_by_key(|(right, _)| std::cmp::Reverse(*right));
     Ok(Towns {
-        spots: nearly
-            .into_iter()
-            .map(|(_, spot)| spot)
-            .take(most)
-            .collect(),
+        spots: nearly.into_iter().map(|(_, spot)| spot).take(max).collect(),
         elsewhere: Some(format!(
             "None of them is known to lie in \"{}\".",
             shown(region)
@@ -198,9 +194,9 @@ mod tests {
             (town.label.as_str(), town.kind.as_str()),
             ("Brest, Brittany, France", "town")
         );
-        let bare =
+        let unlabelled =
             json!({"name": "Monaco", "latitude": "43.7", "longitude": 7, "country": "Monaco"});
-        assert_eq!(town_of(&bare).unwrap().label, "Monaco");
+        assert_eq!(town_of(&unlabelled).unwrap().label, "Monaco");
         assert_eq!(town_of(&json!({"name": "X"})), None);
     }
 }

@@ -44,11 +44,11 @@ fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
         Some(remark) => format!("{remark}\n\n"),
         None => String::new(),
     };
-    if found.spots.is_empty() {
+    if found.places.is_empty() {
         let _ = write!(out, "No results for \"{}\".", shown(&what));
         return Ok(out);
     }
-    for (i, spot) in found.spots.iter().enumerate() {
+    for (i, spot) in found.places.iter().enumerate() {
         let facts = [
             Some(spot.kind.clone()),
             Some(spot.point.to_string()),
@@ -68,7 +68,7 @@ fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
 fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
     if args.query.len() > MAX_QUERY_BYTES {
         return Err(Problem::input(format!(
-            "The query is {} bytes long; {} are the most.",
+            "The query is {} bytes long; the limit is {}.",
             thousands(args.query.len() as u64),
             thousands(MAX_QUERY_BYTES as u64)
         ))

@@ -51,10 +51,10 @@ fn coordinates(lat: Option<f64>, lng: Option<f64>) -> Outcome<(Option<f64>, Opti
     if lat.unwrap_or(0.0) == 0.0 && lng.unwrap_or(0.0) == 0.0 {
         return Ok((None, None));
     }
-    for (name, value, most) in [("lat", lat, 90.0), ("lng", lng, 180.0)] {
-        if let Some(value) = value.filter(|value| !(-most..=most).contains(value)) {
+    for (name, value, max) in [("lat", lat, 90.0), ("lng", lng, 180.0)] {
+        if let Some(value) = value.filter(|value| !(-max..=max).contains(value)) {
             return Err(Problem::input(format!("{name} cannot be {value}."))
-                .next(format!("It lies between -{most} and {most}, in degrees.")));
+                .next(format!("It lies between -{max} and {max}, in degrees.")));
         }
     }
     Ok((lat, lng))

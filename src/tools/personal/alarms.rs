@@ -142,7 +142,7 @@ fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
 /// The time that `text` means, and a notice about it if needed.
 fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
     let text = text.trim();
-    let wrong = || {
+    let invalid = || {
         Problem::input(format!(
             "\"{}\" is not a valid time.",
             clip(&escape_controls(text), 60)
@@ -155,24 +155,24 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
                 Problem::input("A span of zero has passed already.").next("Give at least 1s.")
             );
         }
-        let seconds = i64::try_from(time.as_secs()).map_err(|_| wrong())?;
-        let span = Span::new().try_seconds(seconds).map_err(|_| wrong())?;
+        let seconds = i64::try_from(time.as_secs()).map_err(|_| invalid())?;
+        let span = Span::new().try_seconds(seconds).map_err(|_| invalid())?;
         let at = now.checked_add(span).and_then(|at| at.round(Unit::Second));
-        return at.map(|at| (at, None)).map_err(|_| wrong());
+        return at.map(|at| (at, None)).map_err(|_| invalid());
     }
     if let Some(time) = clock(text) {
         let today = now.date().to_datetime(time);
-        let (at, moved) = here(today, now).ok_or_else(wrong)?;
+        let (at, moved) = here(today, now).ok_or_else(invalid)?;
         if at > *now {
             return Ok((at, moved));
         }
-        let tomorrow = today.checked_add(1.day()).map_err(|_| wrong())?;
-        return here(tomorrow, now).ok_or_else(wrong);
+        let tomorrow = today.checked_add(1.day()).map_err(|_| invalid())?;
+        return here(tomorrow, now).ok_or_else(invalid);
     }
     let (date, time) = text
         .split_once([' ', 'T', 't'])
         .filter(|(date, _)| date.starts_with(|c: char| c.is_ascii_digit()))
-        .ok_or_else(wrong)?;
+        .ok_or_else(invalid)?;
     let date: jiff::civil::Date = date.trim().parse().map_err(|_| {
         Problem::input(format!(
             "There is no date {}.",
@@ -180,8 +180,8 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
         ))
         .next("Give a date that exists as YYYY-MM-DD.")
     })?;
-    let time = clock(time.trim()).ok_or_else(wrong)?;
-    let (at, moved) = here(date.to_datetime(time), now).ok_or_else(wrong)?;
+    let time = clock(time.trim()).ok_or_else(invalid)?;
+    let (at, moved) = here(date.to_datetime(time), now).ok_or_else(invalid)?;
     if at <= *now {
         return Err(Problem::input(format!(
             "{} is past; it is {} now.",
@@ -212,7 +212,7 @@ fn clock(text: &str) -> Option<Time> {
 pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>)> {
     let zone = now.time_zone();
     let at = wall.to_zoned(zone.clone()).ok()?;
-    let said = match zone.to_ambiguous_timestamp(wall).offset() {
+    let notice = match zone.to_ambiguous_timestamp(wall).offset() {
         AmbiguousOffset::Unambiguous { .. } => None,
         AmbiguousOffset::Gap { .. } => Some(format!(
             "{} does not exist that day, as the clocks go forward: it is {}.",
@@ -224,7 +224,7 @@ pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>
             wall.strftime("%H:%M")
         )),
     };
-    Some((at, said))
+    Some((at, notice))
 }
 
 fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
@@ -301,10 +301,10 @@ mod tests {
     fn at(text: &str, now: &str) -> Result<String, String> {
         let now: Zoned = now.parse().unwrap();
         match moment(text, &now) {
-            Ok((at, said)) => Ok(format!(
+            Ok((at, notice)) => Ok(format!(
                 "{}{}",
                 at.strftime("%Y-%m-%dT%H:%M:%S"),
-                said.map_or("", |_| " !")
+                notice.map_or("", |_| " !")
             )),
             Err(problem) => Err(problem.what),
         }
@@ -347,8 +347,8 @@ mod tests {
     fn words_are_refused_as_words() {
         let now = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
         for text in ["tomorrow 10:00", "in 5 minutes"] {
-            let said = at(text, now).unwrap_err();
-            assert_eq!(said, format!("\"{text}\" is not a valid time."));
+            let notice = at(text, now).unwrap_err();
+            assert_eq!(notice, format!("\"{text}\" is not a valid time."));
         }
     }
 

@@ -83,21 +83,21 @@ fn save(ctx: &ToolContext, args: BookmarkSave) -> Outcome<String> {
 /// An address in the form in which it is saved: with a scheme, without spaces.
 fn address(text: &str) -> Outcome<String> {
     let text = text.trim().trim_matches(['<', '>', '"', '\'']);
-    let wrong = |why: &str| {
+    let invalid = |reason: &str| {
         let shown = clip(&escape_controls(text), 80);
         Err(
-            Problem::input(format!("\"{shown}\" is not a web address: {why}."))
+            Problem::input(format!("\"{shown}\" is not a web address: {reason}."))
                 .next("For example https://example.org/page."),
         )
     };
     if text.is_empty() {
-        return wrong("it is empty");
+        return invalid("it is empty");
     }
     if text.len() > MAX_URL_BYTES {
-        return wrong("it is too long");
+        return invalid("it is too long");
     }
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return wrong("it holds white space or control characters");
+        return invalid("it holds white space or control characters");
     }
     let has_scheme = text.split_once(':').is_some_and(|(scheme, rest)| {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -110,13 +110,13 @@ fn address(text: &str) -> Outcome<String> {
         .split_once("://")
         .is_some_and(|(_, rest)| matches!(rest.chars().next(), None | Some('/' | '?' | '#')));
     if has_scheme && hostless && !text.to_ascii_lowercase().starts_with("file:") {
-        return wrong("it names no host");
+        return invalid("it names no host");
     }
     if has_scheme {
         return Ok(text.to_owned());
     }
     if !text.contains('.') && !text.starts_with("localhost") {
-        return wrong("it names no host");
+        return invalid("it names no host");
     }
     Ok(format!("https://{text}"))
 }

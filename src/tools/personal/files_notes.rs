@@ -1,6 +1,6 @@
 //! Module `files-notes`: reads and edits lines of a note in the folder that the notes tools use.
 
-use super::notes::{may_write, opened, within};
+use super::notes::{fit_to_context, may_write, open_notes_dir};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::chat::display::Display;
@@ -32,7 +32,7 @@ crate::tools! { "files-notes";
 }
 
 fn read_lines(ctx: &ToolContext, args: FileReadLines) -> Outcome<String> {
-    let home = opened(ctx)?;
+    let home = open_notes_dir(ctx)?;
     let rel = home.existing(&args.path)?;
     let bytes = home.root()?.read(&rel, MAX_NOTE_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -63,7 +63,7 @@ fn read_lines(ctx: &ToolContext, args: FileReadLines) -> Outcome<String> {
     for (at, line) in wanted.take(end + 1 - start) {
         out.push_str(&format!("{}. {line}\n", at + 1));
     }
-    Ok(within(ctx, out, "file_read_lines"))
+    Ok(fit_to_context(ctx, out, "file_read_lines"))
 }
 
 fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
@@ -71,7 +71,7 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
         return Err(Problem::input("The patch is empty.")
             .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
     }
-    let home = opened(ctx)?;
+    let home = open_notes_dir(ctx)?;
     let rel = home.existing(&args.path)?;
     let root = home.root()?;
     root.check_write(rel.as_str())?;

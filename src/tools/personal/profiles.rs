@@ -191,7 +191,7 @@ impl PreferenceForm {
 
 /// The value after the change; `None` when the key is removed.
 fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<Option<Value>> {
-    let wrong = |wanted: &str| {
+    let invalid = |wanted: &str| {
         let given = clip(&escape_controls(given), 60);
         Problem::input(format!("{key} cannot be \"{given}\".")).next(format!("Give {wanted}."))
     };
@@ -209,22 +209,22 @@ fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outco
         PreferenceForm::Words(words) => {
             let plain = given.to_lowercase().replace([' ', '_'], "-");
             let word = words.iter().find(|word| **word == plain);
-            Value::from(*word.ok_or_else(|| wrong(&format!("one of {}", words.join(", "))))?)
+            Value::from(*word.ok_or_else(|| invalid(&format!("one of {}", words.join(", "))))?)
         }
         PreferenceForm::Flag => match given.to_lowercase().as_str() {
             "y" => true.into(),
             "n" | "none" => false.into(),
             _ => bool::read(&Value::from(given))
-                .ok_or_else(|| wrong("yes or no"))?
+                .ok_or_else(|| invalid("yes or no"))?
                 .into(),
         },
         PreferenceForm::Distance => {
             let plain = given.to_lowercase();
             let number = plain.strip_suffix("km").unwrap_or(&plain).trim();
             let number = number_of(number).filter(|number| number.as_f64() > Some(0.0));
-            number.ok_or_else(|| wrong("a number of kilometres above zero"))?
+            number.ok_or_else(|| invalid("a number of kilometres above zero"))?
         }
-        PreferenceForm::Number => number_of(given).ok_or_else(|| wrong("a number"))?,
+        PreferenceForm::Number => number_of(given).ok_or_else(|| invalid("a number"))?,
         PreferenceForm::List | PreferenceForm::Text => Value::from(given),
     };
     Ok(Some(value))
@@ -241,11 +241,11 @@ fn number_of(text: &str) -> Option<Value> {
 fn parts(text: &str) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     let trimmed = text.trim();
-    let bare = trimmed
+    let plain = trimmed
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'))
         .unwrap_or(trimmed);
-    for part in bare.split([',', ';', '\n']) {
+    for part in plain.split([',', ';', '\n']) {
         let part = part.trim().trim_matches(['"', '\'']).trim();
         if !part.is_empty() && !parts.iter().any(|other| same(other, part)) {
             parts.push(part.into());
@@ -283,9 +283,9 @@ fn list(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<
         }
         Action::Remove => {
             if !given.iter().any(|word| has(&items, word)) {
-                let held = shown(Some(&Value::Array(items)));
+                let values = shown(Some(&Value::Array(items)));
                 return Err(
-                    Problem::missing(format!("{key} does not hold that; it is {held}."))
+                    Problem::missing(format!("{key} does not hold that; it is {values}."))
                         .next("Name one of its items."),
                 );
             }

@@ -66,9 +66,9 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
         return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
     }
     let ask = ctx
-        .ask(&THEMEALDB)
+        .service(&THEMEALDB)
         .path(ROOT)
-        .keep(CACHE_TIME)
+        .cache_for(CACHE_TIME)
         .timeout(SERVICE_TIMEOUT);
     let (answer, what) = match args.search_type {
         RecipeSearchType::Name => (ask.path("search.php").query("s", &query), "dish"),
@@ -160,11 +160,11 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
             Problem::input("The id is empty.").next("recipe_search finds ids, such as 52771.")
         );
     }
-    let answer = ctx.ask(&THEMEALDB).path(ROOT).path("lookup.php");
+    let answer = ctx.service(&THEMEALDB).path(ROOT).path("lookup.php");
     let found = match meals(
         &answer
             .query("i", id)
-            .keep(CACHE_TIME)
+            .cache_for(CACHE_TIME)
             .timeout(SERVICE_TIMEOUT)
             .get()?,
     )? {
@@ -250,11 +250,11 @@ fn meals(answer: &ServiceResponse) -> Outcome<Meals> {
             })
         }
         Some(Value::Null) => Ok(Meals::None),
-        Some(Value::String(words)) => Ok(Meals::Said(answer.said(words))),
+        Some(Value::String(words)) => Ok(Meals::Said(answer.quoted(words))),
         _ => match message(&value) {
             Some(words) => Err(Problem::network(format!(
                 "TheMealDB refused: {}.",
-                answer.said(&words).trim_end_matches('.')
+                answer.quoted(&words).trim_end_matches('.')
             ))
             .next("Try again later.")),
             None => Err(answer.unreadable()),

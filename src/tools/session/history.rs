@@ -92,7 +92,7 @@ fn compacted(
     target: u64,
     clock: &Clock,
 ) -> (Vec<Entry>, String) {
-    let why = match summary {
+    let reason = match summary {
         Some(Summary { of, text: Ok(text) }) if entries.starts_with(&of) => {
             let kept = replaced(entries, of.len(), &text, clock);
             return (
@@ -103,13 +103,15 @@ fn compacted(
         Some(Summary { text: Ok(_), .. }) => {
             " (shortened without the model: another Marvin changed the log)".to_owned()
         }
-        Some(Summary { text: Err(why), .. }) => format!(" (shortened without the model: {why})"),
+        Some(Summary {
+            text: Err(reason), ..
+        }) => format!(" (shortened without the model: {reason})"),
         None => String::new(),
     };
     let count = entries.len();
     let kept = shrink(entries, target);
     let dropped = plural(count - kept.len(), "message");
-    (kept, format!("{dropped} dropped{why}"))
+    (kept, format!("{dropped} dropped{reason}"))
 }
 
 struct Summary {
@@ -147,7 +149,7 @@ fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcom
     ctx.stop.check()?;
     Ok(Some(Summary {
         of: entries,
-        text: text.map_err(|why| why.what.trim_end_matches('.').to_owned()),
+        text: text.map_err(|error| error.what.trim_end_matches('.').to_owned()),
     }))
 }
 
@@ -202,7 +204,7 @@ fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
         return Err(Problem::input("The query is empty.")
             .next("Give a word or phrase of the lost message."));
     }
-    let most = args.max_results as usize;
+    let max = args.max_results as usize;
     let mut hits = Vec::new();
     let mut troubles = Vec::new();
     for backup in backups(ctx)? {
@@ -210,15 +212,15 @@ fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
         match backup.entries() {
             Ok(entries) => {
                 let found = entries.iter().flat_map(|entry| texts(entry, &query));
-                hits.extend(found.map(|(entry, said)| hit(&backup.name, entry, &said)));
+                hits.extend(found.map(|(entry, text)| hit(&backup.name, entry, &text)));
             }
             Err(problem) => troubles.push(problem.one_line()),
         }
-        if hits.len() >= most {
+        if hits.len() >= max {
             break;
         }
     }
-    hits.truncate(most);
+    hits.truncate(max);
     let mut out = if hits.is_empty() {
         format!("No backup holds \"{}\".", args.query)
     } else {
@@ -312,9 +314,9 @@ fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entr
         .filter_map(move |(before, text)| {
             let text = before + text;
             let lower = text.to_lowercase();
-            let at = lower.find(query)?;
+            let pos = lower.find(query)?;
             // Lower case can have another length; the snippet is then slightly off, but never splits a character.
-            let from = text.floor_char_boundary(at.saturating_sub(80));
+            let from = text.floor_char_boundary(pos.saturating_sub(80));
             // A call can be understood only from its beginning.
             let from = if text.starts_with("called ") && from < 160 {
                 0
@@ -326,7 +328,7 @@ fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entr
         })
 }
 
-fn hit(name: &str, entry: &Entry, said: &str) -> String {
+fn hit(name: &str, entry: &Entry, text: &str) -> String {
     let field = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("?");
-    format!("{name} [{}] {}: {said}", field("time"), field("role"))
+    format!("{name} [{}] {}: {text}", field("time"), field("role"))
 }

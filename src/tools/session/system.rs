@@ -234,20 +234,20 @@ fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
 
 fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {
     let now = ctx.world.clock.now();
-    let wrong = || {
+    let invalid = || {
         Problem::input(format!("\"{period}\" is not a period."))
             .next("One of: session, today, 24h, 7d, 30d, all, or a date such as 2026-11-01.")
     };
     let back = |span: Span| {
         now.checked_sub(span)
             .map(|then| then.timestamp())
-            .map_err(|_| wrong())
+            .map_err(|_| invalid())
     };
     if period == "today" {
         return now
             .start_of_day()
             .map(|day| day.timestamp())
-            .map_err(|_| wrong());
+            .map_err(|_| invalid());
     }
     let number = |text: &str| {
         text.parse::<i64>()
@@ -260,8 +260,8 @@ fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {
     if let Some(days) = period.strip_suffix('d').and_then(number) {
         return back(Span::new().days(days));
     }
-    let date: jiff::civil::Date = period.parse().map_err(|_| wrong())?;
+    let date: jiff::civil::Date = period.parse().map_err(|_| invalid())?;
     date.to_zoned(now.time_zone().clone())
         .map(|day| day.timestamp())
-        .map_err(|_| wrong())
+        .map_err(|_| invalid())
 }

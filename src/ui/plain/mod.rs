@@ -135,7 +135,7 @@ impl PlainUi {
     fn until_idle(&mut self) {
         loop {
             self.session.receive();
-            for show in self.session.shows() {
+            for show in self.session.take_updates() {
                 self.show(show);
             }
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {

@@ -91,7 +91,7 @@ impl Printer {
     pub(super) fn question(&mut self, question: &PendingQuestion) {
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
-        let place = request.place().map_or_else(String::new, |dir| {
+        let place = request.dir().map_or_else(String::new, |dir| {
             let dir = text::escape_controls(&dir.display().to_string()).replace('\n', "\\n");
             format!(" in {dir}")
         });
@@ -135,7 +135,7 @@ impl Printer {
             UiUpdate::Listing(listing) => self.block(&listing),
             UiUpdate::Ran { output, .. } => self.block(&output),
             UiUpdate::Undone(said) => {
-                let words = format!("Taken back: {}", text::clip(&said, 200));
+                let words = format!("Undone: {}", text::clip(&said, 200));
                 self.system(&words);
             }
             UiUpdate::Profile(_) | UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}

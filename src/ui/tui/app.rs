@@ -103,7 +103,7 @@ impl App {
     /// Processes the updates of the session. True when there were any.
     pub(super) fn receive(&mut self) -> bool {
         self.session.receive();
-        let shows = self.session.shows();
+        let shows = self.session.take_updates();
         let any = !shows.is_empty();
         for show in shows {
             self.show(show);

@@ -139,7 +139,7 @@ fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Li
         rows.extend(wrap::hard(&[line], columns, &HangingIndent::blanks(1)));
     }
     let flush = HangingIndent::blanks(0);
-    if let Some(dir) = request.place() {
+    if let Some(dir) = request.dir() {
         let place = format!("in {}", clean_line(&dir.display().to_string()));
         let place = Span::styled(place, theme.dim);
         rows.extend(wrap::hard(&[place], columns, &flush));

@@ -326,7 +326,7 @@ impl Chat {
         let Some(at) = self.exchanges.iter().rposition(of_profile) else {
             // It was sent before this profile came into view.
             let said = clean_line(crate::base::text::head(said, 200));
-            return self.add(Tone::Dim, &format!("taken back: {said}"));
+            return self.add(Tone::Dim, &format!("Undone: {said}"));
         };
         let Exchange { start, end, .. } = self.exchanges.remove(at);
         let length = self.parts.len();
@@ -352,7 +352,7 @@ impl Chat {
             }),
             top => top.filter(|top| top.part < start),
         };
-        self.add(Tone::Dim, "taken back");
+        self.add(Tone::Dim, "Undone.");
     }
 
     fn push_text(&mut self, who: Speaker, time: &str) {

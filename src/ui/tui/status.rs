@@ -119,7 +119,7 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
             spinner(front.since, now),
             format_running(now.saturating_duration_since(front.since))
         );
-        let what = width::clip(&clean_line(&front.what), MAX_COMMAND_COLUMNS);
+        let what = width::clip(&clean_line(&front.name), MAX_COMMAND_COLUMNS);
         let text = format!("{text} {what}");
         parts.push(part(text.trim_end().to_owned(), theme.accent, 9));
     }
@@ -186,7 +186,7 @@ pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Opt
         .running
         .iter()
         .filter(|command| command.background)
-        .map(|command| clean_line(&command.what))
+        .map(|command| clean_line(&command.name))
         .collect();
     let words = format!(" ⚙ {}", jobs.join(" · "));
     (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
@@ -354,7 +354,7 @@ mod tests {
     fn a_running_command_comes_first() {
         let mut busy = status();
         busy.running.push(RunningCall {
-            what: String::new(),
+            name: String::new(),
             since: Instant::now(),
             background: false,
         });

@@ -34,7 +34,7 @@ impl Job {
         }
     }
 
-    /// The same in a home of its own.
+    /// As above, in a home of its own.
     pub(crate) fn home(mut self, home: &Path) -> Self {
         self.command
             .env("HOME", home)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::provider::Provider;
 use crate::terminal::Terminal;
 
-/// What a test of the interface waits at most.
+/// Longest wait of a test of the interface.
 pub const LIMIT: Duration = Duration::from_secs(120);
 /// What ends the first frame: the cursor shows.
 pub const FRAME_END: &[u8] = b"\x1b[?25h";
@@ -18,7 +18,7 @@ pub const FRAME_END: &[u8] = b"\x1b[?25h";
 pub struct Home(tempfile::TempDir);
 
 impl Home {
-    /// An empty one, or one whose chat log has so many entries.
+    /// An empty home, or one whose chat log has this many entries.
     pub fn new(entries: usize) -> Self {
         let home = Self(tempfile::tempdir().expect("a temporary folder"));
         let profile = home.path().join("config/profiles/main");
@@ -89,7 +89,7 @@ pub fn marvin() -> PathBuf {
     std::env::var_os("BENCH_MARVIN").map_or_else(built, PathBuf::from)
 }
 
-/// The value below which so many percent lie.
+/// The given percentile.
 pub fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() * percent / 100).min(values.len() - 1)]

@@ -1,6 +1,6 @@
 //! The model's text: paragraphs, lists and code of lower-case words, a token at a time.
 
-/// Token `i` of an endless reply. It has no capital letters: those are typed meanwhile.
+/// Token `i` of an endless reply. It has no capital letters, because those are typed at the same time.
 pub fn token(i: usize) -> String {
     let words = [
         "improbable",
@@ -38,7 +38,7 @@ pub fn token(i: usize) -> String {
     }
 }
 
-/// Bytes of the first so many tokens.
+/// Bytes of the first `tokens` tokens.
 pub fn bytes(tokens: usize) -> usize {
     (0..tokens).map(|i| token(i).len()).sum()
 }

@@ -19,18 +19,18 @@ const WRITE: usize = 64 * 1024;
 pub struct Script {
     /// Words of prose.
     pub tokens: usize,
-    /// Tokens a second, each in a write of its own; as fast as it goes without.
+    /// Tokens per second, each in a write of its own; without, as fast as possible.
     pub rate: Option<u32>,
     /// The last word, which occurs nowhere else.
     pub last: String,
 }
 
-/// What the provider saw and did.
+/// What the provider has seen and done.
 #[derive(Clone, Copy, Debug)]
 pub enum Did {
     /// A request came in whole.
     Asked,
-    /// So many tokens have been sent.
+    /// This many tokens have been sent.
     Sent(usize),
     /// The reply is out.
     Done,
@@ -63,20 +63,20 @@ impl Provider {
         Self { port, script, did }
     }
 
-    /// What is answered from now on; forgets what was done so far.
+    /// Sets the script for the next requests and forgets what was done so far.
     pub fn set(&self, script: Script) {
         *self.script.lock().expect("a script") = script;
         while self.did.try_recv().is_ok() {}
     }
 
-    /// Waits for what it did next.
+    /// Waits for the next thing it does.
     pub fn next(&self, limit: Duration) -> (Instant, Did) {
         self.did
             .recv_timeout(limit)
             .expect("a request within the limit")
     }
 
-    /// Waits until `wanted` is done; gives the moment.
+    /// Waits until `wanted` has happened; returns the time.
     pub fn wait(&self, limit: Duration, wanted: impl Fn(Did) -> bool) -> Instant {
         loop {
             let (at, did) = self.next(limit);

@@ -24,7 +24,7 @@ fn script(tokens: usize, rate: Option<u32>) -> Script {
     }
 }
 
-/// Sends a message and gives the bytes written before it.
+/// Sends a message and returns the number of bytes written before it.
 pub fn say(terminal: &Terminal, text: &str) -> u64 {
     let before = terminal.total();
     terminal.send(text);

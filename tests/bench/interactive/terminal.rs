@@ -64,7 +64,7 @@ impl Terminal {
         let master = Arc::new(master);
         let seen = Arc::new((Mutex::new(Seen::default()), Condvar::new()));
         let (from, to) = (Arc::clone(&master), Arc::clone(&seen));
-        // The reader is there before the program, so that its start is not measured.
+        // The reader is running before the program, so that its start is not measured.
         thread::spawn(move || read(&from, &to, answers));
         let began = Instant::now();
         let child = command.spawn().expect("a program that starts");
@@ -101,7 +101,7 @@ impl Terminal {
         String::from_utf8_lossy(&seen.bytes.iter().copied().collect::<Vec<_>>()).into_owned()
     }
 
-    /// Waits until these bytes come behind the first `after` ones; the moment, or `None` when they do not.
+    /// Waits until these bytes follow the first `after` ones; returns the time, or `None` if they do not.
     pub fn wait(&self, what: &[u8], after: u64, limit: Duration) -> Option<Instant> {
         let until = Instant::now() + limit;
         let mut seen = self.seen();
@@ -114,7 +114,7 @@ impl Terminal {
             if fresh.windows(what.len()).any(|w| w == what) {
                 return seen.last;
             }
-            // What was looked at needs no second look, but for a beginning at its end.
+            // What was searched need not be searched again, except for the start of a match at its end.
             from = from.max(seen.total.saturating_sub(what.len() as u64 - 1));
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || seen.closed {
@@ -129,7 +129,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for any bytes behind the first `after`, and until none came for `quiet`; the moment of the last.
+    /// Waits for any bytes after the first `after`, and then until none came for `quiet`; returns the time of the last.
     pub fn settled(&self, after: u64, quiet: Duration, limit: Duration) -> Option<Instant> {
         let until = Instant::now() + limit;
         let mut seen = self.seen();
@@ -152,7 +152,7 @@ impl Terminal {
         }
     }
 
-    /// Resident memory in bytes: now, and at most.
+    /// Resident memory in bytes: now, and at its peak.
     pub fn memory(&self) -> (u64, u64) {
         let status = self.status("status");
         (kib(&status, "VmRSS:"), kib(&status, "VmHWM:"))

@@ -1,4 +1,4 @@
-//! Argument texts of calls: understood or explained, always storable as JSON, and what is stored means the same.
+//! Argument texts of calls: parsed or explained, always storable as JSON, and with the same meaning once stored.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Unified diffs and line commands on any text: applied or explained; a true diff leads from one text to the other and back.
+//! Unified diffs and line commands on any text: applied or explained; a real diff leads from one text to the other and back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Server-sent events: any cut gives the same events.
+//! Server-sent events: the events do not depend on where the stream is cut.
 #![no_main]
 
 use std::ops::ControlFlow;

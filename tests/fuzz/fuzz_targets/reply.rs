@@ -1,4 +1,4 @@
-//! Whole bodies through the decoder of each wire: cut where the first byte says, they are the same reply.
+//! Complete bodies through the decoder of each wire: wherever the first byte says to cut them, the reply is the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fn reply(row: &'static ProviderSpec, reads: &[&[u8]]) -> Option<(Reply, String)>
     decoder.end();
     decoder.deltas().for_each(&mut show);
     let mut reply = decoder.into_result().ok()?;
-    // Ids that the wire left out are made up.
+    // Ids that the wire omitted are generated.
     for call in &mut reply.calls {
         call.id.clear();
     }

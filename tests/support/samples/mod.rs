@@ -24,7 +24,7 @@ pub struct Sample {
     pub name: String,
     /// Request line, with whole address.
     pub request: String,
-    /// What a right tool does with it, in words.
+    /// What a correct tool does with it.
     pub expect: String,
     /// What its index wants to be shown of it; nothing where the index does not say.
     pub says: Vec<String>,
@@ -57,7 +57,7 @@ impl Sample {
         packer.finish().expect("memory")
     }
 
-    /// A server that gives this answer to whatever comes.
+    /// A server that gives this answer to every request.
     pub fn server(&self) -> Server {
         let own = self.clone();
         Server::answering(move |_, _| own.answer()).lenient()
@@ -73,7 +73,7 @@ impl Sample {
     }
 }
 
-/// Programs of which there are samples of our own, in `fixtures/programs`.
+/// Programs for which `fixtures/programs` has samples.
 pub const PROGRAMS: [&str; 3] = ["geoclue", "lynx", "webdriver"];
 
 /// Our own samples of a program; `None` for a service, whose [`cases`] need no test of their own.
@@ -104,7 +104,7 @@ pub fn sample_sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
     own.into_iter().chain(recorded).collect()
 }
 
-/// The samples of `service` beside the checkout; nothing, and a word on it, where there are none.
+/// The samples of `service` next to the checkout; `None`, with a message, if there are none.
 pub fn samples(test: &str, service: &str) -> Option<Vec<Sample>> {
     let dir = shared(test)?.join("services");
     let rows = ["INDEX-a.json", "INDEX-b.json"]
@@ -118,10 +118,10 @@ pub fn samples(test: &str, service: &str) -> Option<Vec<Sample>> {
     Some(found)
 }
 
-/// A sample's file and what must come of it.
+/// A sample's file and its check.
 pub type Check<'a> = (&'a str, &'a dyn Fn(&Sample));
 
-/// Runs the check of each sample of `service`, wherever it lies; fails for a sample without one, and for a check without its sample.
+/// Runs the check of each sample of `service`, wherever it is; fails for a sample without a check, and for a check without its sample.
 pub fn each(test: &str, service: &str, checks: &[Check<'_>]) {
     for samples in sample_sets(test, service) {
         check_all(&samples, service, checks);

@@ -15,7 +15,7 @@ use super::request::{Reader, Request};
 use super::script::{Action, Answer, Framing};
 use super::{Board, Side};
 
-/// What is to happen to the connection after an answer.
+/// What happens to the connection after an answer.
 #[derive(PartialEq, Eq)]
 enum After {
     Keep,

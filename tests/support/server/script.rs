@@ -1,4 +1,4 @@
-//! What the server is to expect and what it answers: exchanges, answers and their actions.
+//! What the server expects and what it answers: exchanges, answers and their actions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) enum Action {
     Drip(Vec<u8>),
     /// Wait until the test opens the latch, the client leaves or the server ends.
     Pause(Latch),
-    /// Say nothing more until the client leaves or the server ends.
+    /// Stay silent until the client leaves or the server ends.
     Stall,
     /// End the connection with RST.
     Reset,
@@ -24,7 +24,7 @@ pub(crate) enum Action {
     Close,
 }
 
-/// How the end of the body is told.
+/// How the end of the body is marked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// `Content-Length`.
@@ -150,7 +150,7 @@ impl Answer {
         self.and(Action::Send(bytes.into()))
     }
 
-    /// Sends bytes one by one, each in a packet of its own.
+    /// Sends the bytes one by one, each in a packet of its own.
     pub fn drip(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.and(Action::Drip(bytes.into()))
     }
@@ -234,7 +234,7 @@ impl Exchange {
         self
     }
 
-    /// Asks for a path, query included, that begins so.
+    /// Requires a path (including the query) that starts like this.
     pub fn below(mut self, prefix: &str) -> Self {
         self.path = Path::Prefix(prefix.to_owned());
         self
@@ -257,7 +257,7 @@ impl Exchange {
         })
     }
 
-    /// Answers what the closure makes of the request and of how often this exchange was played before.
+    /// Answers with what the closure makes of the request and of how often this exchange was played before.
     pub fn by(mut self, make: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
         self.make = Some(Arc::new(make));
         self
@@ -291,7 +291,7 @@ impl Exchange {
             })
     }
 
-    /// Counts one play and gives what makes its answer.
+    /// Counts one play and returns what makes its answer.
     pub(crate) fn play(&mut self) -> (Option<Make>, usize) {
         self.played += 1;
         (self.make.clone(), self.played - 1)
@@ -302,7 +302,7 @@ impl Exchange {
         self.limit.map_or(0, |n| n.saturating_sub(self.played))
     }
 
-    /// The exchange in words, for the report of a failed script.
+    /// The exchange as text, for the report of a failed script.
     pub(crate) fn describe(&self) -> String {
         let method = self.method.as_deref().unwrap_or("any method");
         let path = match &self.path {

@@ -144,7 +144,7 @@ impl Stream {
         self.event(json!({"type": "message_stop"})).frames
     }
 
-    /// As it is, without an end.
+    /// Unchanged, without an end.
     pub fn frames(self) -> Vec<String> {
         self.frames
     }

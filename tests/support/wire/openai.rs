@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::pieces;
 
-/// A stream under construction; `end` (or `frames` for one without an end) gives the frames.
+/// A stream under construction; `end` (or `frames` for one without an end) returns the frames.
 pub struct Stream {
     frames: Vec<String>,
     called: bool,
@@ -159,7 +159,7 @@ impl Stream {
         self.raw("data: [DONE]\n\n").frames
     }
 
-    /// As it is: no finish reason, no `[DONE]`, unless they were added.
+    /// Unchanged: no finish reason and no `[DONE]`, unless they were added.
     pub fn frames(self) -> Vec<String> {
         self.frames
     }

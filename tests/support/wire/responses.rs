@@ -48,7 +48,7 @@ impl Stream {
         )
     }
 
-    /// What the last event counts.
+    /// The usage in the last event.
     pub fn usage(mut self, usage: Value) -> Self {
         self.usage = usage;
         self
@@ -157,7 +157,7 @@ impl Stream {
             .frames
     }
 
-    /// As it is, without an end.
+    /// Unchanged, without an end.
     pub fn frames(self) -> Vec<String> {
         self.frames
     }

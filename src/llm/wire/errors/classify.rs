@@ -92,7 +92,7 @@ pub(super) fn passes(error: &ProviderError, kind: &FailureKind) -> bool {
     }
 }
 
-/// Codes inside a stream of status 200 that no second try changes.
+/// Codes inside a stream of status 200 that a retry does not change.
 const NEVER_AGAIN: [&str; 5] = [
     "invalid_prompt",
     "data_residency_mismatch",
@@ -101,7 +101,7 @@ const NEVER_AGAIN: [&str; 5] = [
     "usage_not_included",
 ];
 
-/// No waiting helps. Gemini calls its limit per minute a quota too, but names a wait.
+/// Waiting does not help. Gemini also calls its limit per minute a quota, but names a wait.
 fn out_of_quota(words: &str, wait: Option<Duration>) -> bool {
     let plain = [
         "insufficient_quota",

@@ -14,9 +14,9 @@ use crate::base::{redact, text};
 use crate::llm::catalog::variable;
 use crate::llm::failure::{Failure, FailureKind, PassingError};
 
-/// The failure that an answer with a status other than 2xx means.
+/// The failure for a response with a status other than 2xx.
 ///
-/// `header` looks a header up by its lower-case name; `body` is the body or its first part.
+/// `header` looks up a header by its lower-case name; `body` is the body or its beginning.
 pub(crate) fn from_response(
     context: &ErrorContext,
     status: u16,
@@ -98,13 +98,13 @@ fn failure(
             let what = if status == Some(403) {
                 format!("{name} refused access{tag}{because}")
             } else {
-                // Only the provider knows what the key lacks (a scope, a credit card, an organisation).
+                // Only the provider knows what is wrong with the key (a scope, a credit card, an organisation).
                 format!("{name} refused the key{tag}{because}")
             };
             Problem::new(ProblemKind::Auth, what).next(format!("Check {key}, or {other}"))
         }
         FailureKind::RateLimited { wait } => {
-            // A wait this long is not waited for, so the message must name it.
+            // Waits this long are not made, so the message has to mention it.
             let wait = wait.map_or_else(
                 || "Wait a little".to_owned(),
                 |wait| format!("It asks for a wait of {} s; wait", wait.as_secs().max(1)),
@@ -190,7 +190,7 @@ fn tag(status: Option<u16>, error: &ProviderError) -> String {
     }
 }
 
-/// The advice when the tools do not fit the account's limit.
+/// Advice when the tools exceed the account's limit.
 fn fewer_tools(schema_tokens: usize) -> String {
     let ways = "offer fewer tools with --tools GROUP, or choose another model or plan.";
     if schema_tokens == 0 {

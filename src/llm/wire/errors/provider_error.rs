@@ -1,5 +1,5 @@
-//! Parses an error body: `{"error": {"message": …}}`, `{"error": "…"}` (Ollama), an array of one (Gemini), `{"detail": "…"}` (FastAPI servers), or
-//! none of these.
+//! Parses error bodies: `{"error": {"message": …}}`, `{"error": "…"}` (Ollama), a list of one (Gemini), `{"detail": "…"}` (FastAPI servers), or
+//! anything else.
 
 use serde_json::Value;
 
@@ -8,15 +8,14 @@ use crate::base::text;
 /// A parsed error body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProviderError {
-    /// The message; empty if there was none.
+    /// Empty if there was none.
     pub message: String,
-    /// `code`, where given.
     pub code: Option<ErrorCode>,
     /// `type`, or the word that Gemini puts in `status`.
     pub kind: Option<String>,
-    /// The field of the request that it is about.
+    /// The field of the request that it refers to.
     pub param: Option<String>,
-    /// What the model wrote when its tool call was malformed (Groq's `failed_generation`).
+    /// The malformed tool call of the model (Groq's `failed_generation`).
     pub wrote: Option<String>,
 }
 
@@ -88,7 +87,7 @@ impl ProviderError {
         }
     }
 
-    /// Reads an error body of any sort: what is not JSON gives its title or its first part as the message.
+    /// Reads any error body: of one that is not JSON, the title or the beginning is the message.
     pub(crate) fn from_body(body: &[u8]) -> Self {
         let nothing = matches!(body.trim_ascii(), b"{}" | b"[]" | b"null" | b"\"\"");
         Self::read(body).unwrap_or_else(|| Self {
@@ -101,7 +100,7 @@ impl ProviderError {
         })
     }
 
-    /// Message, code and type in lower case, for searching.
+    /// Message, code and type in lower case, to search in.
     pub(super) fn words(&self) -> String {
         let code = match &self.code {
             Some(ErrorCode::Word(word)) => word.as_str(),
@@ -111,7 +110,7 @@ impl ProviderError {
         format!("{code} {kind} {}", self.message).to_lowercase()
     }
 
-    /// The code as a status, where it is a number that can be one.
+    /// The code, if it is a valid HTTP status.
     pub(super) fn status(&self) -> Option<u16> {
         match &self.code {
             Some(ErrorCode::Number(number)) => u16::try_from(*number).ok(),
@@ -122,7 +121,7 @@ impl ProviderError {
     }
 }
 
-/// A message from any JSON value in its place.
+/// A message from whatever JSON value is in its place.
 fn sentence(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -139,7 +138,7 @@ fn sentence(value: &Value) -> String {
     }
 }
 
-/// The beginning of a body of the wrong kind: a web page's title, or its first words.
+/// The beginning of a body that is not JSON: a page's title, or the first words.
 pub(crate) fn first_part(body: &[u8]) -> String {
     let start = body.get(..4096).unwrap_or(body);
     let page = String::from_utf8_lossy(start);

@@ -1,10 +1,10 @@
-//! How long a provider asks clients to wait: `Retry-After` (RFC 9110 section 10.2.3), `retry-after-ms`, or the time named in the message.
+//! How long a provider asks clients to wait: `Retry-After` (RFC 9110 section 10.2.3), `retry-after-ms`, or a time in the message.
 
 use std::time::Duration;
 
 use crate::net::retry_after::retry_after;
 
-/// The wait that the headers name, else the one in the message. Zero counts as not named.
+/// The wait in the headers, else in the message. Zero counts as none.
 pub(super) fn requested_wait(
     header: &dyn Fn(&str) -> Option<String>,
     message: &str,

@@ -1,4 +1,4 @@
-//! Error bodies as providers send them: how they are sorted and worded.
+//! Error bodies as providers send them: their classification and messages.
 
 use std::time::Duration;
 

@@ -8,14 +8,14 @@ use crate::base::ids;
 use crate::chat::message::{ProviderState, ToolCall};
 use crate::llm::provider::FinishReason;
 
-/// One piece of one call from a chunk; absent and empty are the same.
+/// One piece of a call; absent and empty mean the same.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct CallFragment<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
     pub(super) args: CallArguments<'a>,
-    /// `extra_content` as JSON: Gemini's thought signature, which must go back with the call.
+    /// `extra_content` as JSON: Gemini's thought signature, which has to go back with the call.
     pub(super) extra: Option<&'a str>,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum CallArguments<'a> {
     None,
     /// Text to append.
     Text(&'a str),
-    /// A whole value that is not text: an object.
+    /// A complete value that is not a string: an object.
     Whole(&'a str),
 }
 
@@ -37,12 +37,12 @@ pub(super) struct CallSlot {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) args: String,
-    /// The arguments came as an object.
+    /// The arguments were sent as an object.
     pub(super) object: bool,
     pub(super) extra: Option<String>,
 }
 
-/// The calls so far, in order of first sight.
+/// The calls so far, in the order in which they first appeared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     slots: Vec<CallSlot>,
@@ -51,7 +51,7 @@ pub(super) struct Calls {
 }
 
 impl CallFragment<'_> {
-    /// Its approximate size in memory; even an empty call takes some.
+    /// Approximate size in memory; even an empty call takes some.
     fn size(&self) -> usize {
         let args = match self.args {
             CallArguments::None => 0,
@@ -63,12 +63,11 @@ impl CallFragment<'_> {
 }
 
 impl Calls {
-    /// Bytes received so far, for a limit: unlike text, growing calls are not visible to the user.
+    /// Bytes received, for a limit: unlike text, growing calls are not visible to the user.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes one piece.
     pub(super) fn add(&mut self, piece: CallFragment<'_>) {
         self.bytes += piece.size();
         let known = match piece.index {
@@ -104,7 +103,7 @@ impl Calls {
         }
     }
 
-    /// Opens a call whose parts come by its position, which it returns.
+    /// Opens a call whose parts are addressed by the returned position.
     pub(super) fn open(&mut self) -> usize {
         self.bytes += 64;
         self.slots.push(CallSlot::default());
@@ -119,7 +118,7 @@ impl Calls {
         }
     }
 
-    /// Sets the whole arguments of the call at `at`, as text or as an object.
+    /// Sets the complete arguments of the call at `at`, as text or as an object.
     pub(super) fn set_arguments(&mut self, at: usize, json: &str, object: bool) {
         if let Some(slot) = self.slots.get_mut(at) {
             self.bytes += json.len().saturating_sub(slot.args.len());
@@ -142,8 +141,8 @@ impl Calls {
         }
     }
 
-    /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
-    /// call index 0.
+    /// The index is a key: pieces continue the newest call with the same index, unless another id comes together with a name. Some servers number
+    /// every parallel call 0.
     fn slot_by_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
         let on_index = |slot: &CallSlot| slot.index == piece.index;
         if let Some(id) = piece.id {
@@ -158,7 +157,7 @@ impl Calls {
         let newest = self.slots.iter().rposition(on_index)?;
         let slot = self.slots.get(newest)?;
         let other_id = piece.id.is_some() && !slot.id.is_empty();
-        // Some bridges number every call 0 and send no ids: another name after complete arguments can only be another call.
+        // Some bridges number every call 0 and send no ids: another name after complete arguments has to be another call.
         let other_name = piece.id.is_none()
             && piece
                 .name
@@ -177,20 +176,20 @@ impl Calls {
         (piece.name.is_none() || last.name.is_empty()).then(|| self.slots.len() - 1)
     }
 
-    /// The calls as they are on the wire, made-up ids and repairs left out.
+    /// The calls as on the wire, without generated ids and repairs.
     pub(super) fn slots(&self) -> &[CallSlot] {
         &self.slots
     }
 
-    /// True when some call's arguments are broken off.
+    /// Whether the arguments of some call are incomplete.
     pub(super) fn any_broken(&self) -> bool {
         self.slots
             .iter()
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
 
-    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off with the reply, which are answered but never run. A
-    /// call without a name still counts: its model waits for an answer. `provider` is who gets the extra content back.
+    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off with the reply, which get results but are never run. A
+    /// call without a name still counts, because the model waits for a result. `provider` is who gets the extra content back.
     pub(super) fn finish(
         self,
         finish: &FinishReason,

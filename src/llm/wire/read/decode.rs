@@ -1,4 +1,4 @@
-//! The decoder: reads in, text as it comes, a reply or a failure at the end.
+//! The decoder: takes reads, returns text as it arrives, and a reply or a failure at the end.
 
 use super::framing::{BodyReader, ProtocolError};
 use crate::base::problem::Problem;
@@ -7,15 +7,14 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Delta, Reply};
 use crate::llm::wire::{ErrorContext, Wire, errors};
 
-/// What the objects of the older wire call themselves.
+/// How chunks of chat completions identify themselves.
 const CHAT_COMPLETION: &[u8] = b"chat.completion";
 
 /// Whether to read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// More may come.
     More,
-    /// The end marker came: stop reading, even if the server keeps the connection open.
+    /// The end marker was read: stop, even if the server keeps the connection open.
     Done,
     /// The stream contains an error or is not a reply; [`Decoder::into_result`] says which.
     Failed,
@@ -58,7 +57,7 @@ impl Decoder {
         }
     }
 
-    /// The body ended, or nothing more of it will be read: releases what was held back.
+    /// The body has ended, or nothing more of it will be read: releases text that was held back.
     pub fn end(&mut self) {
         if self.failed.is_none() && self.reading.draft.error.is_none() {
             self.failed = self.reading.finish().err();
@@ -66,7 +65,7 @@ impl Decoder {
         self.reading.draft.end_text();
     }
 
-    /// Takes out the text and thinking that came since the last time, in order.
+    /// Returns the text and thinking since the last call, in order.
     pub fn deltas(&mut self) -> impl Iterator<Item = Delta<'_>> {
         self.reading.draft.deltas()
     }
@@ -96,7 +95,7 @@ impl Decoder {
             .reply(self.context.row, &self.context.model))
     }
 
-    /// True when the whole reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
+    /// True when the complete reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
     pub fn is_complete(&self) -> bool {
         let draft = &self.reading.draft;
         draft.done || draft.finish.is_some() && !draft.calls.any_broken()

@@ -1,4 +1,4 @@
-//! OpenRouter's `reasoning_details`: streamed pieces of thinking, joined by index, that must go back unchanged and in order
+//! OpenRouter's `reasoning_details`: streamed pieces of thinking, joined by index, that have to be sent back unchanged and in order
 //! (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
 
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub(super) fn joined(lists: &[String], streamed: bool) -> Option<String> {
         .flatten()
 }
 
-/// True when both are pieces of one entry.
+/// Whether both are pieces of one entry.
 fn same(one: &Value, two: &Value) -> bool {
     let given = |piece: &Value, name: &str| piece.get(name).filter(|v| !v.is_null()).cloned();
     let index = given(two, "index");

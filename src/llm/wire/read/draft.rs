@@ -1,4 +1,4 @@
-//! A reply while it arrives: every dialect adds to it; at the end it becomes a reply or a failure.
+//! A reply as it arrives. Every dialect adds to it; at the end it becomes a reply or a failure.
 
 use std::ops::Range;
 
@@ -23,28 +23,28 @@ pub(super) struct RawUsage {
     pub(super) prompt: Option<u64>,
     pub(super) completion: Option<u64>,
     pub(super) total: Option<u64>,
-    /// Part of the prompt: read from the provider's cache.
+    /// The part of the prompt that was read from the cache.
     pub(super) cached: Option<u64>,
-    /// Part of the prompt: written to it.
+    /// The part of the prompt that was written to the cache.
     pub(super) written: Option<u64>,
-    /// Part of what was written: kept for an hour.
+    /// The part of `written` that is cached for an hour.
     pub(super) written_1h: Option<u64>,
-    /// Part of the completion.
+    /// The part of the completion that is reasoning.
     pub(super) reasoning: Option<u64>,
 }
 
-/// The reply so far, close to the wire.
+/// The reply so far, in a form close to the wire.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ReplyDraft {
     pub(super) text: String,
     pub(super) reasoning: String,
-    /// Why the model declines, where that has a place of its own.
+    /// Why the model declines, where the wire has a field for that.
     pub(super) refusal: String,
     pub(super) calls: Calls,
-    /// The last word about why it ended.
+    /// The finish reason that came last.
     pub(super) finish: Option<String>,
     pub(super) usage: Option<RawUsage>,
-    /// US dollars that the provider charges.
+    /// What the provider charges, in US dollars.
     pub(super) billed: Option<f64>,
     pub(super) error: Option<ProviderError>,
     /// `extra_content` of the message, as JSON.
@@ -54,34 +54,34 @@ pub(super) struct ReplyDraft {
     pub(super) blocks: thinking::Blocks,
     /// The items of a reply over the Responses wire.
     pub(super) items: OutputItems,
-    /// The end marker came.
+    /// The end marker was read.
     pub(super) done: bool,
-    /// The body ended in the middle of an event.
+    /// The body ended within an event.
     pub(super) torn: bool,
-    /// The provider behind the provider says that the limit of tokens ended it.
+    /// The upstream provider reports that the token limit was reached.
     pub(super) limit: bool,
-    /// The Responses wire says that the reply is not complete; `finish` is the reason.
+    /// The Responses wire reports that the reply is incomplete; `finish` is the reason.
     pub(super) stopped_early: bool,
-    /// The reply came whole instead of in pieces.
+    /// The reply was not streamed.
     pub(super) whole: bool,
     /// JSON payloads read.
     pub(super) events: usize,
     pub(super) template: Template,
-    /// The first half of a character that the last payload ended a text with.
+    /// The first half of a surrogate pair that ended the text of the last payload.
     pub(super) pending_surrogate: repair_json::PendingSurrogate,
     splitter: ThinkSplitter,
-    /// What was added and not yet taken out.
+    /// What was added and not returned yet.
     queued: Vec<QueuedDelta>,
 }
 
-/// A part of the text or of the reasoning.
+/// A range of the text or of the reasoning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct QueuedDelta {
     thinking: bool,
     range: Range<usize>,
 }
 
-/// Opaque members that go back with the message.
+/// Opaque members that are sent back with the message.
 #[derive(Serialize)]
 struct OpaqueMembers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,10 +90,10 @@ struct OpaqueMembers<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
-    /// Anthropic's thinking blocks; the writer puts them first in the content.
+    /// Anthropic's thinking blocks; the writer puts them first.
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_blocks: Option<&'a RawValue>,
-    /// The items of a reply over the Responses wire; only its writer sends them.
+    /// The items of a reply over the Responses wire; only the writer of that wire sends them.
     #[serde(skip_serializing_if = "Option::is_none")]
     responses: Option<SavedOutput>,
 }
@@ -113,12 +113,12 @@ impl ReplyDraft {
         self.queue(true, from..self.reasoning.len());
     }
 
-    /// Adds text that may begin with thinking between `<think>` tags.
+    /// Adds text that may start with thinking between `<think>` tags.
     pub(super) fn say_tagged(&mut self, text: &str) {
         self.split(|splitter, part| splitter.feed(text, part));
     }
 
-    /// Adds thinking that has a place of its own; tags in the text are then just text.
+    /// Adds thinking from a field of its own; tags in the text are then just text.
     pub(super) fn think_apart(&mut self, thinking: &str) {
         if thinking.is_empty() {
             return;
@@ -129,7 +129,7 @@ impl ReplyDraft {
         self.think(thinking);
     }
 
-    /// Releases text that might have been the beginning of a tag.
+    /// Releases text that might have been the start of a tag.
     pub(super) fn end_text(&mut self) {
         self.split(ThinkSplitter::finish);
     }
@@ -143,7 +143,7 @@ impl ReplyDraft {
         self.splitter = splitter;
     }
 
-    /// Remembers that a range was added; ranges of one kind that follow each other are one delta.
+    /// Remembers an added range; adjacent ranges of the same kind are one delta.
     fn queue(&mut self, thinking: bool, added: Range<usize>) {
         if added.is_empty() {
             return;
@@ -157,7 +157,7 @@ impl ReplyDraft {
         }
     }
 
-    /// Takes out what was added since the last time, in order.
+    /// Returns what was added since the last call, in order.
     pub(super) fn deltas(&mut self) -> impl Iterator<Item = Delta<'_>> {
         let (text, reasoning) = (&self.text, &self.reasoning);
         self.queued.drain(..).map(move |queued| {
@@ -169,7 +169,7 @@ impl ReplyDraft {
         })
     }
 
-    /// Takes the newest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
+    /// Keeps the latest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
     /// chunk, or never.
     pub(super) fn count(&mut self, usage: RawUsage) {
         if usage != RawUsage::default() {
@@ -187,7 +187,6 @@ impl ReplyDraft {
         self.extra_content = Some(merged.unwrap_or_else(|| json.to_owned()));
     }
 
-    /// The finished reply.
     pub(super) fn reply(self, row: &ProviderSpec, model: &str) -> Reply {
         let finish = self.finish_reason();
         let keep = self.provider_state(row, model);
@@ -205,7 +204,7 @@ impl ReplyDraft {
         }
     }
 
-    /// The partial result of a failed reply; without calls, so nothing of it can run.
+    /// The partial reply of a failure; without calls, so that none of them can run.
     pub(super) fn partial(self) -> Reply {
         let finish = self.finish_reason();
         let usage = self.tokens();
@@ -222,10 +221,10 @@ impl ReplyDraft {
     fn tokens(&self) -> Option<Tokens> {
         let usage = self.usage?;
         let input = usage.prompt.unwrap_or(0);
-        // Gemini and xAI leave the thinking out of the completion's count but not out of the total; it is paid for.
+        // Gemini and xAI do not count thinking as part of the completion but as part of the total; it is charged.
         let rest = usage.total.unwrap_or(0).saturating_sub(input);
         let output = usage.completion.unwrap_or(0).max(rest);
-        // Parts are never more than the whole, whatever a server says.
+        // A part must not exceed the whole, whatever a server says.
         let cached = usage.cached.unwrap_or(0).min(input);
         let written = usage.written.unwrap_or(0).min(input - cached);
         Some(Tokens {

@@ -1,4 +1,4 @@
-//! Detects the framing of a body by its first byte, and extracts its payloads.
+//! Detects the framing of a body by its first byte and extracts the payloads.
 
 use std::ops::ControlFlow;
 
@@ -11,15 +11,15 @@ use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json, responses};
 
-/// Bytes kept of a body that is not a reply, for the error message.
+/// How much of a body that is not a reply is kept for the error message.
 const MAX_STRAY_BYTES: usize = 4096;
 
-/// A body that is not what the protocol promises.
+/// A violation of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProtocolError {
-    /// A line, event or body grew past the cap, in bytes.
+    /// A line, event or body exceeds the limit, in bytes.
     TooLong(usize),
-    /// A payload that is not JSON. It ends the stream: skipped, half a tool call would pass for a whole one.
+    /// A payload that is not JSON. It ends the stream: if it were skipped, half a tool call could pass for a complete one.
     Foreign(Vec<u8>),
 }
 
@@ -29,13 +29,13 @@ impl From<TooLong> for ProtocolError {
     }
 }
 
-/// The state of reading one body: framing and draft. Equal states read the rest alike, which the tests build on.
+/// The state while reading a body: framing and draft. With equal states the rest is read alike, which the tests rely on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BodyReader {
     wire: Wire,
     framing: Framing,
     pub(super) draft: ReplyDraft,
-    /// Lines that are not part of the protocol, or a whole body of them.
+    /// Lines that do not belong to the protocol.
     pub(super) stray: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl BodyReader {
             }
             Framing::Junk => {
                 append_stray(&mut self.stray, bytes);
-                // All that will be shown; a page without an end is not waited for.
+                // No more than this is shown, and the page may never end.
                 if self.stray.len() >= MAX_STRAY_BYTES {
                     return Err(ProtocolError::Foreign(std::mem::take(&mut self.stray)));
                 }
@@ -137,7 +137,7 @@ impl BodyReader {
             let line = line.bytes();
             match payload(self.wire, "", line, &mut self.draft) {
                 Ok(()) => {}
-                // The first line of one object that is spread over many lines.
+                // The first line of an object that spans several lines.
                 Err(error) if error.is_eof() && self.draft.events == 0 => {
                     let mut body = line.to_vec();
                     body.push(b'\n');
@@ -165,7 +165,7 @@ impl BodyReader {
             Framing::Unknown | Framing::Junk => {}
             Framing::Sse(events) => {
                 let stray = &mut self.stray;
-                // A last event without its end that cannot be read was cut off with the body.
+                // A last event without its end that cannot be parsed was cut off together with the body.
                 let mut torn = false;
                 events.finish(&mut |item| {
                     torn |= event(wire, item, draft, stray).is_err();
@@ -200,7 +200,7 @@ fn event(
             if data == b"[DONE]" {
                 draft.done = true;
             } else if name == "error" && matches!(wire, Wire::Completions | Wire::Ollama) {
-                // In an `event: error` the data is the error, whatever its form.
+                // The data of an `event: error` is the error, whatever its form.
                 draft.events += 1;
                 draft.error = draft
                     .error
@@ -213,7 +213,7 @@ fn event(
         }
         SseItem::Stray(line) => {
             let line = line.trim_ascii();
-            // `error: {…}` of llama.cpp servers, and bare JSON from proxies that lost their connection.
+            // `error: {…}` from llama.cpp servers, and bare JSON from proxies that lost their connection.
             let error = line
                 .strip_prefix(b"error:")
                 .map(|rest| ProviderError::from_body(rest.trim_ascii()))
@@ -234,7 +234,7 @@ fn event(
     })
 }
 
-/// One JSON payload; repaired and read again if only its text encoding is invalid.
+/// One JSON payload, which is repaired and parsed again if only its text encoding is invalid.
 fn payload(
     wire: Wire,
     name: &str,
@@ -279,14 +279,14 @@ fn payload(
     {
         return Ok(());
     }
-    // JSON of another shape than a reply's may still be an error's.
+    // JSON with another shape than a reply may still be an error.
     let error = ProviderError::read(data).ok_or(error)?;
     draft.events += 1;
     draft.error.get_or_insert(error);
     Ok(())
 }
 
-/// A body of JSON that is not framed: one completion, or several values one after another.
+/// A JSON body without framing: one completion, or several values in a row.
 fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), ProtocolError> {
     draft.whole = true;
     let foreign = || ProtocolError::Foreign(beginning(body));
@@ -312,7 +312,7 @@ fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), Protocol
             payload(wire, "", value, draft).map_err(|_| foreign())?;
         }
     }
-    // One value is all there is to come, whether it has a finish reason or not.
+    // A single value is the complete reply, with or without a finish reason.
     draft.done |= values == 1;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! JSON fields as servers really send them: text, number, list or null where another type was expected.
+//! JSON fields as servers really send them: a string, number, list or null where another type was expected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A text, borrowed from the input where it has no escapes. Null, lists and objects count as absent; numbers as their digits.
+/// A string, borrowed from the input unless it has escapes. Null, lists and objects count as absent; numbers become their digits.
 #[derive(Debug, Default)]
 pub(super) struct LenientText<'a>(pub(super) Option<Cow<'a, str>>);
 
 impl LenientText<'_> {
-    /// The text, when there is some.
+    /// The string, if there is one.
     pub(super) fn filled(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 }
 
-/// A count; also as text or with a decimal point. Everything else counts as absent.
+/// A count, also as a string or with a decimal point. Everything else counts as absent.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LenientCount(pub(super) Option<u64>);
 
@@ -42,7 +42,7 @@ struct ContentPart<'a> {
     thinking: Option<Box<LenientContent<'a>>>,
 }
 
-/// The visitor's methods that drop what is not wanted.
+/// Visitor methods that ignore unwanted values.
 macro_rules! absent {
     (scalars) => {
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for LenientCount {
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<LenientCount, E> {
-                // `as` saturates: no number that a server sends can wrap around.
+                // `as` saturates, so no number can wrap around.
                 Ok(LenientCount((number >= 0.0).then_some(number as u64)))
             }
 

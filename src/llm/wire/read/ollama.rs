@@ -17,7 +17,7 @@ struct OllamaChunk<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<OllamaMessage<'a>>,
-    /// Shape of chat completions: a server that only looks like Ollama.
+    /// The shape of chat completions: the server is not Ollama.
     choices: Option<serde::de::IgnoredAny>,
     done: Option<bool>,
     #[serde(borrow)]
@@ -98,7 +98,7 @@ pub(super) fn apply(
                 .filter(|raw| raw.starts_with('"'))
                 .and_then(|raw| serde_json::from_str::<LenientText<'_>>(raw).ok())
                 .unwrap_or_default();
-            // Calls arrive whole: the index is not needed, and was 0 for every call in older versions.
+            // Calls are never split, so the index is not needed; older versions sent 0 for every call.
             draft.calls.add(CallFragment {
                 index: None,
                 id: call.id.filled(),

@@ -1,4 +1,4 @@
-//! Chat completions: one chunk, or one whole completion, into the draft.
+//! Chat completions: adds one chunk, or one complete response, to the draft.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientContent, LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
 
-/// The fields of a chunk that are read; every one may be missing or null.
+/// The fields of a chunk that matter; each may be missing or null.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct CompletionChunk<'a> {
@@ -158,7 +158,7 @@ pub(super) fn apply(
     draft: &mut ReplyDraft,
 ) -> Result<Option<TextSpan>, serde_json::Error> {
     let chunk: CompletionChunk<'_> = serde_json::from_slice(data)?;
-    // Arguments are decoded last, when nothing could be repaired any more.
+    // Arguments are decoded last, when it is too late for repairs.
     if chunk
         .choices
         .as_ref()
@@ -167,7 +167,7 @@ pub(super) fn apply(
         return Err(serde::de::Error::custom(repair_json::LONE_SURROGATE));
     }
     draft.events += 1;
-    // Before the choices: an error chunk may have those as well.
+    // Before the choices, because an error chunk may have some.
     if chunk.error.is_some() || chunk.choices.is_none() {
         draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
@@ -189,7 +189,7 @@ pub(super) fn apply(
     if let Some(word) = choice.finish_reason.filled() {
         word.clone_into(draft.finish.get_or_insert_default());
     }
-    // OpenRouter says "tool_calls" for a call that the limit cut off, and keeps the truth here.
+    // OpenRouter says "tool_calls" for a call that the token limit cut off, and puts the truth here.
     draft.limit |= choice.native_finish_reason.filled().is_some_and(is_limit);
     match (choice.delta, choice.message) {
         (Some(delta), _) => {
@@ -198,7 +198,7 @@ pub(super) fn apply(
                 return Ok(delta.text_span(data));
             }
         }
-        // A completion that was not streamed; Perplexity repeats everything in a message beside the delta.
+        // A response that was not streamed. Perplexity sends the whole message in addition to each delta.
         (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
             apply_message(&message, draft);
         }
@@ -208,7 +208,7 @@ pub(super) fn apply(
 }
 
 impl FirstChoice<'_> {
-    /// True when the arguments of some call hold half a character.
+    /// Whether the arguments of some call contain half a surrogate pair.
     fn arguments_have_lone_surrogate(&self) -> bool {
         let parts = self
             .0
@@ -224,7 +224,7 @@ impl FirstChoice<'_> {
 }
 
 impl Choice<'_> {
-    /// True when it contains nothing but its delta.
+    /// Whether it contains nothing but its delta.
     fn has_only_delta(&self) -> bool {
         self.message.is_none()
             && self.finish_reason.filled().is_none()

@@ -1,14 +1,14 @@
-//! The output items of a reply over the Responses wire while they arrive: messages, reasoning and calls in the model's order.
+//! The output items of a streamed reply over the Responses wire: messages, reasoning and calls in the model's order.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// How an event names its item. `output_index` is the key; item ids change with every event behind some gateways, and llama.cpp sends no index.
+/// How an event identifies its item. `output_index` is the key: behind some gateways item ids change with every event, and llama.cpp sends no index.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ItemKey<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<&'a str>,
-    /// Without an index and with an unknown id it is the newest item that is not final.
+    /// Without an index and with an unknown id, the newest item that is not final is meant.
     pub(super) or_newest: bool,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct OutputItem {
     index: Option<u64>,
     id: String,
     pub(super) content: ItemContent,
-    /// Its `output_item.done` came: the item is final.
+    /// The item is final (`output_item.done`).
     pub(super) done: bool,
 }
 
@@ -29,33 +29,33 @@ pub(super) enum ItemContent {
     Reasoning(ReasoningItem),
     /// The call's position in the reply's calls.
     Call(usize),
-    /// Of a tool that the provider runs itself; nothing of it is shown or sent back.
+    /// Of a tool that the provider runs itself; it is neither shown nor sent back.
     Other,
 }
 
 /// A message: a range of the reply's text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MessageItem {
-    /// Where its text begins.
+    /// Start of its text.
     pub(super) from: usize,
-    /// Bytes of its text.
+    /// Length of its text in bytes.
     pub(super) len: usize,
-    /// Content parts of which a piece came.
+    /// Content parts that have received text.
     pub(super) parts: Vec<u64>,
-    /// A piece of a refusal came.
+    /// Part of a refusal was received.
     pub(super) refused: bool,
     /// `commentary` or `final_answer`.
     pub(super) phase: Option<String>,
 }
 
-/// Reasoning: shown as thinking, and sent back as it came.
+/// Reasoning: shown as thinking, and sent back unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ReasoningItem {
-    /// True for the model's own words, false for a summary of them; the first that comes decides which is shown.
+    /// True for the model's own words, false for a summary; whichever comes first is shown.
     pub(super) raw: Option<bool>,
-    /// Parts of which a piece came.
+    /// Parts that have received text.
     pub(super) parts: Vec<u64>,
-    /// What goes back in the next request.
+    /// What the next request sends back.
     pub(super) replay: Option<String>,
 }
 
@@ -63,12 +63,12 @@ pub(super) struct ReasoningItem {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct OutputItems {
     list: Vec<OutputItem>,
-    /// A message got more text after the next one had begun, so ranges of the text do not tell whose it is.
+    /// A message received more text after the next one had started, so ranges of the text do not identify messages.
     pub(super) interleaved: bool,
 }
 
 impl OutputItems {
-    /// The position of the item that an event means.
+    /// The position of the item that an event refers to.
     fn find(&self, key: ItemKey<'_>) -> Option<usize> {
         if key.index.is_some() {
             return self.list.iter().rposition(|item| item.index == key.index);
@@ -83,8 +83,8 @@ impl OutputItems {
         })
     }
 
-    /// The position of the item that an event means, opened as `new` if there is none of that kind: events may come for items never opened, and
-    /// two items under one index.
+    /// The position of the item that an event refers to. Opens `new` if there is no such item of that kind: events may refer to items that were never
+    /// opened, and two items may share an index.
     pub(super) fn find_or_open(
         &mut self,
         key: ItemKey<'_>,
@@ -114,13 +114,13 @@ impl OutputItems {
             .nth(nth)
     }
 
-    /// The position of the message that text came for last.
+    /// The position of the message that received text last.
     pub(super) fn newest_text(&self) -> Option<usize> {
         let has_text = |item: &OutputItem| matches!(&item.content, ItemContent::Message(message) if message.len > 0);
         self.list.iter().rposition(has_text)
     }
 
-    /// True when text of this part came, or nothing may come any more.
+    /// Whether this part has text, or cannot receive any more.
     pub(super) fn has_text(&self, at: usize, part: u64) -> bool {
         match self.list.get(at).map(|item| (&item.content, item.done)) {
             Some((ItemContent::Message(message), done)) => done || message.parts.contains(&part),
@@ -133,7 +133,7 @@ impl OutputItems {
         Some(&mut item.content)
     }
 
-    /// The message at `at`, until it is final.
+    /// The message at `at`, unless it is final.
     pub(super) fn open_message(&mut self, at: usize) -> Option<&mut MessageItem> {
         match self.unsettled(at)? {
             ItemContent::Message(message) => Some(message),
@@ -141,7 +141,7 @@ impl OutputItems {
         }
     }
 
-    /// The reasoning at `at`, until it is final.
+    /// The reasoning at `at`, unless it is final.
     pub(super) fn open_reasoning(&mut self, at: usize) -> Option<&mut ReasoningItem> {
         match self.unsettled(at)? {
             ItemContent::Reasoning(reasoning) => Some(reasoning),
@@ -149,7 +149,7 @@ impl OutputItems {
         }
     }
 
-    /// The position in the reply's calls of the one at `at`, until it is final.
+    /// The position in the reply's calls of the call at `at`, unless it is final.
     pub(super) fn open_call(&mut self, at: usize) -> Option<usize> {
         match self.unsettled(at)? {
             ItemContent::Call(call) => Some(*call),
@@ -157,7 +157,7 @@ impl OutputItems {
         }
     }
 
-    /// The item is final. Reasoning keeps what goes back; Azure sends the encrypted part only with the last event.
+    /// Marks the item as final. Reasoning keeps what goes back; Azure sends the encrypted part only with the last event.
     pub(super) fn settle(&mut self, at: usize, replay: Option<String>, encrypted: bool) {
         let Some(item) = self.list.get_mut(at) else {
             return;
@@ -171,7 +171,7 @@ impl OutputItems {
         }
     }
 
-    /// More text for the message that text came for last; false when it is final.
+    /// Adds text to the message that received text last; false if that is final.
     pub(super) fn grow_newest(&mut self, len: usize) -> bool {
         let message = self.newest_text().and_then(|at| self.open_message(at));
         message.is_some_and(|message| {
@@ -180,7 +180,7 @@ impl OutputItems {
         })
     }
 
-    /// The items as the next request repeats them; `id` gives the id of a call.
+    /// The items for the next request; `id` returns the id of a call.
     pub(super) fn saved_items(&self, id: impl Fn(usize) -> Option<String>) -> Vec<SavedItem> {
         let item = |item: &OutputItem| match &item.content {
             ItemContent::Message(message) if message.len > 0 => Some(SavedItem::Message {
@@ -197,7 +197,7 @@ impl OutputItems {
         self.list.iter().filter_map(item).collect()
     }
 
-    /// What a reply leaves for the next request; `None` when its text and calls tell it all.
+    /// What to keep of a reply for the next request; `None` if its text and calls are enough.
     pub(super) fn saved(
         &self,
         model: &str,
@@ -210,7 +210,7 @@ impl OutputItems {
                 SavedItem::Reasoning(_) | SavedItem::Message { phase: Some(_), .. }
             )
         });
-        // Text behind calls, or in several messages, is also an order that is worth keeping.
+        // Text after calls, or in several messages, is an order worth keeping too.
         let plain = matches!(items.first(), Some(SavedItem::Message { .. }))
             && items
                 .iter()
@@ -224,12 +224,12 @@ impl OutputItems {
     }
 }
 
-/// What the next request needs to know to send a reply back as it came, besides its text and calls.
+/// What the next request needs to send a reply back unchanged, in addition to its text and calls.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::llm::wire) struct SavedOutput {
-    /// The model; another one can neither read encrypted reasoning nor use the phases.
+    /// Another model can neither read encrypted reasoning nor use the phases.
     pub(in crate::llm::wire) model: String,
-    /// The items in the model's order.
+    /// In the model's order.
     pub(in crate::llm::wire) items: Vec<SavedItem>,
 }
 
@@ -237,13 +237,11 @@ pub(in crate::llm::wire) struct SavedOutput {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::llm::wire) enum SavedItem {
-    /// Reasoning, whole.
     Reasoning(Box<RawValue>),
-    /// The next so many bytes of the text.
+    /// The next part of the text.
     Message {
-        /// Bytes of the message's text; a blank line parts it from the next one.
+        /// Length of the message's text in bytes; a blank line separates it from the next one.
         bytes: usize,
-        /// The phase, where the model gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase: Option<String>,
     },

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// The first half of a surrogate pair at the end of a text: the other half may begin the text of the next payload. Programs that count in UTF-16
+/// The first half of a surrogate pair at the end of a text: the second half may start the text of the next payload. Programs that count in UTF-16
 /// split their streams like this.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PendingSurrogate(Option<u32>);
 
-/// `data` with wrong bytes and lone surrogate escapes replaced by U+FFFD; `None` when neither was found. Halves that two payloads
-/// share become the character they mean, in the second.
+/// `data` with invalid bytes and lone surrogate escapes replaced by U+FFFD; `None` when there are none. A pair that is split between two payloads
+/// becomes its character, in the second one.
 pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(data);
     let mut out = String::with_capacity(text.len());
@@ -56,7 +56,7 @@ pub(super) fn has_lone_surrogate(json: &str) -> bool {
     json.contains("\\u") && repaired(json.as_bytes(), &mut PendingSurrogate::default()).is_some()
 }
 
-/// `data` with every member once (the last one counts) and without null in lists; `None` when it is not JSON.
+/// `data` without duplicate members (the last one counts) and without null in lists; `None` when it is not JSON.
 pub(super) fn plain(data: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(data).ok()?;
     drop_nulls(&mut value);
@@ -74,7 +74,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// The surrogate that `\uXXXX` at the start of `text` names.
+/// The surrogate in the escape at the start of `text`.
 fn surrogate(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16)

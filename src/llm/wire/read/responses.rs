@@ -1,8 +1,7 @@
-//! Responses: one event, or one whole response, into the draft
-//! (<https://platform.openai.com/docs/api-reference/responses-streaming>).
+//! The Responses wire: adds one event, or one complete response, to the draft (<https://platform.openai.com/docs/api-reference/responses-streaming>).
 //!
-//! An item's `output_item.done` is the truth about it, and the last event repeats all items; servers differ in which of the three they fill. So
-//! everything is taken where it comes first, once.
+//! Text arrives in deltas, in an item's `output_item.done`, and once more in the last event; servers differ in which of the three they fill in. So
+//! everything is taken from wherever it comes first.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,9 +12,9 @@ use super::output_items::{ItemContent, ItemKey, MessageItem, ReasoningItem};
 use super::template::TextSpan;
 use crate::llm::wire::errors::ProviderError;
 
-/// Between two messages, and between two parts of the reasoning.
+/// Separates two messages, and two parts of the reasoning.
 const PARAGRAPH: &str = "\n\n";
-/// Numbers of parts that came only with the whole item, above all that events use.
+/// Numbers for parts that came only with the complete item; higher than any number in events.
 const UNANNOUNCED_PARTS: u64 = 1 << 32;
 
 #[derive(Deserialize, Default)]
@@ -42,7 +41,7 @@ struct ResponsesEvent<'a> {
     item: Option<Item<'a>>,
     #[serde(borrow)]
     response: Option<ResponseObject<'a>>,
-    /// Of a whole response, or of another protocol.
+    /// Of a complete response, or of another protocol.
     #[serde(borrow)]
     object: LenientText<'a>,
     choices: Option<serde::de::IgnoredAny>,
@@ -112,7 +111,7 @@ struct ResponsesUsage {
     total_tokens: LenientCount,
     input_tokens_details: Option<InputDetails>,
     output_tokens_details: Option<OutputDetails>,
-    /// xAI: ten thousand millionths of a US dollar.
+    /// xAI: in units of 10^-10 US dollars.
     cost_in_usd_ticks: LenientCount,
     /// OpenRouter: US dollars.
     cost: Option<serde_json::Value>,
@@ -131,7 +130,7 @@ struct OutputDetails {
     reasoning_tokens: LenientCount,
 }
 
-/// Adds one JSON payload to the draft; `name` is that of the event's line. Returns the place of its text if it contained nothing else.
+/// Adds one JSON payload to the draft; `name` comes from the event's line. Returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     name: &str,
     data: &[u8],
@@ -241,13 +240,13 @@ pub(super) fn apply(
         _ if event.kind.0.is_none() && name.is_empty() => {
             draft.error = draft.error.take().or_else(|| ProviderError::read(data));
         }
-        // Signs of life, tools that the provider runs itself, and what is newer than this.
+        // Keep-alives, tools that the provider runs itself, and events newer than this code.
         _ => {}
     }
     Ok(None)
 }
 
-/// Adds text that differs from the last event's in nothing else.
+/// Adds the text of an event that differs from the last one only in its text.
 pub(super) fn say_more(draft: &mut ReplyDraft, text: &str) {
     if draft.items.grow_newest(text.len()) {
         draft.say(text);
@@ -287,7 +286,7 @@ fn call(draft: &mut ReplyDraft, key: ItemKey<'_>) -> usize {
         .find_or_open(key, is_call, || ItemContent::Call(calls.open()))
 }
 
-/// Adds text to a message; false when nothing was added.
+/// Adds text to a message; false when there was none.
 fn say(draft: &mut ReplyDraft, at: usize, part: u64, text: &str) -> bool {
     let newest = draft.items.newest_text();
     let Some(message) = draft.items.open_message(at).filter(|_| !text.is_empty()) else {
@@ -310,7 +309,7 @@ fn say(draft: &mut ReplyDraft, at: usize, part: u64, text: &str) -> bool {
     true
 }
 
-/// Adds a piece of a refusal, or the whole one where no piece came.
+/// Adds a piece of a refusal, or the whole refusal if there were no pieces.
 fn refuse(draft: &mut ReplyDraft, at: usize, text: Option<&str>, piece: bool) {
     if let (Some(message), Some(text)) = (draft.items.open_message(at), text)
         && (piece || !message.refused)
@@ -320,7 +319,7 @@ fn refuse(draft: &mut ReplyDraft, at: usize, text: Option<&str>, piece: bool) {
     }
 }
 
-/// Adds a piece of a part of the reasoning, or the whole part where no piece came.
+/// Adds a piece of the reasoning, or a whole part if there were no pieces.
 fn think(draft: &mut ReplyDraft, at: usize, raw: bool, part: u64, text: Option<&str>, piece: bool) {
     let (Some(reasoning), Some(text)) = (draft.items.open_reasoning(at), text) else {
         return;
@@ -355,7 +354,7 @@ fn set_arguments(draft: &mut ReplyDraft, call: usize, arguments: Option<&RawValu
     }
 }
 
-/// The position of an item, opened if it is not there, with what its first event says.
+/// The position of an item, which is opened if necessary, after applying what its first event says.
 fn open(draft: &mut ReplyDraft, key: ItemKey<'_>, item: &Item<'_>) -> usize {
     match item.kind.filled().unwrap_or_default() {
         "message" => {
@@ -382,7 +381,7 @@ fn open(draft: &mut ReplyDraft, key: ItemKey<'_>, item: &Item<'_>) -> usize {
     }
 }
 
-/// Takes from a final item what no earlier event brought.
+/// Takes from a final item what earlier events did not contain.
 fn settle(draft: &mut ReplyDraft, at: usize, item: &Item<'_>) {
     if let Some(message) = draft.items.open_message(at) {
         let (from, len) = (message.from, message.len);
@@ -421,7 +420,7 @@ fn settle(draft: &mut ReplyDraft, at: usize, item: &Item<'_>) {
         .settle(at, item.replay(), item.encrypted_content.is_some());
 }
 
-/// The response ended: its items once more, why, and what it used.
+/// The response has ended: its items once more, the finish reason, and the usage.
 fn end(draft: &mut ReplyDraft, response: &ResponseObject<'_>, event: &str) {
     let mut seen = [0usize; 4];
     for item in response.output.iter().flatten().flatten() {
@@ -436,7 +435,7 @@ fn end(draft: &mut ReplyDraft, response: &ResponseObject<'_>, event: &str) {
         if let Some(seen) = seen.get_mut(kind) {
             *seen += 1;
         }
-        // Ids and positions may differ from those of the events; the order of the items of one kind does not.
+        // Ids and positions may differ from those of the events; the order of the items of each kind does not.
         let at = match draft.items.nth(nth, is_kind) {
             Some(at) => at,
             None => open(draft, ItemKey::default(), item),
@@ -450,7 +449,7 @@ fn end(draft: &mut ReplyDraft, response: &ResponseObject<'_>, event: &str) {
         draft.billed = usage.billed();
         draft.count(usage.into());
     }
-    // vLLM sends `response.completed` for a response that its limit cut.
+    // vLLM sends `response.completed` even if the token limit was reached.
     let status = response.status.filled().unwrap_or(event);
     let reason = response
         .incomplete_details
@@ -478,8 +477,7 @@ fn parts(raw: Option<&RawValue>) -> Vec<ContentPart<'_>> {
 }
 
 impl Item<'_> {
-    /// Reasoning as the next request repeats it: without the ids of a conversation that the server does not keep, and only with what makes it
-    /// readable there.
+    /// Reasoning for the next request: without ids, since the server keeps no conversation, and only if it can be read there.
     fn replay(&self) -> Option<String> {
         let filled = |raw: Option<&RawValue>| {
             raw.map(|raw| raw.get().to_owned())

@@ -1,15 +1,15 @@
-//! A fast path through a stream of text: a payload that differs from the previous one only inside its text needs no parser.
+//! A fast path for streamed text: a payload that differs from the previous one only inside its text needs no parser.
 //!
 //! A payload that contained only text is remembered as the bytes around that text. JSON in which only the inside of one string changes has the same
-//! meaning except for that string, so the next payload with the same bytes around it is read by comparing them. Everything else takes the ordinary
+//! meaning except for that string, so a next payload with the same bytes around it can be read by comparing them. Everything else takes the normal
 //! path.
 //!
-//! It takes a whole run from 11,200 instructions a delta to 3,000 (counted by callgrind over 50,000 deltas of 240 bytes).
+//! This reduces a run from 11,200 instructions per delta to 3,000 (counted by callgrind over 50,000 deltas of 240 bytes).
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Members whose value differs in every chunk and means nothing: padding against traffic analysis, timestamps, numbers of events.
+/// Members whose value differs in every chunk and does not matter: padding against traffic analysis, timestamps, event numbers.
 const PADDING: [(&[u8], Hole); 4] = [
     (b"\"obfuscation\":\"", Hole::Quoted),
     (b"\"created_at\":\"", Hole::Quoted),
@@ -38,7 +38,7 @@ pub(super) struct TextSpan {
 }
 
 impl TextSpan {
-    /// The place of `text` in `data`; `None` when it is empty or was copied out because of escapes and so lies elsewhere.
+    /// The place of `text` in `data`; `None` when it is empty or was copied because of escapes.
     pub(super) fn of(text: &str, data: &[u8], thinking: bool) -> Option<Self> {
         let from = text.as_ptr().addr().checked_sub(data.as_ptr().addr())?;
         let inside = from..from.checked_add(text.len())?;
@@ -53,7 +53,7 @@ impl TextSpan {
 pub(super) struct Template {
     /// The bytes around the holes, one after another.
     around: Vec<u8>,
-    /// Positions of what is omitted in `around`.
+    /// Where something is omitted in `around`.
     holes: Vec<(usize, Hole)>,
     thinking: bool,
 }
@@ -88,7 +88,7 @@ impl Template {
             .extend_from_slice(data.get(from..).unwrap_or_default());
     }
 
-    /// The text of `data` when only that is new, and whether it is thinking.
+    /// The text of `data` if nothing else is new, and whether it is thinking.
     pub(super) fn read<'a>(&self, data: &'a [u8]) -> Option<(Cow<'a, str>, bool)> {
         let mut text = None;
         let (mut at, mut from) = (0, 0);
@@ -115,7 +115,7 @@ impl Template {
     }
 }
 
-/// Length of the contents of a string that begins here, and whether it has escapes.
+/// Length of the content of a string that starts here, and whether it has escapes.
 fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
     let mut escaped = false;
     let mut skip = false;
@@ -132,7 +132,7 @@ fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
 }
 
 impl Hole {
-    /// Length of what fills the hole at the beginning of `rest`.
+    /// Length of what fills the hole at the start of `rest`.
     fn length(self, rest: &[u8]) -> Option<usize> {
         let ends = |byte: &u8| match self {
             Self::Digits => !byte.is_ascii_digit(),

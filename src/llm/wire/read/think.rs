@@ -1,6 +1,6 @@
-//! Splits off thinking that comes inside the text, between tags at its start, wherever the chunks of the stream are cut.
+//! Separates thinking that comes inside the text, between tags at its start, wherever the stream is cut into chunks.
 
-/// The tags that open thinking, each with the one that closes it.
+/// Opening tags with their closing tags.
 const TAGS: [(&str, &str); 3] = [
     ("<think>", "</think>"),
     ("<thought>", "</thought>"),
@@ -11,7 +11,7 @@ const TAGS: [(&str, &str); 3] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThinkSplitter {
     place: ThinkState,
-    /// Possibly the beginning of a tag.
+    /// What may be the start of a tag.
     held: String,
 }
 
@@ -20,7 +20,7 @@ enum ThinkState {
     #[default]
     Start,
     Inside(&'static str),
-    /// After the closing tag: the blank lines before the answer are not part of it.
+    /// After the closing tag: the blank lines before the answer do not belong to it.
     Gap,
     Text,
 }
@@ -33,7 +33,7 @@ pub(super) enum ThinkPart<'a> {
 }
 
 impl ThinkSplitter {
-    /// Looks for no tags from here on: this server has another place for thinking.
+    /// Stops looking for tags: this server has a separate field for thinking.
     pub(super) fn off(&mut self, on: &mut dyn FnMut(ThinkPart<'_>)) {
         self.finish(on);
         self.place = ThinkState::Text;
@@ -57,7 +57,7 @@ impl ThinkSplitter {
         }
     }
 
-    /// The text ended: what was held back is text, or thinking that never closed.
+    /// The text has ended: what was held back is text, or thinking without a closing tag.
     pub(super) fn finish(&mut self, on: &mut dyn FnMut(ThinkPart<'_>)) {
         let held = std::mem::take(&mut self.held);
         match self.place {

@@ -1,12 +1,11 @@
-//! The thinking of a message that must go back to its server as it came.
+//! Thinking that has to be sent back to its server unchanged.
 
 use serde::Serialize;
 
-/// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
+/// The thinking blocks of a message: signed, and refused by the server unless they are unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Blocks(Vec<ThinkingBlock>);
 
-/// One of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct ThinkingBlock {
     #[serde(rename = "type")]
@@ -22,7 +21,7 @@ pub(super) struct ThinkingBlock {
 }
 
 impl Blocks {
-    /// The blocks as a JSON list; `None` without any.
+    /// The blocks as a JSON list; `None` if there are none.
     pub(super) fn to_json(&self) -> Option<String> {
         let whole: Vec<&ThinkingBlock> = self
             .0

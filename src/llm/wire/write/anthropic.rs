@@ -1,8 +1,8 @@
-//! The body of Anthropic's messages (<https://docs.anthropic.com/en/api/messages>).
+//! The request body for Anthropic's messages (<https://docs.anthropic.com/en/api/messages>).
 //!
-//! Roles alternate there: consecutive messages of one role become one with several blocks, and tool results are blocks of the user. Four cache
-//! breakpoints, the most there may be, let the server keep what does not change between the rounds of a turn: tools, system prompt, and the
-//! conversation as it was in the last request and is in this one (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
+//! Roles alternate: consecutive messages of one role become one message with several blocks, and tool results are blocks of the user. Four cache
+//! breakpoints, the maximum, let the server cache what does not change between the rounds of a turn: tools, system prompt, and the conversation up to
+//! the end of the last request and of this one (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ struct AnthropicTurn<'a> {
     content: Vec<MessageBlock<'a>>,
 }
 
-/// A block of a message, or one that is sent back as it came.
+/// A block of a message, or one that is sent back unchanged.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MessageBlock<'a> {
@@ -75,7 +75,7 @@ pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBo
     let mut system: Vec<MessageBlock<'a>> = text(request.system).into_iter().collect();
     mark(system.last_mut());
     let mut messages = turns(row, request.messages);
-    // The end of this request and that of the one before: the server looks back only 20 blocks from a mark, and a round of parallel calls may have
+    // The end of this request and of the previous one: the server looks back only 20 blocks from a breakpoint, and a round of parallel calls may have
     // more.
     let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
     users.take(2).for_each(|turn| mark(turn.content.last_mut()));
@@ -129,7 +129,7 @@ fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'
     turns
 }
 
-/// The blocks of an answer: thinking first, then text, then calls.
+/// The blocks of a reply: thinking first, then text, then calls.
 fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<'a>> {
     let kept = Members::for_row(assistant.provider_state.as_ref(), row).get("thinking_blocks");
     let thoughts: Vec<&RawValue> = kept
@@ -155,7 +155,7 @@ fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<
         .collect()
 }
 
-/// A text block; empty ones are refused by the server.
+/// A text block; the server refuses empty ones.
 fn text(text: &str) -> Option<MessageBlock<'_>> {
     (!text.trim().is_empty()).then(|| {
         MessageBlock::Own(OwnBlock {
@@ -166,7 +166,7 @@ fn text(text: &str) -> Option<MessageBlock<'_>> {
     })
 }
 
-/// Marks the end of what the server may keep.
+/// Marks the end of a cacheable prefix.
 fn mark(block: Option<&mut MessageBlock<'_>>) {
     if let Some(MessageBlock::Own(block)) = block {
         block.cache_control = Some(MARK);

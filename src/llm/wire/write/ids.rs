@@ -1,11 +1,11 @@
-//! Ids of tool calls in the form that a server takes, when the conversation began with another provider.
+//! Tool call ids in a form that the server accepts, for conversations that started with another provider.
 
 use std::borrow::Cow;
 
 use crate::base::ids;
 use crate::llm::catalog::{CallIds, ProviderSpec};
 
-/// `id` if `row` takes it, else one made from it: the same for the call and for its result.
+/// `id` if `row` accepts it, else one derived from it: the same for the call and its result.
 pub(super) fn call_id<'a>(id: &'a str, row: &ProviderSpec) -> Cow<'a, str> {
     let (fits, length) = match row.quirks.call_ids {
         CallIds::Any => (true, 0),
@@ -26,7 +26,7 @@ pub(super) fn call_id<'a>(id: &'a str, row: &ProviderSpec) -> Cow<'a, str> {
     }
 }
 
-/// `id` as the Responses wire takes it: at most 64 characters.
+/// `id` in the form for the Responses wire: at most 64 characters.
 pub(super) fn responses_call_id(id: &str) -> Cow<'_, str> {
     if !id.is_empty() && id.chars().count() <= 64 {
         Cow::Borrowed(id)
@@ -35,7 +35,7 @@ pub(super) fn responses_call_id(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// `length` letters and digits made from `id`: a hash, so that ids which differ stay different.
+/// `length` letters and digits derived from `id` by a hash, so that different ids stay different.
 fn letters(id: &str, length: usize) -> String {
     let mut hash = ids::stable_hash(id);
     (0..length)

@@ -1,4 +1,4 @@
-//! Pieces of request bodies that the dialects share: opaque members that go back, arguments as objects.
+//! Parts of request bodies that the dialects share: opaque members that are sent back, arguments as objects.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,26 +11,25 @@ use serde_json::value::RawValue;
 use crate::chat::message::ProviderState;
 use crate::llm::catalog::ProviderSpec;
 
-/// The members of a JSON object, values untouched.
+/// The members of a JSON object, with unchanged values.
 #[derive(Debug, Default)]
 pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The fields to send back to `row`; `None` if they came from another provider, which may refuse them as unknown.
+    /// The members to send back to `row`; `None` if they came from another provider, which may refuse them as unknown.
     pub(super) fn for_row(kept: Option<&'a ProviderState>, row: &ProviderSpec) -> Self {
         kept.filter(|kept| kept.provider == row.name)
             .and_then(|kept| serde_json::from_str(&kept.json).ok())
             .unwrap_or_default()
     }
 
-    /// One member.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
             .find_map(|(key, value)| (key == name).then_some(*value))
     }
 
-    /// Writes them into `map`, those called as one of `own` left out.
+    /// Writes them into `map`, except those named like one of `own`.
     pub(super) fn write<S: SerializeMap>(&self, map: &mut S, own: &[&str]) -> Result<(), S::Error> {
         for (name, value) in &self.0 {
             if !own.contains(&name.as_ref()) {

@@ -1,4 +1,4 @@
-//! Conversation to request body. Everything is borrowed; the tools are rendered once per offer.
+//! From conversation to request body. Everything is borrowed; the tools are rendered once per offer.
 
 mod anthropic;
 mod ids;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{Dialect, Wire};
 use crate::llm::provider::{Request, ToolFormat};
 
-/// Room for a system prompt and a first question.
+/// Enough for a system prompt and a first question.
 const INITIAL_CAPACITY_BYTES: usize = 8 * 1024;
 
 /// The body of `request` in `dialect`.
@@ -43,7 +43,7 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
         Wire::Responses => offer.rendered(ToolFormat::Flat, |list| tools::responses(list, false)),
         Wire::Anthropic => offer.rendered(ToolFormat::InputSchema, tools::anthropic),
     };
-    // One more member of the object.
+    // Appends a member to the object.
     body.pop();
     body.reserve(tools.len() + 16);
     body.extend_from_slice(b",\"tools\":");
@@ -52,7 +52,7 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     body
 }
 
-/// None of the bodies has a map with keys that are not strings, so serialization cannot fail.
+/// No body contains a map whose keys are not strings, so serialization cannot fail.
 fn bytes(body: &impl Serialize) -> Vec<u8> {
     let mut out = Vec::with_capacity(INITIAL_CAPACITY_BYTES);
     let _ = serde_json::to_writer(&mut out, body);

@@ -29,7 +29,7 @@ const UNSIGNED: Unsigned = Unsigned {
     },
 };
 
-/// `max_tokens` is sent only if it was asked for: Groq counts it towards the tokens-per-minute limit.
+/// `max_tokens` is sent only on request: Groq counts it towards the tokens-per-minute limit.
 #[derive(Serialize)]
 pub(super) struct CompletionBody<'a> {
     model: &'a str,
@@ -70,7 +70,7 @@ enum Thinking {
 
 struct Messages<'a> {
     row: &'a ProviderSpec,
-    /// Calls that came from elsewhere get [`UNSIGNED`].
+    /// Calls of other models get [`UNSIGNED`].
     signs: bool,
     system: &'a str,
     messages: &'a [Message],

@@ -1,7 +1,7 @@
-//! The body of a request to Responses (<https://platform.openai.com/docs/api-reference/responses/create>).
+//! The request body for Responses (<https://platform.openai.com/docs/api-reference/responses/create>).
 //!
-//! The server keeps nothing (`store: false`), so every request carries the whole conversation as items, encrypted reasoning included. What was
-//! sent once is sent again in the same bytes: a prefix that changes is paid for anew.
+//! The server keeps nothing (`store: false`), so every request contains the whole conversation as items, including encrypted reasoning. What was sent
+//! once is repeated with the same bytes: a prefix that changes is charged again.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -72,7 +72,7 @@ enum TypedItem<'a> {
     },
 }
 
-/// An item of ours, or one that goes back as it came.
+/// Our own item, or one that is sent back unchanged.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum InputItem<'a> {
@@ -112,7 +112,7 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody
 fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
     let developer = dialect.row.quirks.openai_options && models::takes_developer(request.model);
     let mut items = Vec::new();
-    // Instructions that come later, for a model that takes them only from the user.
+    // Later instructions, for a model that accepts them only from the user.
     let mut notes: Vec<ContentPart<'a>> = Vec::new();
     for message in request.messages {
         match message {
@@ -132,7 +132,7 @@ fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
                 flush(&mut items, &mut notes);
                 reply(dialect, request.model, assistant, &mut items);
             }
-            // Every result stays behind its call.
+            // Results stay directly after their calls.
             Message::Tool(output) => {
                 items.push(InputItem::Typed(TypedItem::FunctionCallOutput {
                     call_id: responses_call_id(&output.id),
@@ -163,7 +163,7 @@ fn from_input<'a>(role: &'static str, content: Vec<ContentPart<'a>>) -> InputIte
     })
 }
 
-/// A reply as items: in the order and with the reasoning that its model made, where this model did.
+/// A reply as items, in the model's order and with its reasoning if this model wrote it.
 fn reply<'a>(
     dialect: Dialect,
     model: &str,
@@ -175,7 +175,7 @@ fn reply<'a>(
     let saved = saved.filter(|saved| saved.model == model);
     let mut calls: VecDeque<&'a ToolCall> = assistant.calls.iter().collect();
     let mut text = Paragraphs::new(&assistant.text, saved.as_ref());
-    // Reasoning goes only before the item it led to.
+    // Reasoning is sent only together with the item that it led to.
     let mut reasoning = Vec::new();
     for item in saved.into_iter().flat_map(|saved| saved.items) {
         match item {
@@ -223,7 +223,7 @@ fn function_call(call: &ToolCall) -> InputItem<'_> {
     })
 }
 
-/// The text of a reply by its messages, where the saved lengths still add up to it; else all of it is the first message's.
+/// Splits the text of a reply into its messages if the saved lengths add up to it; otherwise everything belongs to the first message.
 struct Paragraphs<'a> {
     rest: &'a str,
     exact: bool,
@@ -260,7 +260,7 @@ impl<'a> Paragraphs<'a> {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// All that is left.
+    /// Everything that is left.
     fn rest(&mut self) -> Option<&'a str> {
         Some(std::mem::take(&mut self.rest)).filter(|text| !text.trim().is_empty())
     }

@@ -1,4 +1,4 @@
-//! Requests over the Responses wire, and replies that go there and back.
+//! Requests over the Responses wire, and replies that are sent back.
 
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ fn what_only_openai_takes_is_sent_to_nobody_else() {
     let body = sent("xai", "grok-4.7", &[Message::user("hi")]);
     assert_eq!(body["prompt_cache_key"], "marvin-1");
     assert_eq!(body.get("stream_options"), None);
-    // From GPT-5.4 on a later instruction is the developer's.
+    // From GPT-5.4 on, later instructions are the developer's.
     let note = [Message::System { text: "x".into() }];
     assert_eq!(
         sent("openai", "gpt-5.4", &note)["input"][0]["role"],
@@ -159,7 +159,7 @@ fn a_reply_goes_back_in_its_order_to_the_model_that_made_it() {
             "function_call_output"
         ]
     );
-    // Another model gets the text and the calls.
+    // Another model gets only the text and the calls.
     assert_eq!(
         kinds("gpt-6-sol"),
         [

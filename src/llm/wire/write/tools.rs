@@ -1,4 +1,4 @@
-//! The tools of an offer as JSON. The schemas are text already, so this puts pieces together.
+//! The tools of an offer as JSON. The schemas are text already and only have to be joined.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ pub(super) fn functions(tools: &[Offered]) -> Vec<u8> {
     })
 }
 
-/// In the format of Responses, with `strict` where the server would otherwise make every optional argument a required one.
+/// In the format of Responses; `strict` is set to false where the server would otherwise make every optional argument required.
 pub(super) fn responses(tools: &[Offered], strict: bool) -> Vec<u8> {
     list(tools, |out, tool| {
         put(out, "{\"type\":\"function\",");
@@ -77,7 +77,7 @@ fn put(out: &mut Vec<u8>, json: &str) {
     out.extend_from_slice(json.as_bytes());
 }
 
-/// A schema from elsewhere, as every provider takes it: an object with properties, without the name of its standard.
+/// A foreign schema in the form that every provider accepts: an object with properties, without `$schema`.
 fn object_schema(schema: &RawValue) -> Map<String, Value> {
     let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
     for name in ["$schema", "$id"] {

@@ -66,14 +66,14 @@ fn long_files_take_time_by_their_length_alone() {
         format!("{changes}BEGIN:VEVENT\nUID:a\n{minutes}END:VEVENT\n"),
     ];
     for (events, count) in events.iter().zip([1_439, 1_440, 1_440]) {
-        let begun = crate::base::cpu_time::CpuTime::now();
+        let start = crate::base::cpu_time::CpuTime::now();
         let (list, notes) = shown(
             events,
             "2026-11-02T00:00:00Z[UTC]",
             "2026-11-03T00:00:00Z[UTC]",
         );
         assert_eq!((list.len(), notes.len()), (count, 0));
-        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
     // A very long title is truncated, and so is a listing of seconds.
     let seconds = format!(

@@ -28,7 +28,7 @@ pub(super) struct IpLocation {
     /// Such as `Europe/Paris`.
     pub(super) zone: Option<String>,
     /// The service that reported it.
-    pub(super) by: &'static str,
+    pub(super) service_name: &'static str,
 }
 
 type IpParser = fn(&ToolContext, &ServiceResponse) -> Outcome<IpLocation>;
@@ -49,23 +49,28 @@ const SERVICES: [(&Service, &str, IpParser); 3] = [
 ///
 /// # Errors
 /// `Cancelled`; `Network` with the message of each.
-pub(super) fn place(ctx: &ToolContext, until: Instant) -> Outcome<IpLocation> {
-    let mut said = Vec::new();
+pub(super) fn locate(ctx: &ToolContext, until: Instant) -> Outcome<IpLocation> {
+    let mut message = Vec::new();
     for (i, (service, path, read)) in SERVICES.iter().enumerate() {
         let behind = u32::try_from(SERVICES.len() - 1 - i).unwrap_or_default();
         let left = until.saturating_duration_since(Instant::now());
         let time = left.saturating_sub(SPARE * behind).clamp(SPARE, EACH);
         ctx.progress(format!("asking {}", service.name));
-        let answer = ctx.ask(service).path(path).only_once().timeout(time).get();
+        let answer = ctx
+            .service(service)
+            .path(path)
+            .without_retry()
+            .timeout(time)
+            .get();
         match answer.and_then(|answer| read(ctx, &answer)) {
             Ok(place) => return Ok(place),
             Err(problem) if problem.is_cancelled() => return Err(problem),
-            Err(problem) => said.push(problem.what),
+            Err(problem) => message.push(problem.what),
         }
     }
     Err(Problem::network("Where you are could not be found out.")
         .next("Ask the user for a city or coordinates.")
-        .facts(said.join("\n")))
+        .facts(message.join("\n")))
 }
 
 fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
@@ -84,7 +89,7 @@ fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
         Some(status) => return Err(failed(answer, value.text("message").unwrap_or(status))),
     }
     let at = (value.number("lat"), value.number("lon"));
-    found(answer, &value, at, ["city", "regionName", "country"])
+    location_in(answer, &value, at, ["city", "regionName", "country"])
 }
 
 fn ipapi_co(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
@@ -95,7 +100,7 @@ fn ipapi_co(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
     }
     let value = answer.json(message)?;
     let at = (value.number("latitude"), value.number("longitude"));
-    found(answer, &value, at, ["city", "region", "country_name"])
+    location_in(answer, &value, at, ["city", "region", "country_name"])
 }
 
 fn ipinfo(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
@@ -106,7 +111,7 @@ fn ipinfo(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
     let pair = value.text("loc").and_then(|loc| loc.split_once(','));
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let at = pair.map_or((None, None), |(lat, lon)| (number(lat), number(lon)));
-    found(answer, &value, at, ["city", "region", "country"])
+    location_in(answer, &value, at, ["city", "region", "country"])
 }
 
 fn message(value: &Value) -> Option<String> {
@@ -116,16 +121,16 @@ fn message(value: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn failed(answer: &ServiceResponse, why: &str) -> Problem {
+fn failed(answer: &ServiceResponse, reason: &str) -> Problem {
     Problem::network(format!(
         "{} does not know: {}.",
         answer.service.name,
-        answer.said(why).trim_end_matches('.')
+        answer.quoted(reason).trim_end_matches('.')
     ))
 }
 
 /// The location in a response, with the names under these keys.
-fn found(
+fn location_in(
     answer: &ServiceResponse,
     value: &Value,
     at: (Option<f64>, Option<f64>),
@@ -149,7 +154,7 @@ fn found(
         point,
         name: parts.join(", "),
         zone: value.text("timezone").map(shown),
-        by: answer.service.name,
+        service_name: answer.service.name,
     })
 }
 
@@ -197,10 +202,10 @@ mod tests {
         ] {
             assert!(read(body, 200).is_err(), "{body}");
         }
-        let said = read(r#"{"error": true, "reason": "RateLimited"}"#, 200)
+        let message = read(r#"{"error": true, "reason": "RateLimited"}"#, 200)
             .unwrap_err()
             .what;
-        assert_eq!(said, "ipapi.co does not know: RateLimited.");
+        assert_eq!(message, "ipapi.co does not know: RateLimited.");
         for body in [
             r#"{"status": "fail", "message": "private range", "lat": 1, "lon": 1}"#,
             r#"{"status": "success"}"#,

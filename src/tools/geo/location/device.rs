@@ -33,7 +33,7 @@ pub(super) struct DeviceLocation {
     /// In metres.
     pub(super) accuracy: Option<f64>,
     /// The method as GeoClue calls it: WiFi, GeoIP.
-    pub(super) how: Option<String>,
+    pub(super) method: Option<String>,
 }
 
 impl DeviceLocation {
@@ -70,8 +70,8 @@ pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
     };
     let done = done.unless_cancelled()?;
     // Output before the timeout counts; output of a failed program does not.
-    let heard = done.success() || done.timed_out;
-    Ok(read(&done.stdout.text()).filter(|_| heard))
+    let complete = done.success() || done.timed_out;
+    Ok(read(&done.stdout.text()).filter(|_| complete))
 }
 
 fn program(env: &Env) -> Option<PathBuf> {
@@ -85,8 +85,8 @@ fn program(env: &Env) -> Option<PathBuf> {
 /// The most accurate fix in the output, or the last of several; each starts with `New location:`.
 fn read(text: &str) -> Option<DeviceLocation> {
     let fixes = text.split("New location:").skip(1).filter_map(block);
-    let wrong = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
-    fixes.reduce(|best, next| match wrong(&next) <= wrong(&best) {
+    let invalid = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
+    fixes.reduce(|best, next| match invalid(&next) <= invalid(&best) {
         true => next,
         false => best,
     })
@@ -112,7 +112,7 @@ fn block(text: &str) -> Option<DeviceLocation> {
         point: Coordinates::found(number("Latitude")?, number("Longitude")?)
             .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),
-        how: value("Description")
+        method: value("Description")
             .filter(|how| !how.is_empty())
             .map(shown),
     })
@@ -130,7 +130,7 @@ mod tests {
             \nNew location:\nLatitude:    48.3";
         let fix = read(text).unwrap();
         assert_eq!(fix.point.to_string(), "0, -4.25");
-        assert_eq!((fix.accuracy, fix.how.clone()), (Some(31.5), None));
+        assert_eq!((fix.accuracy, fix.method.clone()), (Some(31.5), None));
         assert!(!fix.is_coarse());
         for nothing in [
             "",
@@ -142,7 +142,7 @@ mod tests {
         }
         let coarse = "New location:\nLatitude: 1°\nLongitude: 2°\nAccuracy: 25000.0 meters\nDescription: GeoIP\n";
         let fix = read(coarse).unwrap();
-        assert!(fix.is_coarse() && fix.how.as_deref() == Some("GeoIP"));
+        assert!(fix.is_coarse() && fix.method.as_deref() == Some("GeoIP"));
     }
 
     proptest! {

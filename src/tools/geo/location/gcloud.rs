@@ -42,17 +42,17 @@ fn ask(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
         ["auth", "application-default", "print-access-token"].as_slice(),
         &["auth", "print-access-token"],
     ] {
-        let said = match run(ctx, args, TOKEN)? {
+        let output = match run(ctx, args, TOKEN)? {
             GcloudOutcome::Text(text) => text,
             GcloudOutcome::Failed(_) => continue,
             GcloudOutcome::Late => return Ok(None),
         };
         let good =
-            said.len() <= MAX_TOKEN_BYTES && said.bytes().all(|byte| byte.is_ascii_graphic());
-        if !said.is_empty() && good {
+            output.len() <= MAX_TOKEN_BYTES && output.bytes().all(|byte| byte.is_ascii_graphic());
+        if !output.is_empty() && good {
             let project = project(ctx)?;
             return Ok(Some(GcloudToken {
-                secret: said,
+                secret: output,
                 project,
             }));
         }
@@ -65,11 +65,11 @@ fn ask(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
 /// # Errors
 /// `Cancelled`.
 pub(super) fn project(ctx: &ToolContext) -> Outcome<Option<String>> {
-    let said = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
+    let output = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
         GcloudOutcome::Text(text) => text,
         GcloudOutcome::Failed(_) | GcloudOutcome::Late => return Ok(None),
     };
-    let name = said.lines().next().unwrap_or_default().trim();
+    let name = output.lines().next().unwrap_or_default().trim();
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
     Ok((!name.is_empty() && name.chars().all(good)).then(|| name.to_owned()))
 }
@@ -106,18 +106,18 @@ pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<
     vars.push(("CLOUDSDK_CORE_DISABLE_PROMPTS".into(), "1".into()));
     let mut run = ProgramSpec::new(program, args.iter().map(OsString::from), vars);
     run.limit = limit;
-    let done = match run.run(&ctx.stop) {
-        Ok(done) => done.unless_cancelled()?,
+    let output = match run.run(&ctx.stop) {
+        Ok(output) => output.unless_cancelled()?,
         Err(problem) if problem.is_cancelled() => return Err(problem),
         Err(problem) => return Ok(GcloudOutcome::Failed(problem.what)),
     };
-    if done.timed_out {
+    if output.timed_out {
         return Ok(GcloudOutcome::Late);
     }
-    if done.success() {
-        return Ok(GcloudOutcome::Text(done.stdout.text().trim().to_owned()));
+    if output.success() {
+        return Ok(GcloudOutcome::Text(output.stdout.text().trim().to_owned()));
     }
-    let words = done.stderr.text();
+    let words = output.stderr.text();
     let line = words
         .lines()
         .map(str::trim)
@@ -125,6 +125,6 @@ pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<
     let line = line.or_else(|| words.lines().map(str::trim).rfind(|line| !line.is_empty()));
     Ok(GcloudOutcome::Failed(match line {
         Some(line) => shown(line),
-        None => done.ending(),
+        None => output.ending(),
     }))
 }

@@ -21,7 +21,7 @@ const FIELDS: &str = "places.displayName,places.formattedAddress,places.rating,p
 pub(super) enum GoogleResult {
     Found(Vec<PlaceEntry>),
     /// Not used, for lack of a key or token.
-    Unasked,
+    NotUsed,
     /// No results.
     Nothing,
     /// It refused or failed, with the reason on one line.
@@ -36,12 +36,12 @@ pub(super) fn ask(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Google
     let outcome = match GOOGLE_PLACES.key_in(&ctx.world.env) {
         Some(key) => with_key(ctx, path, body, &key),
         None => match with_token(ctx, path, body) {
-            Ok(None) => return Ok(GoogleResult::Unasked),
+            Ok(None) => return Ok(GoogleResult::NotUsed),
             Ok(Some(answer)) => Ok(answer),
             Err(problem) => Err(problem),
         },
     };
-    let judged = outcome.and_then(|answer| judged(&answer));
+    let judged = outcome.and_then(|answer| parse_places(&answer));
     match judged {
         Ok(entries) if entries.is_empty() => Ok(GoogleResult::Nothing),
         Ok(entries) => Ok(GoogleResult::Found(entries)),
@@ -52,9 +52,9 @@ pub(super) fn ask(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Google
 
 fn with_key(ctx: &ToolContext, path: &str, body: &Value, key: &str) -> Outcome<ServiceResponse> {
     let ask = ctx
-        .ask(&GOOGLE_PLACES)
+        .service(&GOOGLE_PLACES)
         .path(path)
-        .only_once()
+        .without_retry()
         .timeout(GOOGLE_TIMEOUT);
     ask.header("x-goog-fieldmask", FIELDS)
         .secret_header("x-goog-api-key", key, key.to_owned())
@@ -70,9 +70,9 @@ fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<Ser
         };
         let bearer = format!("Bearer {}", token.secret);
         let ask = ctx
-            .ask(&GOOGLE_PLACES)
+            .service(&GOOGLE_PLACES)
             .path(path)
-            .only_once()
+            .without_retry()
             .timeout(GOOGLE_TIMEOUT);
         let ask = ask.header("x-goog-fieldmask", FIELDS).secret_header(
             "authorization",
@@ -94,7 +94,7 @@ fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<Ser
 }
 
 /// The places in a response; there may be none.
-fn judged(answer: &ServiceResponse) -> Outcome<Vec<PlaceEntry>> {
+fn parse_places(answer: &ServiceResponse) -> Outcome<Vec<PlaceEntry>> {
     let value = answer.value();
     let fault = value
         .as_ref()
@@ -129,8 +129,8 @@ fn refused(answer: &ServiceResponse, fault: Option<&Value>) -> Problem {
         .or_else(|| fault.as_str())
         .unwrap_or_default();
     let what = match (
-        answer.said(message).trim_end_matches('.'),
-        answer.said(code),
+        answer.quoted(message).trim_end_matches('.'),
+        answer.quoted(code),
     ) {
         ("", code) if code.is_empty() => format!("status {}", answer.status),
         ("", code) => code,
@@ -167,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     fn of(status: u16, body: &Value) -> Outcome<Vec<PlaceEntry>> {
-        judged(&ServiceResponse::new(
+        parse_places(&ServiceResponse::new(
             &GOOGLE_PLACES,
             status,
             body.to_string().into_bytes(),
@@ -214,8 +214,8 @@ mod tests {
                 "quota is used up",
             ),
         ] {
-            let said = error(code, status, reason);
-            assert!(said.contains(wanted), "{said}");
+            let message = error(code, status, reason);
+            assert!(message.contains(wanted), "{message}");
         }
         let mask =
             json!({"error": {"code": 400, "message": "Bad mask.", "status": "INVALID_ARGUMENT"}});

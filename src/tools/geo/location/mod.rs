@@ -83,7 +83,7 @@ fn here(ctx: &ToolContext, _: GetMyLocation) -> Outcome<String> {
     remembered(ctx).place.get(|| {
         Ok(match device::fix(ctx)? {
             Some(fix) => from_device(&fix, preferred_unit(&ctx.world)),
-            None => from_address(&by_ip::place(ctx, until)?),
+            None => from_address(&by_ip::locate(ctx, until)?),
         })
     })
 }
@@ -99,7 +99,7 @@ fn from_device(fix: &device::DeviceLocation, unit: DistanceUnit) -> String {
         let _ = writeln!(out, "Accuracy: about {}", unit.say(metres));
     }
     let how = fix
-        .how
+        .method
         .as_ref()
         .map_or_else(String::new, |how| format!(", {how}"));
     let _ = write!(out, "Source: device (GeoClue{how})");
@@ -128,7 +128,7 @@ fn from_address(place: &by_ip::IpLocation) -> String {
     let _ = write!(
         out,
         "Source: ip ({}). Approximate, from the IP address: {VPN}.",
-        place.by
+        place.service_name
     );
     out
 }

@@ -28,7 +28,7 @@ const KINDS: usize = 50;
 
 /// Search for places described in plain language.
 pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<String> {
-    let what = wanted("text_query", &args.text_query)?;
+    let query = wanted("text_query", &args.text_query)?;
     // The catalogue: both zero is unset.
     let centre = match (args.latitude, args.longitude) {
         (0.0, 0.0) => None,
@@ -39,7 +39,7 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         None if args.radius == 0.0 => WIDEST,
         _ => radius(args.radius)?,
     };
-    let mut body = json!({"textQuery": what, "pageSize": args.max_results});
+    let mut body = json!({"textQuery": query, "pageSize": args.max_results});
     let mut add = |key: &str, value| {
         if let Some(map) = body.as_object_mut() {
             map.insert(key.to_owned(), value);
@@ -52,18 +52,18 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         add("locationBias", circle(centre, radius));
     }
     let unit = preferred_unit(&ctx.world);
-    let title = format!("for \"{}\"", shown(&what));
-    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let title = format!("for \"{}\"", shown(&query));
+    let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
         GoogleResult::Found(mut entries) => {
-            entries.truncate(most);
+            entries.truncate(max);
             return Ok(from_google(&entries, &title, centre, unit));
         }
         other => GoogleAnswer::of(other),
     };
     let found = in_openstreetmap(
         ctx,
-        &what,
+        &query,
         args.max_results,
         centre.map(|centre| (centre, radius)),
     );
@@ -71,8 +71,8 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         Ok(found) => found,
         Err(problem) => return first.alone(problem, &title),
     };
-    let entries: Vec<PlaceEntry> = found.spots.iter().map(PlaceEntry::spot).collect();
-    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    let entries: Vec<PlaceEntry> = found.places.iter().map(PlaceEntry::spot).collect();
+    let mut remarks: Vec<String> = first.remark.into_iter().collect();
     remarks.extend(found.remark);
     if args.open_now {
         remarks.push("OpenStreetMap cannot filter by what is open now; hours are shown where they are tagged.".to_owned());
@@ -90,21 +90,21 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
 /// Nominatim within the circle, then anywhere; without a contact towns alone, and `None` where it is about a neighbourhood.
 fn in_openstreetmap(
     ctx: &ToolContext,
-    what: &str,
-    most: u64,
+    query: &str,
+    max: u64,
     circle: Option<(Coordinates, f64)>,
 ) -> Outcome<geocode::GeocodeMatches> {
     let Some((centre, radius)) = circle else {
-        return geocode::look_up(ctx, what, most);
+        return geocode::look_up(ctx, query, max);
     };
-    ctx.ask(&NOMINATIM).allowed()?;
+    ctx.service(&NOMINATIM).allowed()?;
     let inside = nominatim::around(centre, radius);
-    let spots = nominatim::search(ctx, what, most, Some(&inside))?;
+    let spots = nominatim::search(ctx, query, max, Some(&inside))?;
     if spots.is_empty() {
-        return geocode::look_up(ctx, what, most);
+        return geocode::look_up(ctx, query, max);
     }
     Ok(geocode::GeocodeMatches {
-        spots,
+        places: spots,
         credit: credit("Nominatim"),
         remark: None,
     })
@@ -112,7 +112,7 @@ fn in_openstreetmap(
 
 /// List places of given types around a coordinate.
 pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<String> {
-    let began = Instant::now();
+    let start = Instant::now();
     let centre = Coordinates::new(args.latitude, args.longitude)?;
     let radius = radius(args.radius)?;
     let mut types: Vec<String> = Vec::new();
@@ -149,16 +149,16 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         unit.say(radius)
     );
     let title = clip(&crate::base::text::escape_controls(&title), 300);
-    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
         GoogleResult::Found(mut entries) => {
-            entries.truncate(most);
+            entries.truncate(max);
             return Ok(from_google(&entries, &title, Some(centre), unit));
         }
         other => GoogleAnswer::of(other),
     };
     let [longest, least] = OVERPASS;
-    let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
+    let left = END.saturating_sub(start.elapsed()).clamp(least, longest);
     let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
@@ -175,13 +175,13 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
     }
     let metres = |entry: &PlaceEntry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
-    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    let mut remarks: Vec<String> = first.remark.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Popularity is unknown, so places with a name and more details come first.
         entries.sort_by_key(|entry| entry.name.is_none());
         remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
-    entries.truncate(most);
+    entries.truncate(max);
     remarks.extend(
         reply
             .remark
@@ -215,7 +215,7 @@ fn circle(centre: Coordinates, radius: f64) -> serde_json::Value {
 #[derive(Default)]
 struct GoogleAnswer {
     /// A sentence about it; `None` when Google was not used.
-    said: Option<String>,
+    remark: Option<String>,
     /// It found nothing, which is a valid answer.
     is_answer: bool,
 }
@@ -224,20 +224,20 @@ impl GoogleAnswer {
     fn of(google: GoogleResult) -> Self {
         match google {
             GoogleResult::Nothing => Self {
-                said: Some("No results at Google Places.".to_owned()),
+                remark: Some("No results at Google Places.".to_owned()),
                 is_answer: true,
             },
-            GoogleResult::Refused(why) => Self {
-                said: Some(why),
+            GoogleResult::Refused(reason) => Self {
+                remark: Some(reason),
                 is_answer: false,
             },
-            GoogleResult::Unasked | GoogleResult::Found(_) => Self::default(),
+            GoogleResult::NotUsed | GoogleResult::Found(_) => Self::default(),
         }
     }
 
     /// The answer when OpenStreetMap failed as well.
     fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
-        let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
+        let Some(said) = self.remark.filter(|_| !problem.is_cancelled()) else {
             return Err(problem);
         };
         if self.is_answer {
@@ -316,7 +316,7 @@ mod tests {
         let cancelled = refused().alone(Problem::cancelled(), "x");
         assert!(cancelled.unwrap_err().is_cancelled());
         assert_eq!(
-            GoogleAnswer::of(GoogleResult::Unasked)
+            GoogleAnswer::of(GoogleResult::NotUsed)
                 .alone(down(), "x")
                 .unwrap_err()
                 .what,

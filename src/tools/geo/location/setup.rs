@@ -62,10 +62,10 @@ impl SetupProgress<'_> {
         };
         let _ = writeln!(self.done, "Project: {project}.");
         let [first, second] = APIS;
-        if let Err(why) = self.step(&["services", "enable", first])? {
+        if let Err(reason) = self.step(&["services", "enable", first])? {
             return Err(failed(
                 "The Places API could not be enabled",
-                &why,
+                &reason,
                 &format!("gcloud services enable {first} {second} --project {project}"),
             ));
         }
@@ -74,14 +74,14 @@ impl SetupProgress<'_> {
             Ok(_) => {
                 let _ = writeln!(self.done, "API enabled: {second}.");
             }
-            Err(why) => self.remark(&why, &format!("gcloud services enable {second}")),
+            Err(reason) => self.remark(&reason, &format!("gcloud services enable {second}")),
         }
         match self.step(&["auth", "application-default", "set-quota-project", &project])? {
             Ok(_) => {
                 let _ = writeln!(self.done, "Quota project: {project}.");
             }
-            Err(why) => self.remark(
-                &why,
+            Err(reason) => self.remark(
+                &reason,
                 &format!("gcloud auth application-default set-quota-project {project}"),
             ),
         }
@@ -92,14 +92,14 @@ impl SetupProgress<'_> {
 
     /// The active account, as the end of a sentence.
     fn account(&self) -> Outcome<Option<String>> {
-        let said = self.step(&[
+        let output = self.step(&[
             "auth",
             "list",
             "--filter=status:ACTIVE",
             "--format=value(account)",
         ])?;
-        let said = said.unwrap_or_default();
-        let account = said.lines().map(str::trim).find(|line| !line.is_empty());
+        let output = output.unwrap_or_default();
+        let account = output.lines().map(str::trim).find(|line| !line.is_empty());
         Ok(account.map(|account| format!(" as {}", shown(account))))
     }
 
@@ -120,22 +120,22 @@ impl SetupProgress<'_> {
             cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
         // Without a browser gcloud asks for a code, and exits because its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
-        let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
+        let reason = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
             GcloudOutcome::Text(_) => return Ok(self.account()?.unwrap_or_default()),
-            GcloudOutcome::Failed(why) => why,
+            GcloudOutcome::Failed(reason) => reason,
             GcloudOutcome::Late => "nobody signed in in time".to_owned(),
         };
-        Err(failed("The sign-in did not work", &why, BY_HAND))
+        Err(failed("The sign-in did not work", &reason, BY_HAND))
     }
 
     fn no_project(&self) -> Problem {
-        let said = self.step(&[
+        let output = self.step(&[
             "projects",
             "list",
             "--format=value(projectId)",
             "--limit=10",
         ]);
-        let known = said.ok().and_then(Result::ok).unwrap_or_default();
+        let known = output.ok().and_then(Result::ok).unwrap_or_default();
         let names: Vec<String> = known.split_whitespace().map(shown).collect();
         let problem = Problem::config("gcloud has no project set.");
         match names.as_slice() {
@@ -148,11 +148,11 @@ impl SetupProgress<'_> {
         }
     }
 
-    fn remark(&mut self, why: &str, by_hand: &str) {
-        let why = why.trim_end_matches('.');
+    fn remark(&mut self, reason: &str, by_hand: &str) {
+        let reason = reason.trim_end_matches('.');
         let _ = writeln!(
             self.done,
-            "Remark: {why}. If searches are refused, run manually: {by_hand}"
+            "Remark: {reason}. If searches are refused, run manually: {by_hand}"
         );
     }
 
@@ -161,16 +161,16 @@ impl SetupProgress<'_> {
         self.ctx.progress(format!("gcloud {}", args.join(" ")));
         Ok(match gcloud::run(self.ctx, args, STEP)? {
             GcloudOutcome::Text(text) => Ok(text),
-            GcloudOutcome::Failed(why) => Err(why),
+            GcloudOutcome::Failed(reason) => Err(reason),
             GcloudOutcome::Late => Err(format!("it took longer than {} s", STEP.as_secs())),
         })
     }
 }
 
-fn failed(what: &str, why: &str, by_hand: &str) -> Problem {
+fn failed(what: &str, reason: &str, by_hand: &str) -> Problem {
     Problem::new(
         ProblemKind::Auth,
-        format!("{what}: {}.", why.trim_end_matches('.')),
+        format!("{what}: {}.", reason.trim_end_matches('.')),
     )
     .next(format!("Run manually: {by_hand}"))
 }

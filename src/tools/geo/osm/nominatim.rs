@@ -8,7 +8,7 @@ use super::shown;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::html;
-use crate::net::service::{ServiceResponse, again};
+use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::NOMINATIM;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
@@ -58,23 +58,23 @@ pub(crate) fn around(centre: Coordinates, radius: f64) -> String {
 /// `Config` without the contact that the public server requires; errors of the server or the network.
 pub(crate) fn search(
     ctx: &ToolContext,
-    what: &str,
-    most: u64,
+    query: &str,
+    max: u64,
     inside: Option<&str>,
 ) -> Outcome<Vec<OsmPlace>> {
     let ask = || {
-        ctx.ask(&NOMINATIM)
+        ctx.service(&NOMINATIM)
             .path("/search")
-            .query("q", what)
+            .query("q", query)
             .query("format", "jsonv2")
-            .query("limit", most)
+            .query("limit", max)
             .query("addressdetails", 1)
             .query("extratags", 1)
             .query("accept-language", "en")
             .query_if("viewbox", inside)
             .query_if("bounded", inside.map(|_| 1))
-            .keep_if(KEEP, Value::is_array)
-            .only_once()
+            .cache_for_if(KEEP, Value::is_array)
+            .without_retry()
             .timeout(REQUEST_TIMEOUT)
     };
     let mut answer = ask().get()?;
@@ -87,7 +87,7 @@ pub(crate) fn search(
             answer = ask().get()?;
         }
     }
-    let rows = judged(&answer).inspect_err(|problem| {
+    let rows = parse_rows(&answer).inspect_err(|problem| {
         if problem.kind == ProblemKind::Limit {
             let wait = answer.retry_after().unwrap_or(BLOCKED);
             ctx.world.services.hold_back(&NOMINATIM, wait);
@@ -97,12 +97,12 @@ pub(crate) fn search(
     if spots.is_empty() && !rows.is_empty() {
         return Err(answer.unreadable());
     }
-    spots.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    spots.truncate(usize::try_from(max).unwrap_or(usize::MAX));
     Ok(spots)
 }
 
 /// The rows of a response, or why there are none.
-fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
+fn parse_rows(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     let value = answer.value();
     let fault = value.as_ref().and_then(|value| {
         let keys = ["error/message", "error", "message"];
@@ -112,22 +112,22 @@ fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
         Some(_) => fault.unwrap_or_default().to_owned(),
         None => html::line(&answer.text()),
     };
-    let said = (!words.is_empty()).then_some(words.as_str());
+    let message = (!words.is_empty()).then_some(words.as_str());
     if matches!(answer.status, 429 | 509) || words.to_lowercase().contains("bandwidth limit") {
-        let said = answer.said(said.unwrap_or_default());
-        let colon = if said.is_empty() { "." } else { ": " };
+        let message = answer.quoted(message.unwrap_or_default());
+        let colon = if message.is_empty() { "." } else { ": " };
         return Err(Problem::limit(format!(
-            "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{said}",
+            "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{message}",
             answer.status
         ))
         .next(match answer.retry_after() {
-            Some(wait) => again(wait),
+            Some(wait) => retry_time(wait),
             None => "Wait some minutes and ask for less.".to_owned(),
         })
         .next("A server of your own (MARVIN_URL_NOMINATIM) has no such limit."));
     }
     if answer.status == 403 {
-        let mut problem = answer.refused(said);
+        let mut problem = answer.refused(message);
         problem.kind = ProblemKind::Refused;
         return Err(problem.next(
             "Waiting does not help: the server does not take the contact for one. Set MARVIN_CONTACT to an e-mail or web address of yours.",
@@ -136,19 +136,19 @@ fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     let Some(value) = value else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
-            false => refused(answer, said),
+            false => refused(answer, message),
         });
     };
     match value.as_array() {
         Some(rows) if answer.is_ok() => Ok(rows.clone()),
-        _ if answer.is_ok() && said.is_none() => Err(answer.unreadable()),
-        _ => Err(refused(answer, said)),
+        _ if answer.is_ok() && message.is_none() => Err(answer.unreadable()),
+        _ => Err(refused(answer, message)),
     }
 }
 
 /// The error for any status, with a next step.
-fn refused(answer: &ServiceResponse, said: Option<&str>) -> Problem {
-    let problem = answer.refused(said);
+fn refused(answer: &ServiceResponse, message: Option<&str>) -> Problem {
+    let problem = answer.refused(message);
     match problem.next.is_empty() {
         true => problem.next("Say it in other words, or try again later."),
         false => problem,
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn refusals_are_told_apart() {
-        let kind = |status, body: &str| judged(&answer(status, body)).unwrap_err().kind;
+        let kind = |status, body: &str| parse_rows(&answer(status, body)).unwrap_err().kind;
         assert_eq!(kind(429, ""), ProblemKind::Limit);
         assert_eq!(kind(509, "<html>x"), ProblemKind::Limit);
         assert_eq!(
@@ -210,13 +210,13 @@ mod tests {
         assert_eq!(kind(200, "<html>hello"), ProblemKind::Network);
         assert_eq!(kind(200, "{}"), ProblemKind::Network);
         let fault = r#"{"error": {"code": 400, "message": "Bad viewbox."}}"#;
-        let problem = judged(&answer(400, fault)).unwrap_err();
+        let problem = parse_rows(&answer(400, fault)).unwrap_err();
         assert_eq!(
             problem.what,
             "Nominatim (OpenStreetMap) cannot use the request (400): Bad viewbox."
         );
-        assert!(judged(&answer(200, fault)).is_err());
-        assert!(judged(&answer(200, "[]")).unwrap().is_empty());
+        assert!(parse_rows(&answer(200, fault)).is_err());
+        assert!(parse_rows(&answer(200, "[]")).unwrap().is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::html;
-use crate::net::service::{ServiceResponse, again};
+use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::OVERPASS;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
@@ -75,17 +75,17 @@ impl Element {
 /// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
 /// many of them; errors of the network.
 pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<OverpassReply> {
-    let began = Instant::now();
-    let asked = ctx
-        .ask(&OVERPASS)
+    let start = Instant::now();
+    let requests = ctx
+        .service(&OVERPASS)
         .path("/api/interpreter")
         .timeout(limit)
-        .again_after(BUSY)
+        .retry_after(BUSY)
         .max_retry_wait(MAX_RETRY_WAIT)
         .form(&[("data", query)]);
     let answer =
-        asked.map_err(
-            |problem| match began.elapsed() < limit || problem.is_cancelled() {
+        requests.map_err(
+            |problem| match start.elapsed() < limit || problem.is_cancelled() {
                 true => problem,
                 false => problem.next("A smaller area or fewer kinds take less time."),
             },
@@ -102,8 +102,8 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
     let Some(value) = answer.value().filter(|_| answer.is_ok()) else {
         return Err(refused(answer));
     };
-    let remark = value.text("remark").map(|words| answer.said(words));
-    if let Some(why) = remark
+    let remark = value.text("remark").map(|words| answer.quoted(words));
+    if let Some(reason) = remark
         .as_deref()
         .filter(|remark| remark.contains("runtime error"))
     {
@@ -114,11 +114,11 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
         };
         return Err(Problem::limit(format!(
             "Overpass did not finish the query: {}.{part}",
-            why.trim_start_matches("runtime error:")
+            reason.trim_start_matches("runtime error:")
                 .trim()
                 .trim_end_matches('.')
         ))
-        .next(match why.contains("memory") {
+        .next(match reason.contains("memory") {
             true => "Ask for a smaller area or fewer kinds.",
             false => "Ask for a smaller area or fewer kinds; a query of your own can set a longer [timeout:…].",
         }));
@@ -140,24 +140,24 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
 fn refused(answer: &ServiceResponse) -> Problem {
     let page = answer.text();
     let fault = page_error(&page);
-    let said = fault.clone().or_else(|| page_words(&page));
-    let words = said.as_deref().unwrap_or_default();
+    let message = fault.clone().or_else(|| page_words(&page));
+    let words = message.as_deref().unwrap_or_default();
     let is = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     // Even a page with status 200 may be an error.
     let status = match answer.is_ok() {
         true => String::new(),
         false => format!(" ({})", answer.status),
     };
-    let said_so = match answer.said(words) {
-        said if said.is_empty() => ".".to_owned(),
-        said => format!(": {said}"),
+    let said_so = match answer.quoted(words) {
+        message if message.is_empty() => ".".to_owned(),
+        message => format!(": {message}"),
     };
     if answer.status == 429 || is(&["rate_limited"]) {
         let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
         // A shorter wait than this has been tried already.
         let wait = answer.retry_after().filter(|wait| *wait > MAX_RETRY_WAIT);
         return problem.next(match wait {
-            Some(wait) => again(wait),
+            Some(wait) => retry_time(wait),
             None => {
                 "Wait a minute before the next query; each address has two at a time.".to_owned()
             }
@@ -172,7 +172,7 @@ fn refused(answer: &ServiceResponse) -> Problem {
             "Overpass cannot run the query: {}",
             match words {
                 "" => "it gives no reason.".to_owned(),
-                words => answer.said(words),
+                words => answer.quoted(words),
             }
         ))
         .next("Correct the query; each statement ends with a semicolon, the last is out center;");
@@ -183,9 +183,9 @@ fn refused(answer: &ServiceResponse) -> Problem {
                 .next("Begin the query with [out:json].")
         }
         true => answer.unreadable(),
-        false if !(400..500).contains(&answer.status) => answer.refused(said.as_deref()),
+        false if !(400..500).contains(&answer.status) => answer.refused(message.as_deref()),
         false => answer
-            .refused(said.as_deref())
+            .refused(message.as_deref())
             .next("Try again later; MARVIN_URL_OVERPASS can name another server."),
     }
 }

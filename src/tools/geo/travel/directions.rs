@@ -20,10 +20,10 @@ pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
     ));
     lines.extend(found.ends());
     let last = found.trip.points.len().saturating_sub(1);
-    for at in 1..last {
+    for index in 1..last {
         lines.push(format!(
-            "Via {at:<5} {}",
-            found.trip.place(&found.route, at)
+            "Via {index:<5} {}",
+            found.trip.place(&found.route, index)
         ));
     }
     lines.extend(found.notes.iter().cloned());
@@ -31,10 +31,10 @@ pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
     let steps = steps(found);
     let width = steps.len().to_string().len();
     let left_out = steps.len().saturating_sub(MAX_STEPS);
-    for (at, step) in steps.iter().enumerate() {
-        let gone = left_out > 0 && (MAX_STEPS - TAIL..steps.len() - TAIL).contains(&at);
+    for (index, step) in steps.iter().enumerate() {
+        let gone = left_out > 0 && (MAX_STEPS - TAIL..steps.len() - TAIL).contains(&index);
         if gone {
-            if at == MAX_STEPS - TAIL {
+            if index == MAX_STEPS - TAIL {
                 lines.push(format!(
                     "{:>width$}  … {left_out} steps are left out; ask for a part of the way to see them.",
                     ""
@@ -42,7 +42,7 @@ pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
             }
             continue;
         }
-        lines.push(format!("{:>width$}. {step}", at + 1));
+        lines.push(format!("{:>width$}. {step}", index + 1));
     }
     if steps.is_empty() {
         lines.push("The server gave no steps for this way.".to_owned());

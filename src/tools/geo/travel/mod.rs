@@ -134,19 +134,19 @@ struct RoutedTrip {
 }
 
 impl RoutedTrip {
-    fn new(ctx: &ToolContext, asked: &RequestedMode, points: &[(f64, f64)]) -> Outcome<Self> {
+    fn new(ctx: &ToolContext, requests: &RequestedMode, points: &[(f64, f64)]) -> Outcome<Self> {
         let points: Outcome<Vec<Coordinates>> = points
             .iter()
             .map(|(lat, lon)| Coordinates::new(*lat, *lon))
             .collect();
         let trip = RouteRequest {
-            mode: asked.mode,
+            mode: requests.mode,
             points: points?,
         };
         let units = preferred_unit(&ctx.world);
         let route = trip.route(ctx)?;
         let mode = route.mode().unwrap_or(trip.mode);
-        let mut notes: Vec<String> = asked.notice().into_iter().collect();
+        let mut notes: Vec<String> = requests.notice().into_iter().collect();
         if mode != trip.mode {
             notes.push(format!(
                 "This is the way {}, not {}: that is what the server has data for. {} can name another.",
@@ -188,7 +188,7 @@ fn waypoints(text: &str) -> Outcome<Vec<(f64, f64)>> {
     let stops = stops.filter(|stop| !stop.is_empty());
     stops
         .enumerate()
-        .map(|(at, stop)| {
+        .map(|(index, stop)| {
             let bare = stop.trim_matches(|c: char| matches!(c, '(' | ')' | '[' | ']') || c.is_whitespace());
             let mut parts = bare.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
             let mut number = || parts.next()?.parse::<f64>().ok().filter(|number| number.is_finite());
@@ -196,7 +196,7 @@ fn waypoints(text: &str) -> Outcome<Vec<(f64, f64)>> {
                 (Some(lat), Some(lng), None) => Ok((lat, lng)),
                 _ => Err(Problem::input(format!(
                     "Waypoint {}, \"{}\", is not a pair of coordinates.",
-                    at + 1,
+                    index + 1,
                     clip(&escape_controls(stop), 60)
                 ))
                 .next("Give latitude and longitude of each stop, with semicolons between stops: \"52.52,13.405;52.5,13.42\".")),

@@ -116,10 +116,10 @@ mod tests {
         assert_eq!(read(" foot ").mode, Mode::Foot);
         assert_eq!(read("bike").mode, Mode::Cycling);
         assert!(read("walking").notice().is_none());
-        let asked = read("by \u{1b}[31mballoon");
-        assert_eq!(asked.mode, Mode::Driving);
+        let requests = read("by \u{1b}[31mballoon");
+        assert_eq!(requests.mode, Mode::Driving);
         assert!(
-            asked
+            requests
                 .notice()
                 .unwrap()
                 .contains("no mode \"by \\x1b[31mballoon\"")

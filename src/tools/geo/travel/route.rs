@@ -9,7 +9,7 @@ use super::mode::Mode;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{capitalize, clip, escape_controls, one_line, trim_decimals};
-use crate::net::service::{ServiceResponse, again};
+use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::{self, Service};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
@@ -59,7 +59,7 @@ impl RouteRequest {
         };
         let places: Vec<String> = self.points.iter().map(place).collect();
         let answer = ctx
-            .ask(self.mode.service())
+            .service(self.mode.service())
             .path("/route/v1/")
             .path(Mode::profile())
             .path("/")
@@ -69,12 +69,12 @@ impl RouteRequest {
             .query("alternatives", false)
             .query("annotations", false)
             .query("generate_hints", false)
-            .keep_if(KEEP, |value| value.text("code") == Some("Ok"))
+            .cache_for_if(KEEP, |value| value.text("code") == Some("Ok"))
             .timeout(REQUEST_TIMEOUT)
             .get()?;
         let own = self.mode.service().is_own(&ctx.world.env);
-        let route = self.judged(&answer, own)?;
-        self.near(&route)?;
+        let route = self.parse_response(&answer, own)?;
+        self.check_near_roads(&route)?;
         Ok(route)
     }
 
@@ -95,7 +95,7 @@ impl RouteRequest {
     }
 
     /// The body comes first: OSRM sends errors as 400 with the code in the body.
-    fn judged(&self, answer: &ServiceResponse, own: bool) -> Outcome<Route> {
+    fn parse_response(&self, answer: &ServiceResponse, own: bool) -> Outcome<Route> {
         let value = answer.value();
         let code = value.as_ref().and_then(|value| value.text("code"));
         match (code, &value) {
@@ -105,13 +105,13 @@ impl RouteRequest {
             // OSRM's own errors come with status 400; a code from a busy server is a proxy's.
             _ if is_busy(answer) => Err(busy(answer, value.as_ref())),
             (Some(code), Some(value)) if code != "Ok" => {
-                let said = answer.said(value.text("message").unwrap_or_default());
-                Err(self.refusal(&answer.said(code), &said, own))
+                let message = answer.quoted(value.text("message").unwrap_or_default());
+                Err(self.refusal(&answer.quoted(code), &message, own))
             }
             _ if answer.is_ok() => Err(answer.unreadable()),
             _ => {
-                let said = value.as_ref().and_then(|value| value.text("message"));
-                Err(hint(answer.refused(said), self.mode.service(), own))
+                let message = value.as_ref().and_then(|value| value.text("message"));
+                Err(hint(answer.refused(message), self.mode.service(), own))
             }
         }
     }
@@ -144,11 +144,11 @@ impl RouteRequest {
     }
 
     /// The message for an error code, with the next step.
-    fn refusal(&self, code: &str, said: &str, own: bool) -> Problem {
+    fn refusal(&self, code: &str, message: &str, own: bool) -> Problem {
         let by = self.mode.by();
-        let words = match said.trim_end_matches('.') {
+        let words = match message.trim_end_matches('.') {
             "" => String::new(),
-            said => format!(": {said}"),
+            message => format!(": {message}"),
         };
         match code {
             "NoRoute" => Problem::missing(format!(
@@ -157,7 +157,7 @@ impl RouteRequest {
             .next("A sea, a border or a closed road may lie between. Check the points, or go part of the way by other means."),
             "NoSegment" => Problem::missing(format!(
                 "No road that one can use {by} is near {} (NoSegment).",
-                self.named_in(said)
+                self.named_in(message)
             ))
             .next("Give a point on or near a road; latitude comes first, longitude second."),
             "InvalidValue" => Problem::input(format!(
@@ -194,19 +194,19 @@ impl RouteRequest {
     }
 
     /// The point whose number is in the server's message, or all of them.
-    fn named_in(&self, said: &str) -> String {
-        let number = said
+    fn named_in(&self, message: &str) -> String {
+        let number = message
             .rsplit(|c: char| !c.is_ascii_digit())
             .find(|digits| !digits.is_empty())
             .and_then(|digits| digits.parse::<usize>().ok());
         match number.and_then(|at| Some((at, self.points.get(at)?))) {
-            Some((at, point)) => format!("{} ({point})", self.called(at)),
+            Some((at, point)) => format!("{} ({point})", self.point_name(at)),
             None => "one of the points".to_owned(),
         }
     }
 
     /// How messages call a point of the trip.
-    fn called(&self, at: usize) -> String {
+    fn point_name(&self, at: usize) -> String {
         match at {
             0 => "the start".to_owned(),
             _ if at + 1 == self.points.len() => "the destination".to_owned(),
@@ -215,12 +215,12 @@ impl RouteRequest {
     }
 
     /// Refuses a route with points far from any road.
-    fn near(&self, route: &Route) -> Outcome<()> {
+    fn check_near_roads(&self, route: &Route) -> Outcome<()> {
         for (at, (point, (metres, _))) in self.points.iter().zip(&route.snaps).enumerate() {
             if *metres > ABSURD {
                 return Err(Problem::input(format!(
                     "{} ({point}) is {} from the nearest road that the server knows.",
-                    capitalize(&self.called(at)),
+                    capitalize(&self.point_name(at)),
                     DistanceUnit::Km.say(*metres)
                 ))
                 .next("Latitude and longitude may have been swapped: latitude comes first.")
@@ -237,7 +237,7 @@ impl RouteRequest {
             if *metres > FAR {
                 notes.push(format!(
                     "{} is {} from the nearest road; the way to it is not counted.",
-                    capitalize(&self.called(at)),
+                    capitalize(&self.point_name(at)),
                     units.say(*metres)
                 ));
             }
@@ -290,18 +290,18 @@ fn is_busy(answer: &ServiceResponse) -> bool {
 }
 
 fn busy(answer: &ServiceResponse, value: Option<&Value>) -> Problem {
-    let said = value.and_then(|value| value.text("message")).unwrap_or("");
-    let said = answer.said(said);
-    let words = match said.trim_end_matches('.') {
+    let message = value.and_then(|value| value.text("message")).unwrap_or("");
+    let message = answer.quoted(message);
+    let words = match message.trim_end_matches('.') {
         "" => String::new(),
-        said => format!(": {said}"),
+        message => format!(": {message}"),
     };
     let problem = Problem::network(format!(
         "OSRM, the routing server, is busy ({}){words}.",
         answer.status
     ));
     match answer.retry_after() {
-        Some(wait) => problem.next(again(wait)),
+        Some(wait) => problem.next(retry_time(wait)),
         None => problem.next("Try again in a minute; many share it."),
     }
 }

@@ -31,7 +31,7 @@ const POOR_SIGHT: f64 = 1_000.0;
 #[derive(Debug, Clone, PartialEq)]
 struct Factor {
     value: f64,
-    why: String,
+    reason: String,
 }
 
 /// The free-flow time, every factor with its reason, and the result.
@@ -55,11 +55,11 @@ pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
     let (moment, hour) = moment(ctx, &there);
     let (conditions, sky) = match &weather {
         Ok(value) => (conditions(value), weather_factor(value)),
-        Err(why) => (
-            format!("not available ({})", why.what.trim_end_matches('.')),
+        Err(cause) => (
+            format!("not available ({})", cause.what.trim_end_matches('.')),
             Factor {
                 value: 1.0,
-                why: "weather unknown".to_owned(),
+                reason: "weather unknown".to_owned(),
             },
         ),
     };
@@ -68,13 +68,13 @@ pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
     lines.push(format!(
         "          × {} for the hour: {}",
         times(hour.value),
-        hour.why
+        hour.reason
     ));
     lines.push(format!("Weather   {conditions}"));
     lines.push(format!(
         "          × {} for the weather: {}",
         times(sky.value),
-        sky.why
+        sky.reason
     ));
     lines.push(format!(
         "Estimate  {} ({} × {} = × {})",
@@ -110,16 +110,16 @@ fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
         current: CURRENT,
         daily: None,
     };
-    let answer = hurried(ctx, WEATHER_TIMEOUT, |ctx| service::ask(ctx, question));
+    let answer = with_timeout(ctx, WEATHER_TIMEOUT, |ctx| service::ask(ctx, question));
     ctx.stop.check()?;
-    Ok(answer.map_err(|why| match why.is_cancelled() {
+    Ok(answer.map_err(|error| match error.is_cancelled() {
         true => Problem::network("Open-Meteo did not answer in time."),
-        false => why,
+        false => error,
     }))
 }
 
 /// Runs `work` and cancels it after `time`.
-fn hurried<T>(
+fn with_timeout<T>(
     ctx: &ToolContext,
     time: Duration,
     work: impl FnOnce(&ToolContext) -> Outcome<T>,
@@ -144,7 +144,7 @@ fn hurried<T>(
 
 /// The local time at the destination, and the factor for its hour; UTC if the zone is unknown.
 fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
-    let told = there.as_ref().ok().and_then(|value| {
+    let local_time = there.as_ref().ok().and_then(|value| {
         let zone = value
             .text("timezone")
             .map(|zone| clip(&escape_controls(zone), 40));
@@ -164,7 +164,7 @@ fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
         };
         Some((local.or_else(shifted)?, zone))
     });
-    match told {
+    match local_time {
         Some((time, zone)) => (
             format!("{} at the destination{zone}", time.strftime("%a %H:%M")),
             hour_factor(time.hour()),
@@ -187,7 +187,7 @@ fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
 }
 
 fn hour_factor(hour: i8) -> Factor {
-    let (value, why) = match hour {
+    let (value, cause) = match hour {
         7..=9 => (1.5, "morning rush hour (07-09)"),
         11..=13 => (1.2, "midday (11-13)"),
         16..=18 => (1.6, "evening rush hour (16-18)"),
@@ -197,14 +197,14 @@ fn hour_factor(hour: i8) -> Factor {
     };
     Factor {
         value,
-        why: why.to_owned(),
+        reason: cause.to_owned(),
     }
 }
 
 /// The factor for precipitation, poor visibility and wind.
 fn weather_factor(value: &Value) -> Factor {
     let code = value.whole("current/weather_code");
-    let (mut factor, why) = match code {
+    let (mut factor, cause) = match code {
         Some(71 | 73 | 75 | 77 | 85 | 86) => (1.5, "snow"),
         Some(65 | 67 | 82 | 95 | 96 | 99) => (1.35, "heavy rain"),
         Some(61 | 63 | 66 | 80 | 81) => (1.2, "rain"),
@@ -212,8 +212,8 @@ fn weather_factor(value: &Value) -> Factor {
         Some(_) => (1.0, ""),
         None => (1.0, "weather unknown"),
     };
-    let mut reasons: Vec<&str> = Some(why)
-        .filter(|why| !why.is_empty())
+    let mut reasons: Vec<&str> = Some(cause)
+        .filter(|cause| !cause.is_empty())
         .into_iter()
         .collect();
     let fog = matches!(code, Some(45 | 48));
@@ -227,7 +227,7 @@ fn weather_factor(value: &Value) -> Factor {
     }
     Factor {
         value: factor,
-        why: match reasons.is_empty() {
+        reason: match reasons.is_empty() {
             true => "nothing that slows down".to_owned(),
             false => reasons.join(", "),
         },

@@ -18,7 +18,7 @@ pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String 
     let pairs = days.iter().filter_map(|day| day.low.zip(day.high));
     let (coldest, warmest) = pairs.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
-        |(least, most), (low, high)| (least.min(low), most.max(high)),
+        |(least, limit), (low, high)| (least.min(low), limit.max(high)),
     );
     if days.len() < 2 || coldest > warmest {
         return String::new();
@@ -34,12 +34,12 @@ pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String 
     let gap = (WARM + 2).saturating_sub(low.width() + high.width());
     let mut head = format!("{}  {low}{}{high}", " ".repeat(first), " ".repeat(gap));
     if rain_known {
-        let most = match wettest > 0.0 {
+        let limit = match wettest > 0.0 {
             true => format!("Precip up to {}", amount(wettest, &wet)),
             false => "No precip".to_owned(),
         };
         head.push_str("  ");
-        head.push_str(&most);
+        head.push_str(&limit);
     }
     let mut lines = vec![head];
     for day in days {
@@ -60,10 +60,10 @@ pub(super) fn chart(value: &Value, days: &[Day], units: DistanceUnit) -> String 
 }
 
 /// A bar over part of the scale, in half columns.
-fn span(low: f64, high: f64, least: f64, most: f64) -> String {
+fn span(low: f64, high: f64, least: f64, max: f64) -> String {
     let halves = |at: f64| {
-        let part = if most > least {
-            (at - least) / (most - least)
+        let part = if max > least {
+            (at - least) / (max - least)
         } else {
             0.0
         };
@@ -71,7 +71,7 @@ fn span(low: f64, high: f64, least: f64, most: f64) -> String {
     };
     let (from, to) = (
         halves(low),
-        if most > least { halves(high) } else { WARM * 2 },
+        if max > least { halves(high) } else { WARM * 2 },
     );
     // A day without a range still gets a mark.
     let from = from.min(WARM * 2 - 1).min(to);
@@ -89,11 +89,11 @@ fn span(low: f64, high: f64, least: f64, most: f64) -> String {
 }
 
 /// A bar from the left in eighths of a column; any rain is visible.
-fn length(rain: f64, most: f64) -> String {
-    if rain <= 0.0 || most <= 0.0 {
+fn length(rain: f64, max: f64) -> String {
+    if rain <= 0.0 || max <= 0.0 {
         return String::new();
     }
-    let eighths = scaled(rain / most, WET * 8).max(1);
+    let eighths = scaled(rain / max, WET * 8).max(1);
     let mut bar = "█".repeat(eighths / 8);
     bar.extend((eighths % 8).checked_sub(1).and_then(|at| EIGHTHS.get(at)));
     bar

@@ -58,8 +58,8 @@ pub(super) fn now(value: &Value, point: Coordinates, units: DistanceUnit) -> Str
             text.push_str(NOTHING);
         }
         false => {
-            for (at, line) in lines.iter().enumerate() {
-                text.push_str(if at == 0 { "\nNow  " } else { "\n     " });
+            for (index, line) in lines.iter().enumerate() {
+                text.push_str(if index == 0 { "\nNow  " } else { "\n     " });
                 text.push_str(line);
             }
         }

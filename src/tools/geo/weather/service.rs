@@ -40,7 +40,7 @@ pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> 
     let in_miles = |unit: &'static str| miles.then_some(unit);
     let days = question.daily.map(|(_, days)| days);
     let answer = ctx
-        .ask(&OPEN_METEO)
+        .service(&OPEN_METEO)
         .path("/v1/forecast")
         .query("latitude", lat + 0.0)
         .query("longitude", lon + 0.0)
@@ -51,8 +51,8 @@ pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> 
         .query_if("temperature_unit", in_miles("fahrenheit"))
         .query_if("wind_speed_unit", in_miles("mph"))
         .query_if("precipitation_unit", in_miles("inch"))
-        .keep_if(KEEP, has_weather)
-        .again_when_failed(PAUSE)
+        .cache_for_if(KEEP, has_weather)
+        .retry_server_errors_after(PAUSE)
         .timeout(REQUEST_TIMEOUT)
         .get()?;
     judged(ctx, &answer)
@@ -95,10 +95,10 @@ fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem
         "hourly" => spent("hourly").next("Try again in the next hour."),
         "daily" => spent("daily").next("Try again tomorrow (the day begins at midnight UTC)."),
         _ if answer.is_ok() => {
-            let said = answer.said(reason);
-            let words = match said.trim_end_matches('.') {
+            let message = answer.quoted(reason);
+            let words = match message.trim_end_matches('.') {
                 "" => String::new(),
-                said => format!(": {said}"),
+                message => format!(": {message}"),
             };
             Problem::new(
                 ProblemKind::Network,

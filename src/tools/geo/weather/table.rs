@@ -30,7 +30,7 @@ pub(super) struct Day {
 }
 
 /// The days of the response, at most `most`. Its lists are parallel, and any of them may be missing, short or full of nulls.
-pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
+pub(super) fn days(value: &Value, max: usize) -> Vec<Day> {
     let times = value.list("daily/time");
     let day = |(at, time): (usize, &Value)| {
         let number = |key: &str| sound(value, &format!("daily/{key}/{at}"));
@@ -53,7 +53,7 @@ pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
             set,
         }
     };
-    let days: Vec<Day> = times.iter().enumerate().take(most).map(day).collect();
+    let days: Vec<Day> = times.iter().enumerate().take(max).map(day).collect();
     // Days without data are dropped when there are several and none has any; a single day keeps its row.
     match days.iter().any(Day::is_known) {
         true => days,

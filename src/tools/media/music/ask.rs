@@ -54,14 +54,14 @@ pub(super) fn reply(
     let left = || deadline.saturating_duration_since(Instant::now());
     let ask = || {
         let ask = ctx
-            .ask(&MUSICBRAINZ)
+            .service(&MUSICBRAINZ)
             .path("/ws/2/")
             .path(path)
-            .keep(CACHE_TIME);
+            .cache_for(CACHE_TIME);
         ask.timeout(left())
     };
     let mut answer = ask()
-        .again_after(FIRST_RETRY_WAIT)
+        .retry_after(FIRST_RETRY_WAIT)
         .max_retry_wait(MAX_RETRY_WAIT)
         .get()?;
     if answer.status == 503 {
@@ -86,7 +86,7 @@ fn classify(answer: &ServiceResponse, missing: impl Fn() -> Problem) -> Outcome<
             Some(value) if value.text("error").is_some() => {
                 Err(Problem::network(format!(
                     "MusicBrainz refused: {}.",
-                    answer.said(value.text("error").unwrap_or_default()).trim_end_matches('.')
+                    answer.quoted(value.text("error").unwrap_or_default()).trim_end_matches('.')
                 ))
                 .next("Try again later."))
             }

@@ -75,7 +75,7 @@ pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
         return Err(unconnected());
     }
     let mut ask = ctx
-        .ask(&SPOTIFY_ACCOUNTS)
+        .service(&SPOTIFY_ACCOUNTS)
         .path("/api/token")
         .timeout(REFRESH_TIMEOUT);
     let secret = keys::find(&ctx.world.env, SPOTIFY_CLIENT_SECRET.name).filter(|_| !token.ours);
@@ -113,7 +113,7 @@ pub(super) fn exchange_code(
     pending: &PendingAuth,
     code: &str,
 ) -> Outcome<AccountToken> {
-    let answer = ctx.ask(&SPOTIFY_ACCOUNTS).path("/api/token").form(&[
+    let answer = ctx.service(&SPOTIFY_ACCOUNTS).path("/api/token").form(&[
         ("grant_type", "authorization_code"),
         ("code", code),
         ("redirect_uri", &pending.redirect),

@@ -116,7 +116,7 @@ pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> 
         let uris: Vec<&str> = batch.iter().map(|track| track.uri.as_str()).collect();
         let body = json!({"uris": uris});
         let path = format!("/playlists/{playlist}/items");
-        match api.send(&|ask| ask.path(&path).only_once().json(&body)) {
+        match api.send(&|ask| ask.path(&path).without_retry().json(&body)) {
             Ok(_) => added += batch.len(),
             Err(problem) => {
                 trouble = Some(problem);

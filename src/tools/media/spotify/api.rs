@@ -74,7 +74,7 @@ impl<'a> Api<'a> {
         let bearer = format!("Bearer {}", self.token);
         make(
             self.ctx
-                .ask(&SPOTIFY_API)
+                .service(&SPOTIFY_API)
                 .secret_header("authorization", &self.token, bearer)
                 .max_retry_wait(self.max_wait)
                 .timeout(left.max(Duration::from_secs(1)))
@@ -96,7 +96,7 @@ fn classify(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     let words = value
         .as_ref()
         .and_then(message)
-        .map(|words| answer.said(&words));
+        .map(|words| answer.quoted(&words));
     let render = words.as_deref().map_or_else(String::new, |words| {
         format!(": {}", words.trim_end_matches('.'))
     });

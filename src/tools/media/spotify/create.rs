@@ -41,7 +41,7 @@ pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<
     }
     let made = Api::open(ctx, SERVICE_TIMEOUT)?
         .max_wait(std::time::Duration::from_secs(6))
-        .send(&|ask| ask.path("/me/playlists").only_once().json(&body))?;
+        .send(&|ask| ask.path("/me/playlists").without_retry().json(&body))?;
     let id = name(&made, "id").ok_or_else(|| {
         Problem::network("Spotify answered without the new playlist's id.")
             .next("Look in Spotify whether it is there.")

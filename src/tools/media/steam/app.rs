@@ -23,7 +23,7 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
     let id = app_id(args.app_id)?;
     let answer = ctx
-        .ask(&STEAM_STORE)
+        .service(&STEAM_STORE)
         .path("/api/appdetails")
         .query("appids", id)
         .query("cc", COUNTRY)

@@ -67,7 +67,7 @@ pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {
 
 fn fetch(ctx: &ToolContext, path: &str) -> Outcome<Value> {
     let answer = ctx
-        .ask(&STEAM_STORE)
+        .service(&STEAM_STORE)
         .path(path)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY)

@@ -61,10 +61,10 @@ fn request(
 ) -> Outcome<ServiceResponse> {
     let key = key(ctx, &STEAM_API, tool)?;
     let request = ctx
-        .ask(&STEAM_API)
+        .service(&STEAM_API)
         .path(path)
         .secret_query("key", &key)
-        .again_after(RETRY_WAIT)
+        .retry_after(RETRY_WAIT)
         .timeout(SERVICE_TIMEOUT);
     pairs
         .iter()

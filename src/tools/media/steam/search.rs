@@ -23,7 +23,7 @@ pub(super) fn run(ctx: &ToolContext, args: SteamSearch) -> Outcome<String> {
         return Err(Problem::input("The query is empty.").next("Give a title, for example Portal."));
     }
     let answer = ctx
-        .ask(&STEAM_STORE)
+        .service(&STEAM_STORE)
         .path("/api/storesearch/")
         .query("term", query)
         .query("l", LANGUAGE)

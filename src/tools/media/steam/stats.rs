@@ -61,9 +61,9 @@ fn people(count: u64) -> String {
 }
 
 fn request<'a>(ctx: &'a ToolContext, path: &str) -> RequestBuilder<'a> {
-    ctx.ask(&STEAM_API)
+    ctx.service(&STEAM_API)
         .path(path)
-        .again_after(RETRY_WAIT)
+        .retry_after(RETRY_WAIT)
         .timeout(HALF_TIMEOUT)
 }
 

@@ -103,7 +103,7 @@ enum TitleQuery<'a> {
 }
 
 fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
-    ctx.ask(&OMDB)
+    ctx.service(&OMDB)
         .path("/")
         .secret_query("apikey", key)
         .timeout(SERVICE_TIMEOUT)
@@ -163,7 +163,7 @@ fn failure(value: &Value) -> Option<String> {
 /// Classifies a failure by its message: an exhausted quota and a bad key have the same status.
 fn refusal(answer: &ServiceResponse, words: &str) -> Outcome<Option<Value>> {
     let lower = words.to_lowercase();
-    let known_text = answer.said(words);
+    let known_text = answer.quoted(words);
     let known_text = known_text.trim_end_matches(['.', '!']);
     let has = |part: &str| lower.contains(part);
     Err(if has("limit") {

@@ -104,7 +104,7 @@ pub(super) fn details(ctx: &ToolContext, args: GetGameDetails) -> Outcome<String
 }
 
 fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
-    ctx.ask(&RAWG)
+    ctx.service(&RAWG)
         .path("/api/games")
         .secret_query("key", key)
         .timeout(SERVICE_TIMEOUT)
@@ -130,7 +130,7 @@ fn reply(answer: &ServiceResponse) -> Outcome<Value> {
         .as_ref()
         .and_then(|value| value.text("error").or(value.text("detail")));
     if matches!(answer.status, 401 | 403) {
-        let known_text = words.map(|words| answer.said(words)).unwrap_or_default();
+        let known_text = words.map(|words| answer.quoted(words)).unwrap_or_default();
         let known_text = match known_text.trim_end_matches('.') {
             "" => String::new(),
             known_text => format!(" RAWG says: {known_text}."),
@@ -152,7 +152,7 @@ fn reply(answer: &ServiceResponse) -> Outcome<Value> {
     match value.text("error") {
         Some(words) => Err(Problem::network(format!(
             "RAWG cannot answer this: {}.",
-            answer.said(words).trim_end_matches('.')
+            answer.quoted(words).trim_end_matches('.')
         ))
         .next("Try again later, or use web_search.")),
         None if value.is_object() => Ok(value),

@@ -53,7 +53,7 @@ fn utc(at: Timestamp) -> String {
 /// It is neither, or no such day or hour exists.
 pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTime> {
     let text = text.trim();
-    let wrong = || {
+    let invalid = || {
         Problem::input(format!(
             "The {what} \"{}\" is not a valid date or time.",
             clip(&escape_controls(text), 60)
@@ -62,10 +62,10 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTi
     };
     let plain = text.is_ascii() && text.len() < 80 && text.get(4..5) == Some("-");
     if !plain {
-        return Err(wrong());
+        return Err(invalid());
     }
     if text.len() == 10 {
-        return text.parse().map(EventTime::Day).map_err(|_| wrong());
+        return text.parse().map(EventTime::Day).map_err(|_| invalid());
     }
     let text = text.replacen(' ', "T", 1);
     if let Some((_, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
@@ -73,7 +73,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTi
             return Ok(EventTime::Moment(at.timestamp()));
         }
         return Err(match zones.find(zone) {
-            Some(_) => wrong(),
+            Some(_) => invalid(),
             None => Problem::input(format!("There is no time zone \"{zone}\"."))
                 .next("Give one such as Europe/Berlin."),
         });
@@ -81,12 +81,12 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTi
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(EventTime::Moment(at));
     }
-    let wall: DateTime = text.parse().map_err(|_| wrong())?;
+    let wall: DateTime = text.parse().map_err(|_| invalid())?;
     wall.with()
         .subsec_nanosecond(0)
         .build()
         .map(EventTime::Wall)
-        .map_err(|_| wrong())
+        .map_err(|_| invalid())
 }
 
 /// The wall time an hour later. A time in an hour that the clocks skip is first moved past the gap.

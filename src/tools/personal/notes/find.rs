@@ -128,10 +128,10 @@ fn pattern(query: &str) -> Outcome<Regex> {
     RegexBuilder::new(&words.join(r"\s+"))
         .case_insensitive(true)
         .build()
-        .map_err(|why| {
+        .map_err(|error| {
             Problem::limit("The query is too long to look for.")
                 .next("Give a few words of it.")
-                .because(why)
+                .because(error)
         })
 }
 
@@ -170,11 +170,11 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Adds at most `most` hits of a note with the lines around them; returns their number.
-fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<String>) -> usize {
+fn show(name: &str, bytes: &[u8], pattern: &Regex, max: usize, out: &mut Vec<String>) -> usize {
     let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let mut hits = Vec::new();
     let (mut from, mut number, mut counted) = (0, 0, 0);
-    while let Some(hit) = pattern.find_at(bytes, from).filter(|_| hits.len() < most) {
+    while let Some(hit) = pattern.find_at(bytes, from).filter(|_| hits.len() < max) {
         let passed = bytes.get(counted..hit.start()).unwrap_or_default();
         number += passed.iter().filter(|byte| **byte == b'\n').count();
         counted = hit.start();

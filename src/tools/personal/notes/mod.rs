@@ -56,12 +56,12 @@ const WHOLE: usize = 200_000;
 const LISTED: usize = 500;
 
 /// The notes folder, without creating it.
-pub(crate) fn opened(ctx: &ToolContext) -> Outcome<NotesDir> {
+pub(crate) fn open_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
     NotesDir::open(&ctx.world.paths, ctx.world.project())
 }
 
 /// The notes folder, created if necessary.
-fn made(ctx: &ToolContext) -> Outcome<NotesDir> {
+fn create_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
     NotesDir::make(&ctx.world.paths, ctx.world.project())
 }
 
@@ -91,7 +91,7 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
                 .next("Give the text itself; only the user can empty a note."),
         );
     }
-    let home = made(ctx)?;
+    let home = create_notes_dir(ctx)?;
     let rel = home.target(&args.path)?;
     may_write(ctx, &home, &rel)?;
     let _lock = lock(&ctx.world.paths, &ctx.stop)?;
@@ -135,18 +135,18 @@ fn size(bytes: usize) -> String {
 }
 
 fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
-    let home = opened(ctx)?;
+    let home = open_notes_dir(ctx)?;
     let rel = home.existing(&args.path)?;
     let bytes = home.root()?.read(&rel, MAX_NOTE_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     if text.is_empty() {
         return Ok(format!("{} is empty.", home.shown(&rel)));
     }
-    Ok(within(ctx, text.into_owned(), "file_read_lines"))
+    Ok(fit_to_context(ctx, text.into_owned(), "file_read_lines"))
 }
 
 /// As much of a text as fits into the context; `with` is the tool that reads the rest.
-pub(crate) fn within(ctx: &ToolContext, text: String, with: &str) -> String {
+pub(crate) fn fit_to_context(ctx: &ToolContext, text: String, with: &str) -> String {
     let room = ctx
         .world
         .context
@@ -168,7 +168,7 @@ pub(crate) fn within(ctx: &ToolContext, text: String, with: &str) -> String {
 }
 
 fn list(ctx: &ToolContext, args: NotesLs) -> Outcome<String> {
-    let home = opened(ctx)?;
+    let home = open_notes_dir(ctx)?;
     let rel = home.folder(&args.path)?;
     let root = home.root()?;
     let hidden =
@@ -228,7 +228,7 @@ fn about(root: &Root, folder: &RelPath, entry: &DirEntry) -> Outcome<String> {
 }
 
 fn make_folder(ctx: &ToolContext, args: NotesMkdir) -> Outcome<String> {
-    let home = made(ctx)?;
+    let home = create_notes_dir(ctx)?;
     let rel = home.new_folder(&args.path)?;
     may_write(ctx, &home, &rel)?;
     let root = home.root()?;
@@ -246,7 +246,7 @@ fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give the words to look for."));
     }
-    let home = opened(ctx)?;
+    let home = open_notes_dir(ctx)?;
     let none = |more: &str| {
         format!(
             "No matches for \"{}\".{more}",
@@ -261,5 +261,5 @@ fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
         return Ok(none(&found.named()));
     }
     let out = found.text();
-    Ok(within(ctx, out, "search_notes, with more words,"))
+    Ok(fit_to_context(ctx, out, "search_notes, with more words,"))
 }

@@ -73,14 +73,14 @@ fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)>
 }
 
 /// The name of a topic, given as a name or an address.
-fn named(ctx: &ToolContext, given: &str) -> Outcome<String> {
+fn topic_name(ctx: &ToolContext, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
-    let bare = given
+    let trimmed = given
         .strip_prefix(base)
         .map_or(given, |rest| rest.trim_matches('/'));
-    if is_name(bare) {
-        return Ok(bare.to_owned());
+    if is_name(trimmed) {
+        return Ok(trimmed.to_owned());
     }
     Err(Problem::input(format!(
         "\"{}\" cannot be a topic.",
@@ -115,7 +115,7 @@ fn generate(ctx: &ToolContext, args: GenerateNtfyTopic) -> Outcome<String> {
 }
 
 fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
-    let topic = named(ctx, &args.topic)?;
+    let topic = topic_name(ctx, &args.topic)?;
     let label = label(&args.label);
     // Messages go only to subscribed topics unless the user approves: a model could name any.
     ctx.approve(ApprovalRequest::new(
@@ -143,10 +143,13 @@ fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
 }
 
 /// The subscription that is meant: by topic, address or label.
-fn meant(ctx: &ToolContext, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
+fn find_subscription(
+    ctx: &ToolContext,
+    given: &str,
+) -> Outcome<Result<Subscription, Vec<Subscription>>> {
     let (all, _) = subscriptions(ctx)?;
     let given = given.trim();
-    let topic = named(ctx, given).ok();
+    let topic = topic_name(ctx, given).ok();
     let found = all
         .iter()
         .find(|one| Some(&one.topic) == topic.as_ref())
@@ -178,7 +181,7 @@ fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
 }
 
 fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {
-    let one = match meant(ctx, &args.topic)? {
+    let one = match find_subscription(ctx, &args.topic)? {
         Ok(one) => one,
         Err(all) => {
             let mut problem = not_subscribed(&args.topic, &all);
@@ -205,12 +208,12 @@ fn publish(ctx: &ToolContext, args: NtfyPublish) -> Outcome<String> {
     }
     if message.len() > MAX_MESSAGE_BYTES {
         return Err(Problem::limit(format!(
-            "The message has {} bytes; {MAX_MESSAGE_BYTES} are the most.",
+            "The message has {} bytes; the limit is {MAX_MESSAGE_BYTES}.",
             message.len()
         ))
         .next("Send a shorter text."));
     }
-    let one = match meant(ctx, &args.topic)? {
+    let one = match find_subscription(ctx, &args.topic)? {
         Ok(one) => one,
         Err(all) => {
             return Err(not_subscribed(&args.topic, &all).next(
@@ -246,10 +249,10 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
             url(ctx, &one.topic)
         );
     }
-    let asked: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
+    let requests: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
     let answers = crate::alerts::ntfy::poll::ask(
         &ctx.world.env,
-        &asked,
+        &requests,
         crate::alerts::ntfy::TIMEOUT,
         &ctx.stop,
     );
@@ -273,7 +276,7 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
                 let last = shown.last.unwrap_or_else(|| one.seen.clone());
                 seen.insert(one.topic.clone(), last);
             }
-            Some(Err(why)) => troubles.push(format!("{}: {why}", one.label)),
+            Some(Err(reason)) => troubles.push(format!("{}: {reason}", one.label)),
             None => troubles.push(format!("{}: no answer in time", one.label)),
         }
     }

@@ -78,7 +78,7 @@ pub(crate) trait Caller {
 /// What the commands work with.
 #[derive(Debug)]
 pub(crate) struct TicketCli<'a> {
-    pub place: TicketLocation,
+    pub location: TicketLocation,
     /// Where git is asked for the user's name.
     pub current: PathBuf,
     pub env: &'a Env,
@@ -184,15 +184,15 @@ impl TicketCli<'_> {
     }
 
     fn folder(&self) -> Outcome<Folder> {
-        self.place.open()
+        self.location.open()
     }
 
     fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let (mut new, assignee) = words::create(words)?;
         caller.before_create()?;
-        new.parent = gate::parent(&self.place, self.env, &new.parent)?;
+        new.parent = gate::parent(&self.location, self.env, &new.parent)?;
         new.assignee = assignee.unwrap_or_else(|| self.git_name());
-        change::create(&self.place, new, self.clock).map(CommandOutput::line)
+        change::create(&self.location, new, self.clock).map(CommandOutput::line)
     }
 
     /// The name from git's configuration as the caller's git would use it; empty if unset.
@@ -364,16 +364,16 @@ impl TicketCli<'_> {
         jq.limit = FILTER_TIMEOUT;
         jq.ceiling = Some(FILTER_CEILING);
         jq.stdout = KeepLimits::first(256 << 20);
-        let done = jq.run(self.stop).map_err(|problem| {
+        let output = jq.run(self.stop).map_err(|problem| {
             problem.next(
                 "Filters need the program jq (package jq); without a filter query needs none.",
             )
         })?;
-        let done = done.unless_cancelled()?;
-        let status = u8::from(!done.success());
-        let mut err = done.stderr.text();
+        let output = output.unless_cancelled()?;
+        let status = u8::from(!output.success());
+        let mut err = output.stderr.text();
         // The kernel enforces the CPU limit with a signal.
-        if done.timed_out || done.signal.is_some() {
+        if output.timed_out || output.signal.is_some() {
             err.push_str(&format!(
                 "Error: the filter did not end within {} s, or took more than {} GB of memory\n",
                 FILTER_TIMEOUT.as_secs(),
@@ -381,7 +381,7 @@ impl TicketCli<'_> {
             ));
         }
         Ok(CommandOutput {
-            out: done.stdout.text(),
+            out: output.stdout.text(),
             err,
             status,
         })
@@ -395,6 +395,6 @@ impl TicketCli<'_> {
 pub(crate) fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;
-    let root = graph.at(id).unwrap_or_default();
+    let root = graph.index_of(id).unwrap_or_default();
     Ok(tree::draw(&graph, root, full))
 }

@@ -145,11 +145,11 @@ impl TicketStatus {
 }
 
 /// The tickets of this session: the project's in coding mode, else the user's own.
-fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
+fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {
         Some(root) => (
-            TicketLocation::from(&world.env, root.path()).inside()?,
+            TicketLocation::from(&world.env, root.path()).check_inside()?,
             root.path().to_owned(),
         ),
         None => {
@@ -168,7 +168,7 @@ fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
         "/".into()
     };
     Ok(TicketCli {
-        place,
+        location: place,
         current,
         env: &world.env,
         clock: &world.clock,
@@ -177,20 +177,20 @@ fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
 }
 
 fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
-    let desk = desk(ctx)?;
+    let cli = ticket_cli(ctx)?;
     let new = NewTicket {
         title: args.title.trim().to_owned(),
         description: args.description,
         kind: args.ticket_type.word().to_owned(),
         priority: args.priority,
         tags: tags(&args.tags),
-        parent: gate::parent(&desk.place, desk.env, &args.parent)?,
-        assignee: desk.git_name(),
+        parent: gate::parent(&cli.location, cli.env, &args.parent)?,
+        assignee: cli.git_name(),
         ..NewTicket::default()
     };
-    let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
+    let id = crate::store::tickets::change::create(&cli.location, new, cli.clock)?;
     ctx.world.modules.get::<TicketGate>().pass();
-    let text = show::show(&desk.place.open()?, &id, desk.stop)?;
+    let text = show::show(&cli.location.open()?, &id, cli.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
 
@@ -203,40 +203,41 @@ fn close(ctx: &ToolContext, args: TicketClose) -> Outcome<String> {
 }
 
 fn moved(ctx: &ToolContext, id: &str, status: &str) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let id = crate::store::tickets::change::set_status(&desk.place.open()?, id, status, desk.stop)?;
+    let cli = ticket_cli(ctx)?;
+    let id =
+        crate::store::tickets::change::set_status(&cli.location.open()?, id, status, cli.stop)?;
     Ok(format!("Updated {id} -> {status}"))
 }
 
 fn note(ctx: &ToolContext, args: TicketAddNote) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let folder = desk.place.open()?;
+    let cli = ticket_cli(ctx)?;
+    let folder = cli.location.open()?;
     let id = crate::store::tickets::change::add_note(
         &folder,
         &args.ticket_id,
         &args.note,
-        desk.clock,
-        desk.stop,
+        cli.clock,
+        cli.stop,
     )?;
     Ok(format!("Note added to {id}"))
 }
 
 fn shown(ctx: &ToolContext, args: TicketShow) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    show::show(&desk.place.open()?, &args.ticket_id, desk.stop)
+    let cli = ticket_cli(ctx)?;
+    show::show(&cli.location.open()?, &args.ticket_id, cli.stop)
 }
 
 fn list(ctx: &ToolContext, args: TicketList) -> Outcome<String> {
-    let desk = desk(ctx)?;
+    let cli = ticket_cli(ctx)?;
     let filter = Filter {
         status: args.status.word().to_owned(),
         tag: args.tags.trim().to_owned(),
         ..Filter::default()
     };
-    let lines = if desk.place.is_new() {
+    let lines = if cli.location.is_new() {
         String::new()
     } else {
-        show::list(&desk.place.open()?, &filter, desk.stop)?
+        show::list(&cli.location.open()?, &filter, cli.stop)?
     };
     Ok(if lines.is_empty() {
         "No tickets.".to_owned()
@@ -246,24 +247,24 @@ fn list(ctx: &ToolContext, args: TicketList) -> Outcome<String> {
 }
 
 fn dep_tree(ctx: &ToolContext, args: TicketDepTree) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    command::draw(&desk.place.open()?, &args.ticket_id, false, desk.stop)
+    let cli = ticket_cli(ctx)?;
+    command::draw(&cli.location.open()?, &args.ticket_id, false, cli.stop)
 }
 
 fn add_dep(ctx: &ToolContext, args: TicketAddDep) -> Outcome<String> {
-    let desk = desk(ctx)?;
-    let folder = desk.place.open()?;
+    let cli = ticket_cli(ctx)?;
+    let folder = cli.location.open()?;
     let no_circle = |id: &str, dep: &str| {
-        let graph = Graph::new(folder.load(desk.stop)?);
-        let why = match (id == dep, graph.reaches(dep, id)) {
+        let graph = Graph::new(folder.load(cli.stop)?);
+        let reason = match (id == dep, graph.reaches(dep, id)) {
             (true, _) => format!("{id} cannot depend on itself."),
             (_, true) => format!("{dep} depends on {id} already, so that would be a circle."),
             (false, false) => return Ok(()),
         };
-        Err(Problem::refused(why).next("Look at the trees of both with ticket_dep_tree."))
+        Err(Problem::refused(reason).next("Look at the trees of both with ticket_dep_tree."))
     };
     let (id, dep) = (&args.ticket_id, &args.depends_on);
-    let done = crate::store::tickets::change::add_dep(&folder, id, dep, no_circle, desk.stop)?;
+    let done = crate::store::tickets::change::add_dep(&folder, id, dep, no_circle, cli.stop)?;
     Ok(if done.changed {
         format!("Added dependency: {} -> {}", done.id, done.other)
     } else {
@@ -305,9 +306,9 @@ fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
     if matches!(words.first().map(String::as_str), Some("tk" | "ticket")) {
         words.remove(0);
     }
-    let said = desk(ctx)?.run(&words, &mut ModelCaller(ctx));
-    let text = format!("{}{}", said.out, said.err);
-    if said.status != 0 {
+    let output = ticket_cli(ctx)?.run(&words, &mut ModelCaller(ctx));
+    let text = format!("{}{}", output.out, output.err);
+    if output.status != 0 {
         let text = text.trim_end().trim_start_matches("Error: ");
         return Err(Problem::input(text));
     }

@@ -58,7 +58,7 @@ fn send_request(
     args: &SearchArxiv,
     terms: &SearchTerms,
 ) -> Outcome<ServiceResponse> {
-    let send_request = ctx.ask(&ARXIV).path("/api/query");
+    let send_request = ctx.service(&ARXIV).path("/api/query");
     let send_request = match terms {
         SearchTerms::Ids(ids) => send_request.query("id_list", ids),
         SearchTerms::Query(query) => send_request.query("search_query", query),
@@ -76,7 +76,7 @@ fn send_request(
             },
         )
         .query("sortOrder", "descending")
-        .only_once()
+        .without_retry()
         .get()
 }
 
@@ -107,7 +107,7 @@ fn check_response(answer: &ServiceResponse, feed: Option<PaperFeed>) -> Outcome<
             error: Some(reason),
             ..
         }) => {
-            let reason = answer.said(&reason);
+            let reason = answer.quoted(&reason);
             Err(Problem::input(match reason.trim_end_matches('.') {
                 "" => "arXiv refused the query without a reason.".to_owned(),
                 reason => format!("arXiv refused the query: {reason}."),

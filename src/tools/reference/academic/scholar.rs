@@ -79,7 +79,7 @@ fn send_request(
     years: Option<&str>,
 ) -> Outcome<ServiceResponse> {
     let mut send_request = ctx
-        .ask(&SEMANTIC_SCHOLAR)
+        .service(&SEMANTIC_SCHOLAR)
         .path("/graph/v1/paper/search")
         .query("query", query)
         .query("limit", args.max_results)

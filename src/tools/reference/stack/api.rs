@@ -41,8 +41,8 @@ pub(super) fn get(
     }
     let key = STACKEXCHANGE.key_in(&ctx.world.env);
     let send_request = || {
-        let send_request = ctx.ask(&STACKEXCHANGE).path(VERSION).path(method.path);
-        let send_request = fill(send_request).only_once();
+        let send_request = ctx.service(&STACKEXCHANGE).path(VERSION).path(method.path);
+        let send_request = fill(send_request).without_retry();
         match &key {
             Some(key) => send_request.secret_query("key", key),
             None => send_request,
@@ -63,7 +63,7 @@ pub(super) fn get(
     let value = answer.value();
     if let Some(value) = value.as_ref().filter(|value| is_error(value)) {
         let words = value.text("error_message").or(value.text("error_name"));
-        let message = answer.said(words.unwrap_or("no reason given"));
+        let message = answer.quoted(words.unwrap_or("no reason given"));
         return Err(refusal(ctx, value, &message).unwrap_or_else(|| {
             let plain = answer.is_ok();
             match plain {

@@ -29,7 +29,7 @@ pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<Strin
         .next("Give one English word, for example serendipity."));
     }
     let answer = ctx
-        .ask(&DICTIONARYAPI)
+        .service(&DICTIONARYAPI)
         .path("/api/v2/entries/en")
         .segment(&word)
         .get()?;

@@ -53,11 +53,11 @@ pub(super) fn exchange(
 /// The rate from version 1 of the service, which has the bank's thirty currencies; `None` when one is missing there.
 fn rate_v1(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let answer = ctx
-        .ask(&FRANKFURTER)
+        .service(&FRANKFURTER)
         .path("/v1/latest")
         .query("base", from)
         .query("symbols", to)
-        .keep(CACHE_TIME)
+        .cache_for(CACHE_TIME)
         .get()?;
     // The status alone is not enough: an HTML page with 404 says nothing about the currency.
     let value_or_none = answer.value();
@@ -92,11 +92,11 @@ fn rate_v1(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
 /// The rate from version 2, which has two hundred currencies.
 fn rate_v2(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Rate> {
     let answer = ctx
-        .ask(&FRANKFURTER)
+        .service(&FRANKFURTER)
         .path("/v2/rate")
         .segment(from)
         .segment(to)
-        .keep(CACHE_TIME)
+        .cache_for(CACHE_TIME)
         .get()?;
     let value_or_none = answer.value();
     if matches!(answer.status, 404 | 422) && value_or_none.is_some_and(|value| value.is_object()) {

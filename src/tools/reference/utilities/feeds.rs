@@ -38,7 +38,7 @@ pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
         ("accept", ACCEPT.to_owned()),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let visitor = ctx.visitor()?.with_hops(MAX_REDIRECTS);
+    let visitor = ctx.guarded_client()?.with_hops(MAX_REDIRECTS);
     let mut visit = visitor.open(&address, &headers, &ctx.stop)?;
     let status = visit.response.status;
     if !(200..300).contains(&status) {

@@ -119,7 +119,7 @@ fn translate_chunk(
     // A mail address raises the daily quota; the user set it for this purpose.
     let mail = ctx.world.contact().filter(|contact| is_mail(contact));
     let answer = ctx
-        .ask(&MYMEMORY)
+        .service(&MYMEMORY)
         .path("/get")
         .query("q", text)
         .query("langpair", format!("{from}|{}", target.code))
@@ -272,7 +272,7 @@ fn refusal(answer: &ServiceResponse, status: Option<i64>, message: &str) -> Prob
         return Problem::input("MyMemory does not translate between these languages.")
             .next("Give ISO 639-1 codes, for example en and it.");
     }
-    let words = answer.said(message);
+    let words = answer.quoted(message);
     match (answer.is_ok(), words.is_empty()) {
         (false, true) => answer.refused(None),
         (false, false) => answer.refused(Some(&words)),

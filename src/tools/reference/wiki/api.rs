@@ -28,7 +28,10 @@ pub(super) fn action(
 ) -> Outcome<Value> {
     // Retried here, once, because an error with status 200 counts as a refusal too.
     let send = || {
-        let send = ctx.ask(&WIKIPEDIA).base(&base(language)).path("/w/api.php");
+        let send = ctx
+            .service(&WIKIPEDIA)
+            .base(&base(language))
+            .path("/w/api.php");
         fill(
             send.query("action", "query")
                 .query("format", "json")
@@ -36,7 +39,7 @@ pub(super) fn action(
                 .query("utf8", 1)
                 .query("maxlag", 5),
         )
-        .only_once()
+        .without_retry()
         .get()
     };
     let mut answer = send()?;
@@ -101,7 +104,7 @@ fn api_error(answer: &ServiceResponse, value: &Value) -> Option<Problem> {
         });
     };
     let info = html::line(error.text("info").unwrap_or_default());
-    let said = answer.said(&info);
+    let said = answer.quoted(&info);
     let said = match said.trim_end_matches('.') {
         "" => code,
         said => said,

@@ -39,11 +39,11 @@ pub(super) fn summary(ctx: &ToolContext, args: WikiSummary) -> Outcome<String> {
 /// The article from the REST API, or from the Action API on a server without one.
 fn read(ctx: &ToolContext, requested: &Title) -> Outcome<WikiArticle> {
     let answer = ctx
-        .ask(&WIKIPEDIA)
+        .service(&WIKIPEDIA)
         .base(&base(requested.language.as_deref()))
         .path("/api/rest_v1/page/summary")
         .segment(&requested.underscored())
-        .again_after(Duration::from_secs(2))
+        .retry_after(Duration::from_secs(2))
         .get()?;
     match answer.value() {
         // Back ends word it differently; the status is the same.

@@ -120,7 +120,7 @@ impl Edition {
             form.push(("df", recency));
         }
         with_time_limit(ctx, self.limit, self.service.name, |ctx| {
-            let send_request = browser_headers(ctx.ask(self.service), self.service);
+            let send_request = browser_headers(ctx.service(self.service), self.service);
             classify_response(&send_request.path(self.path).form(&form)?)
         })
     }

@@ -50,15 +50,15 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
         ),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let visit = ctx.visitor()?.open(address, &headers, &ctx.stop)?;
-    read(visit)
+    let fetched = ctx.guarded_client()?.open(address, &headers, &ctx.stop)?;
+    read(fetched)
 }
 
-fn read(visit: GuardedResponse) -> Outcome<FetchedPage> {
+fn read(fetched: GuardedResponse) -> Outcome<FetchedPage> {
     let GuardedResponse {
         mut response,
         address,
-    } = visit;
+    } = fetched;
     let named = response.header_text("content-type").unwrap_or_default();
     let status = response.status;
     let on_progress = declared_type(&named);
@@ -207,7 +207,7 @@ fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
 
 fn too_large(address: &Address) -> Problem {
     Problem::limit(format!(
-        "{} sent more than {}, the most that is read of a page.",
+        "{} sent more than {}, which is the limit for a page.",
         address.host,
         size(MAX_PAGE_BYTES as u64)
     ))

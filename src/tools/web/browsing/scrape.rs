@@ -220,7 +220,7 @@ fn load_in(
         })
     })?;
     if last != *address && last != fetched.address {
-        let proxied = ProxyRoute::to(&ctx.world.env, &last.to_string())?
+        let proxied = ProxyRoute::for_url(&ctx.world.env, &last.to_string())?
             .proxy
             .is_some();
         let judged = guard.resolve_allowed(&last, proxied, LOOKUP_TIMEOUT, &ctx.stop);
@@ -233,7 +233,7 @@ fn load_in(
         Some(value) => by_script(args, &value, last)?,
         None => from_source(args, &session.source()?, last, None)?,
     };
-    let barred = gateway.barred();
+    let barred = gateway.refusals();
     if let Some(first) = barred.first() {
         notes.push(format!(
             "{} of the page could not be made: {first}",
@@ -282,7 +282,7 @@ fn text_of(value: &Value) -> Option<String> {
 
 /// The problem when the page led the browser to an address that the guard refuses.
 fn blocked(gateway: &FilteringProxy, address: &Address) -> Option<Problem> {
-    let barred = gateway.barred().into_iter().next()?;
+    let barred = gateway.refusals().into_iter().next()?;
     Some(
         Problem::refused(format!("{} leads elsewhere: {barred}", address.host))
             .next("Use an address on the public internet."),

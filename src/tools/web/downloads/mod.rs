@@ -43,16 +43,16 @@ fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {
     let target = DownloadTarget {
         folder: &folder,
         name,
-        most: MAX_FILE_BYTES,
+        max_bytes: MAX_FILE_BYTES,
     };
-    let mut told = |bytes, whole: Option<u64>| {
+    let mut progress = |bytes, whole: Option<u64>| {
         ctx.progress(match whole {
             Some(whole) => format!("{} of {}", size(bytes), size(whole)),
             None => size(bytes),
         });
     };
-    let visitor = GuardedClient::new(&ctx.world.env)?;
-    let saved = download(&visitor, &address, &target, &mut told, &ctx.stop)?;
+    let client = GuardedClient::new(&ctx.world.env)?;
+    let saved = download(&client, &address, &target, &mut progress, &ctx.stop)?;
     let from = if saved.address == address {
         String::new()
     } else {

@@ -46,7 +46,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     }
     let guard = Guard::new(env)?;
     // Checked here first, so that a refused address is reported as such.
-    let proxied = crate::net::proxies::ProxyRoute::to(env, &address.to_string())?
+    let proxied = crate::net::proxies::ProxyRoute::for_url(env, &address.to_string())?
         .proxy
         .is_some();
     guard.resolve_allowed(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
@@ -122,7 +122,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     drop(partial);
     let done = done.unless_cancelled()?;
     if !done.success() {
-        return Err(download_failed(&done, &gateway.refused(), &address));
+        return Err(download_failed(&done, &gateway.failures(), &address));
     }
     let path = folder.join(&last);
     let kind = if args.audio_only { "audio" } else { "video" };

@@ -289,13 +289,13 @@ fn undo_hides_the_last_exchange_of_the_profile() {
         !rows.contains("of main") && !rows.contains("Of main"),
         "{rows}"
     );
-    for kept in ["Of work.", "Answer of work.", "Profile work.", "taken back"] {
+    for kept in ["Of work.", "Answer of work.", "Profile work.", "Undone."] {
         assert!(rows.contains(kept), "no {kept}:\n{rows}");
     }
     // A message from before the visible conversation.
     stage.show(&UiUpdate::Undone("An earlier one.".to_owned()));
     let rows = visible_rows(&mut stage, (60, 24)).join("\n");
-    assert!(rows.contains("taken back: An earlier one."), "{rows}");
+    assert!(rows.contains("Undone: An earlier one."), "{rows}");
     assert!(rows.contains("Of work."), "{rows}");
     profile(&mut stage, "work");
     stage.show(&UiUpdate::Undone("Of work.".to_owned()));

@@ -69,7 +69,7 @@ impl Opened {
         let mut shown = Vec::new();
         loop {
             self.session.receive();
-            shown.extend(self.session.shows());
+            shown.extend(self.session.take_updates());
             if !self.session.busy() {
                 return shown;
             }

@@ -141,7 +141,7 @@ impl Stage {
 
     pub(super) fn runs(&mut self, what: &str, background: bool) {
         self.status.running.push(RunningCall {
-            what: what.to_owned(),
+            name: what.to_owned(),
             since: self.began,
             background,
         });

@@ -32,7 +32,7 @@ fn found() -> Value {
 }
 
 fn judged(status: u16, body: &str) -> Outcome<Route> {
-    trip(Mode::Driving).judged(
+    trip(Mode::Driving).parse_response(
         &ServiceResponse::new(&OSRM_CAR, status, body.as_bytes().to_vec()),
         false,
     )
@@ -100,13 +100,13 @@ fn every_code_has_words_and_a_next_step() {
 #[test]
 fn a_wrong_address_is_named_by_its_variable() {
     let answer = ServiceResponse::new(&OSRM_FOOT, 400, br#"{"code": "InvalidUrl"}"#.to_vec());
-    let said = trip(Mode::Foot)
-        .judged(&answer, true)
+    let message = trip(Mode::Foot)
+        .parse_response(&answer, true)
         .unwrap_err()
         .one_line();
     assert!(
-        said.contains("MARVIN_URL_OSRM_FOOT must be the address"),
-        "{said}"
+        message.contains("MARVIN_URL_OSRM_FOOT must be the address"),
+        "{message}"
     );
 }
 
@@ -139,8 +139,8 @@ fn what_is_no_answer_of_osrm_is_told_for_what_it_is() {
         ),
         (200, r#"{"code": "NoRoute"}"#, "no road connects them"),
     ] {
-        let said = judged(status, body).unwrap_err().one_line();
-        assert!(said.contains(wanted), "{status} {body}: {said}");
+        let message = judged(status, body).unwrap_err().one_line();
+        assert!(message.contains(wanted), "{status} {body}: {message}");
     }
 }
 
@@ -148,7 +148,7 @@ fn what_is_no_answer_of_osrm_is_told_for_what_it_is() {
 fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     let route = judged(200, &found().to_string()).unwrap();
     let trip = trip(Mode::Driving);
-    trip.near(&route).unwrap();
+    trip.check_near_roads(&route).unwrap();
     assert_eq!(
         trip.notes(&route, DistanceUnit::Mi),
         ["Waypoint 1 is 0.9 mi from the nearest road; the way to it is not counted."]
@@ -157,16 +157,16 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
     let mut far = found();
     far["waypoints"][2]["distance"] = json!(50_001);
     let route = judged(200, &far.to_string()).unwrap();
-    let said = trip.near(&route).unwrap_err().one_line();
+    let message = trip.check_near_roads(&route).unwrap_err().one_line();
     assert!(
-        said.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
-        "{said}"
+        message.contains("The destination (1.2, 2.2) is 50 km from the nearest road"),
+        "{message}"
     );
-    assert!(said.contains("swapped"), "{said}");
+    assert!(message.contains("swapped"), "{message}");
     // Without a distance, it is calculated from the location.
     far["waypoints"][2] = json!({"location": [60.0, 2.2]});
     let route = judged(200, &far.to_string()).unwrap();
-    assert!(trip.near(&route).is_err());
+    assert!(trip.check_near_roads(&route).is_err());
 }
 
 proptest! {
@@ -174,8 +174,8 @@ proptest! {
     fn odd_answers_are_routes_or_problems(value in spoiled(found()), status in prop::sample::select(vec![200u16, 400, 429, 503])) {
         let trip = trip(Mode::Driving);
         let answer = ServiceResponse::new(&OSRM_CAR, status, value.to_string().into_bytes());
-        if let Ok(route) = trip.judged(&answer, false) {
-            let _ = trip.near(&route);
+        if let Ok(route) = trip.parse_response(&answer, false) {
+            let _ = trip.check_near_roads(&route);
             let mut text = trip.notes(&route, DistanceUnit::Km).join("\n");
             for step in route.legs.iter().flatten() {
                 text.push_str(&crate::tools::geo::travel::step::instruction(step, crate::tools::geo::travel::step::LegEnd::Destination));

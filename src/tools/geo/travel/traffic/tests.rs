@@ -6,7 +6,7 @@ use super::*;
 
 fn sky(value: Value) -> (f64, String) {
     let factor = weather_factor(&value);
-    ((factor.value * 100.0).round() / 100.0, factor.why)
+    ((factor.value * 100.0).round() / 100.0, factor.reason)
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn gnews(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
     let query = query::for_gnews(&news_query.query)?;
     let answer = ctx
-        .ask(&GNEWS)
+        .service(&GNEWS)
         .path("/api/v4/search")
         .secret_header("x-api-key", &key, key.clone())
         .query("q", &query)
@@ -73,7 +73,7 @@ fn read_gnews(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
     }
     let value = answer.json(gnews_errors)?;
     if let Some(said) = said {
-        let said = answer.said(&said);
+        let said = answer.quoted(&said);
         return Err(Problem::network(format!("It refused the request: {said}")));
     }
     match value.at("articles") {
@@ -128,7 +128,7 @@ fn is_about_quota(said: &str) -> bool {
 }
 
 fn quota_error(answer: &ServiceResponse, said: Option<String>) -> Problem {
-    let said = said.map(|said| format!(": {}", answer.said(&said)));
+    let said = said.map(|said| format!(": {}", answer.quoted(&said)));
     let said = said.unwrap_or_default();
     Problem::limit(format!(
         "The requests of today are used up (403){}.",
@@ -140,7 +140,7 @@ fn quota_error(answer: &ServiceResponse, said: Option<String>) -> Problem {
 fn newsapi(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = NEWSAPI.key_in(&ctx.world.env).unwrap_or_default();
     let answer = ctx
-        .ask(&NEWSAPI)
+        .service(&NEWSAPI)
         .path("/v2/everything")
         .secret_header("x-api-key", &key, key.clone())
         .query("q", &news_query.query)
@@ -163,7 +163,7 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
         let said = answer.value().as_ref().and_then(said);
         let said = said.map_or_else(
             || ".".to_owned(),
-            |said| format!(": {}", answer.said(&said)),
+            |said| format!(": {}", answer.quoted(&said)),
         );
         return Err(
             Problem::limit(format!("Its plan does not allow this (426){said}"))
@@ -173,7 +173,7 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
     let code = |value: &Value| value.text("code").unwrap_or_default().to_owned();
     let is_spent = |value: &Value| code(value) == "apiKeyExhausted";
     if let Some(value) = answer.value().filter(is_spent) {
-        let words = answer.said(&said(&value).unwrap_or_default());
+        let words = answer.quoted(&said(&value).unwrap_or_default());
         let what = format!("The requests of its key are used up: {words}");
         return Err(Problem::limit(what).next("Wait until they reset."));
     }
@@ -183,7 +183,7 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
         (Some("ok"), Some(_)) => return Err(answer.unreadable()),
         (Some(_), _) => {
             let words = said(&value).unwrap_or_else(|| "it does not say why.".to_owned());
-            let words = answer.said(&words);
+            let words = answer.quoted(&words);
             let problem = Problem::network(format!("It refused the request: {words}"));
             return Err(match code(&value).as_str() {
                 "rateLimited" => problem.next("Wait some minutes, or use another source."),
@@ -210,7 +210,8 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
 /// Best effort: programs are refused most of the time.
 fn duckduckgo_news(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
     let query = query::for_duckduckgo(&news_query.query)?;
-    let query_sources = || duckduckgo::browser_headers(ctx.ask(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
+    let query_sources =
+        || duckduckgo::browser_headers(ctx.service(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
     let page = query_sources().path("/").query("q", &query).get()?;
     let Some(token) = token(&page.text()) else {
         return Err(unusable(ctx, &page));
