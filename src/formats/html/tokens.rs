@@ -106,7 +106,7 @@ impl Callback<State, ()> for TagCollector<'_> {
                 (self.see)(HtmlToken::Close(&String::from_utf8_lossy(name)));
             }
             CallbackEvent::String { value } => {
-                (self.see)(HtmlToken::Text(&without_controls(value)))
+                (self.see)(HtmlToken::Text(&without_controls(value)));
             }
             CallbackEvent::Comment { .. }
             | CallbackEvent::Doctype { .. }

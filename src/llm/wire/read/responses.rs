@@ -397,9 +397,7 @@ fn settle(draft: &mut ReplyDraft, at: usize, item: &Item<'_>) {
         refuse(
             draft,
             at,
-            Some(&refusal)
-                .map(String::as_str)
-                .filter(|text| !text.is_empty()),
+            Some(refusal.as_str()).filter(|text| !text.is_empty()),
             false,
         );
     }
