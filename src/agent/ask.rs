@@ -92,9 +92,9 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
         cost,
         cost_estimated,
     };
-    ctx.world
+    ctx.session
         .ledger
-        .add_turn(turn.clone(), target.local, ctx.world.clock.utc());
+        .add_turn(turn.clone(), target.local, ctx.session.clock.utc());
     ctx.listener.emit(Event::Turn(turn));
 }
 

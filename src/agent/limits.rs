@@ -12,7 +12,7 @@ use crate::tools::engine::context::ToolContext;
 /// Refuses a request when what was spent has reached the user's limit.
 pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     let Some(max) = max else { return Ok(()) };
-    let totals = ctx.world.ledger.totals();
+    let totals = ctx.session.ledger.totals();
     if totals.cost < max {
         return Ok(());
     }

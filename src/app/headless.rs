@@ -28,7 +28,7 @@ struct HeadlessRun {
     started: Instant,
     stop: Cancel,
     /// Set as soon as the session exists.
-    world: OnceLock<Arc<SessionContext>>,
+    session: OnceLock<Arc<SessionContext>>,
     finished: AtomicBool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
         settings,
         started: Instant::now(),
         stop: Cancel::new(),
-        world: OnceLock::new(),
+        session: OnceLock::new(),
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
@@ -85,10 +85,10 @@ impl HeadlessRun {
             return None;
         }
         let totals = self
-            .world
+            .session
             .get()
-            .map_or_else(Totals::default, |world| world.ledger.totals());
-        if let Some(notice) = self.world.get().and_then(|world| world.save_usage()) {
+            .map_or_else(Totals::default, |session| session.ledger.totals());
+        if let Some(notice) = self.session.get().and_then(|session| session.save_usage()) {
             say(&notice);
         }
         if let Some(topic) = &self.settings.ntfy {
@@ -126,8 +126,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let prompt = settings
         .prompt
         .required(settings.process.stdin_is_terminal)?;
-    let world = Arc::new(setup::world(settings, &mut warn)?);
-    let _ = run.world.set(Arc::clone(&world));
+    let session = Arc::new(setup::session(settings, &mut warn)?);
+    let _ = run.session.set(Arc::clone(&session));
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(
@@ -136,14 +136,14 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &settings.env,
         &mut warn,
     )?);
-    world.set_summarizer(summarizer(&target));
-    let person = setup::user_facts(&world, None, &mut warn);
+    session.set_summarizer(summarizer(&target));
+    let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
-    let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = world.registry.offer(&world.policy, target.info.tools);
+    let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
+    let offer = session.registry.offer(&session.policy, target.info.tools);
     let messages = vec![Message::user(prompt)];
     let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
     conversation.effort = effort;

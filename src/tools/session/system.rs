@@ -153,7 +153,7 @@ fn get_usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
 }
 
 fn session(ctx: &ToolContext) -> String {
-    let totals = ctx.world.ledger.totals();
+    let totals = ctx.session.ledger.totals();
     let models = totals.model_turns.iter().map(|(model, turns)| {
         let sum = ModelSum {
             turns: *turns,
@@ -183,7 +183,7 @@ fn session(ctx: &ToolContext) -> String {
 }
 
 fn lifetime(ctx: &ToolContext) -> Outcome<String> {
-    let all = usage::lifetime(&ctx.world.paths, &ctx.world.ledger)?.unwrap_or_default();
+    let all = usage::lifetime(&ctx.session.paths, &ctx.session.ledger)?.unwrap_or_default();
     let sum = ModelSum {
         turns: all.turns,
         cost: all.cost,
@@ -215,10 +215,10 @@ fn tokens_line(tokens: Tokens) -> String {
 /// Totals since a moment, from the log of single calls.
 fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let since = since(ctx, period)?;
-    let world = &ctx.world;
+    let session = &ctx.session;
     let mut models: BTreeMap<String, ModelSum> = BTreeMap::new();
     let (mut all, mut tokens) = (ModelSum::default(), Tokens::default());
-    for call in usage::calls_since(&world.paths, &world.profile(), &world.ledger, since)? {
+    for call in usage::calls_since(&session.paths, &session.profile(), &session.ledger, since)? {
         tokens.add(call.tokens);
         for sum in [&mut all, models.entry(call.model).or_default()] {
             sum.turns += 1;
@@ -227,13 +227,13 @@ fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
         }
     }
     let since = since
-        .to_zoned(ctx.world.clock.now().time_zone().clone())
+        .to_zoned(ctx.session.clock.now().time_zone().clone())
         .strftime("%Y-%m-%d %H:%M");
     Ok(summary(&format!("Since {since}"), all, &models) + &tokens_line(tokens))
 }
 
 fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {
-    let now = ctx.world.clock.now();
+    let now = ctx.session.clock.now();
     let invalid = || {
         Problem::input(format!("\"{period}\" is not a period."))
             .next("One of: session, today, 24h, 7d, 30d, all, or a date such as 2026-11-01.")
