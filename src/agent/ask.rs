@@ -71,7 +71,7 @@ pub(crate) fn ask(
 
 fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     let Some(max) = max else { return Ok(()) };
-    let spent = ctx.world.ledger.totals().cost;
+    let spent = ctx.session.ledger.totals().cost;
     if spent < max {
         return Ok(());
     }
@@ -115,8 +115,8 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
         },
         cost,
     };
-    ctx.world
+    ctx.session
         .ledger
-        .add_turn(turn.clone(), target.local, ctx.world.clock.utc());
+        .add_turn(turn.clone(), target.local, ctx.session.clock.utc());
     ctx.listener.emit(Event::Turn(turn));
 }

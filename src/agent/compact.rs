@@ -23,14 +23,14 @@ pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome
         Level::Info,
         "🔄 Compacting conversation history...".to_owned(),
     ));
-    let project = ctx.world.working_dir.root();
-    let stamp = ctx.world.clock.stamp();
+    let project = ctx.session.working_dir.root();
+    let stamp = ctx.session.clock.stamp();
     scratch::hide(ctx);
     backup(ctx, project.as_deref(), &stamp, messages)?;
     let dropped = budget::take_dropped(messages, cut);
     let index = project.and_then(|root| write_index(&root, &dropped, &stamp).ok());
     budget::insert_summary(messages, budget::summary(&dropped, index.as_deref()));
-    ctx.world.reading.reset();
+    ctx.session.reading.reset();
     ctx.listener.emit(Event::Notice(
         Level::Info,
         "── Context compacted. Older messages summarized. ──".to_owned(),
@@ -55,7 +55,7 @@ fn backup(
     if project.is_some_and(|root| in_project(root, stamp, &text).is_ok()) {
         return Ok(());
     }
-    let logs = ctx.world.paths.profile(&ctx.world.profile())?.logs();
+    let logs = ctx.session.paths.profile(&ctx.session.profile())?.logs();
     let free = names(stamp)
         .map(|name| logs.join(name))
         .find(|path| !path.exists());

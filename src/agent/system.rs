@@ -42,10 +42,10 @@ struct PromptSubject {
 }
 
 impl PromptSubject {
-    fn now(world: &SessionContext, person: &UserFacts, coding: bool) -> Self {
-        let root = world.working_dir.root();
+    fn now(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
+        let root = session.working_dir.root();
         Self {
-            profile: world.profile(),
+            profile: session.profile(),
             preferences: person.preferences.clone(),
             folder: root.map(|root| root.path().to_owned()),
             coding,
@@ -55,35 +55,35 @@ impl PromptSubject {
 
 impl SystemPrompt {
     /// A prompt for the current state.
-    pub(crate) fn new(world: &SessionContext, person: &UserFacts, coding: bool) -> Self {
-        let today = today(world);
+    pub(crate) fn new(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
+        let today = today(session);
         let mut text = prompts::fill(prompts::IDENTITY, &[]);
         section(&mut text, "Preferences", &person.preferences);
-        let _ = write!(text, "\n\n## Active profile\n{}", world.profile());
+        let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
         section(&mut text, "Saved places", &person.places);
-        if let Some(root) = world.working_dir.root() {
-            project(&mut text, world, &root, coding);
+        if let Some(root) = session.working_dir.root() {
+            project(&mut text, session, &root, coding);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
         section(&mut text, "Recent conversation", &person.history);
         Self {
             text,
-            subject: PromptSubject::now(world, person, coding),
+            subject: PromptSubject::now(session, person, coding),
             today,
             jobs: person.jobs.clone(),
         }
     }
 
     /// Whether profile, preferences, working directory and mode are still the same.
-    pub(crate) fn fits(&self, world: &SessionContext, person: &UserFacts, coding: bool) -> bool {
-        self.subject == PromptSubject::now(world, person, coding)
+    pub(crate) fn fits(&self, session: &SessionContext, person: &UserFacts, coding: bool) -> bool {
+        self.subject == PromptSubject::now(session, person, coding)
     }
 
     /// What has changed since the model was last told: a notice for the end of the conversation.
-    pub(crate) fn news(&mut self, world: &SessionContext, person: &UserFacts) -> Option<String> {
+    pub(crate) fn news(&mut self, session: &SessionContext, person: &UserFacts) -> Option<String> {
         let mut news = Vec::new();
-        let today = today(world);
+        let today = today(session);
         if self.today != today {
             news.push(format!("It is {today} now."));
             self.today = today;
@@ -100,13 +100,13 @@ impl SystemPrompt {
     }
 }
 
-fn today(world: &SessionContext) -> String {
-    let now = world.clock.now();
+fn today(session: &SessionContext) -> String {
+    let now = session.clock.now();
     now.strftime("%A, %-d %B %Y").to_string()
 }
 
 /// The rules for coding mode, and in any mode what the project says about itself.
-fn project(out: &mut String, world: &SessionContext, root: &Root, coding: bool) {
+fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool) {
     if coding {
         let dir = root.path().display().to_string();
         section(
@@ -115,7 +115,7 @@ fn project(out: &mut String, world: &SessionContext, root: &Root, coding: bool) 
             &prompts::fill(prompts::CODING, &[("dir", &dir)]),
         );
     }
-    if let Some((path, text)) = instructions::instructions(&world.paths, root) {
+    if let Some((path, text)) = instructions::instructions(&session.paths, root) {
         document(
             out,
             &format!("Project instructions ({})", path.display()),

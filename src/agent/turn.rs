@@ -108,13 +108,13 @@ impl<'a> Conversation<'a> {
     /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
     pub(crate) fn answer(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
         if self.cache_key.is_empty() {
-            self.cache_key = cache_key(&ctx.world);
+            self.cache_key = cache_key(&ctx.session);
         }
         let answered = self.rounds(ctx);
         // Count the reply now, not only when the next message is sent.
         let warn = self.budget().warn;
         let tokens = self.meter.measure(&self.messages, 0, warn);
-        ctx.world.context.set_messages(tokens);
+        ctx.session.context.set_messages(tokens);
         answered
     }
 
@@ -132,7 +132,7 @@ impl<'a> Conversation<'a> {
                 (Vec::new(), Vec::new())
             } else {
                 normalize_calls(
-                    &ctx.world.registry,
+                    &ctx.session.registry,
                     reply.calls.clone(),
                     reply.cut_calls.clone(),
                 )
@@ -150,7 +150,7 @@ impl<'a> Conversation<'a> {
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
-                .any(|call| !ctx.world.registry.plan(call).effect.is_none());
+                .any(|call| !ctx.session.registry.plan(call).effect.is_none());
             if !calls.is_empty() {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
@@ -193,7 +193,7 @@ impl<'a> Conversation<'a> {
         }
         let none = Offer::none();
         let offer = if last { &none } else { self.offer };
-        let mut system = self.system_prompt(&ctx.world).text.clone();
+        let mut system = self.system_prompt(&ctx.session).text.clone();
         if last {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
@@ -215,15 +215,15 @@ impl<'a> Conversation<'a> {
         let reply = ask(ctx, self.target, &request, now);
         // After the first request the size of the schemas is known; a last round, which has none, does not count.
         let beside = system.len() + 4 * self.offer.tokens();
-        ctx.world.context.set_beside(estimate(beside));
+        ctx.session.context.set_beside(estimate(beside));
         reply
     }
 
-    fn system_prompt(&mut self, world: &SessionContext) -> &SystemPrompt {
-        let fits = |prompt: &SystemPrompt| prompt.fits(world, self.person, self.coding);
+    fn system_prompt(&mut self, session: &SessionContext) -> &SystemPrompt {
+        let fits = |prompt: &SystemPrompt| prompt.fits(session, self.person, self.coding);
         let kept = self.system.take().filter(fits);
         self.system
-            .insert(kept.unwrap_or_else(|| SystemPrompt::new(world, self.person, self.coding)))
+            .insert(kept.unwrap_or_else(|| SystemPrompt::new(session, self.person, self.coding)))
     }
 
     /// Counts the context, where `beside` is what goes with the messages in bytes, compacts it when it is too full, and tells the tools how much room
@@ -247,7 +247,7 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
-        let gauge = &ctx.world.context;
+        let gauge = &ctx.session.context;
         gauge.set(used, estimate(beside), budget.warn, budget.hard);
     }
 
@@ -258,7 +258,7 @@ impl<'a> Conversation<'a> {
     /// A warning when the context is nearly full, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &ToolContext, said: usize) -> Option<String> {
         self.budget()
-            .warning(ctx.world.context.used() + estimate(said))
+            .warning(ctx.session.context.used() + estimate(said))
     }
 
     /// Reports that the last reply calls tools although no round is left.
@@ -296,10 +296,10 @@ impl<'a> Conversation<'a> {
 
 /// The same for all sessions of a profile in a folder: their requests start alike, so each can use what another wrote to the cache. Hashed, to keep
 /// the folder's name private.
-fn cache_key(world: &SessionContext) -> String {
-    let root = world.working_dir.root();
+fn cache_key(session: &SessionContext) -> String {
+    let root = session.working_dir.root();
     let folder = root.map_or_else(String::new, |root| root.path().display().to_string());
-    let hash = ids::stable_hash(&format!("{folder}\0{}", world.profile()));
+    let hash = ids::stable_hash(&format!("{folder}\0{}", session.profile()));
     format!("marvin-{hash:016x}")
 }
 

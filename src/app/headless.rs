@@ -29,7 +29,7 @@ struct HeadlessRun {
     started: Instant,
     stop: Cancel,
     /// Set as soon as the session exists.
-    world: OnceLock<Arc<SessionContext>>,
+    session: OnceLock<Arc<SessionContext>>,
     finished: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
         settings,
         started: Instant::now(),
         stop: Cancel::new(),
-        world: OnceLock::new(),
+        session: OnceLock::new(),
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
@@ -86,10 +86,10 @@ impl HeadlessRun {
             return None;
         }
         let totals = self
-            .world
+            .session
             .get()
-            .map_or_else(Totals::default, |world| world.ledger.totals());
-        if let Some(notice) = self.world.get().and_then(|world| world.save_usage()) {
+            .map_or_else(Totals::default, |session| session.ledger.totals());
+        if let Some(notice) = self.session.get().and_then(|session| session.save_usage()) {
             say(&notice);
         }
         if let Some(topic) = &self.settings.ntfy {
@@ -127,8 +127,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let prompt = settings
         .prompt
         .required(settings.process.stdin_is_terminal)?;
-    let world = Arc::new(setup::world(settings, &mut warn)?);
-    let _ = run.world.set(Arc::clone(&world));
+    let session = Arc::new(setup::session(settings, &mut warn)?);
+    let _ = run.session.set(Arc::clone(&session));
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
@@ -136,15 +136,15 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &settings.env,
         &mut warn,
     )?);
-    world.set_summarizer(summarizer(&target));
+    session.set_summarizer(summarizer(&target));
     let facts = models::facts(target.local, &target.model);
-    let person = setup::user_facts(&world, None, &mut warn);
+    let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
-    let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = world.registry.offer(&world.policy, facts.tools);
+    let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
+    let offer = session.registry.offer(&session.policy, facts.tools);
     let messages = vec![Message::user(prompt)];
     let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
     let answer = conversation.answer(&ctx);

@@ -63,21 +63,25 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
 /// Reads what the system prompt says about the user. Missing files are skipped; corrupt ones are set aside and reported. `sent` is the message that
 /// is about to be sent: it is in the log already and must not appear as history too.
 pub(crate) fn user_facts(
-    world: &SessionContext,
+    session: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
     // A sub-agent works on a task and needs nothing about the user.
-    if world.policy.depth > 0 {
+    if session.policy.depth > 0 {
         return UserFacts::default();
     }
-    let Ok(profile) = world.paths.profile(&world.profile()) else {
+    let Ok(profile) = session.paths.profile(&session.profile()) else {
         return UserFacts::default();
     };
     UserFacts {
         preferences: preferences_text(&profile, warn),
-        places: places(&SavedPlaces::of(&profile, &world.clock).read_or_set_aside(warn)),
-        history: history(&ChatLog::new(profile.chat_log(), &world.clock), sent, warn),
+        places: places(&SavedPlaces::of(&profile, &session.clock).read_or_set_aside(warn)),
+        history: history(
+            &ChatLog::new(profile.chat_log(), &session.clock),
+            sent,
+            warn,
+        ),
         jobs: String::new(),
     }
 }

@@ -26,30 +26,33 @@ use crate::tools::engine::registry::Registry;
 ///
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
-pub(crate) fn world(settings: &Settings, warn: &mut dyn FnMut(String)) -> Outcome<SessionContext> {
+pub(crate) fn session(
+    settings: &Settings,
+    warn: &mut dyn FnMut(String),
+) -> Outcome<SessionContext> {
     size_limit::report_as_error();
     let bounds = ToolPolicy::new(&settings.env, settings.tools.as_deref(), warn)?;
-    let mut world = SessionContext::new(settings.env.clone(), bounds);
-    world.registry = registry();
+    let mut session = SessionContext::new(settings.env.clone(), bounds);
+    session.registry = registry();
     let env = settings.env.clone();
-    world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
-    let active = profile::active(&world.paths);
-    world.set_profile(&active);
+    session.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
+    let active = profile::active(&session.paths);
+    session.set_profile(&active);
     match (&settings.working_dir, &settings.process.current) {
-        (Some(dir), _) => world.working_dir.set(
+        (Some(dir), _) => session.working_dir.set(
             Root::open(dir)
                 .map_err(|problem| problem.next("--working-dir needs a folder that exists."))?,
             true,
         ),
         (None, Some(current)) if is_project(&settings.env, current) => {
             if let Ok(root) = Root::open(current) {
-                world.working_dir.set(root, world.policy.depth > 0);
+                session.working_dir.set(root, session.policy.depth > 0);
             }
         }
-        (None, Some(current)) => world.working_dir.leave_unset(current.clone()),
+        (None, Some(current)) => session.working_dir.leave_unset(current.clone()),
         (None, None) => {}
     }
-    Ok(world)
+    Ok(session)
 }
 
 /// The tools of a run. Tools that are not built in are registered here.
@@ -71,11 +74,11 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 
 /// What the system prompt says about the user.
 pub(crate) fn user_facts(
-    world: &SessionContext,
+    session: &SessionContext,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
-    profile::user_facts(world, sent, warn)
+    profile::user_facts(session, sent, warn)
 }
 
 /// What model calls may cost; the same for every model of a run.

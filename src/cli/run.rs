@@ -63,8 +63,8 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
 
 /// The entry point of a crontab line.
 fn fire(id: &str, settings: &Settings) -> Outcome<()> {
-    let world = setup::world(settings, &mut |words| say(&words))?;
-    ring::fire_scheduled(&world.alerts, id, &Cancel::new())
+    let session = setup::session(settings, &mut |words| say(&words))?;
+    ring::fire_scheduled(&session.alerts, id, &Cancel::new())
 }
 
 fn warn(warnings: Vec<String>) {

@@ -18,14 +18,14 @@ use crate::base::problem::Outcome;
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let command = DirectCommand::read(words)?;
     settings.working_dir.clone_from(&command.dir);
-    let world = direct_call::world(&settings)?;
-    let (tool, args) = match command.resolve(&world)? {
+    let session = direct_call::session(&settings)?;
+    let (tool, args) = match command.resolve(&session)? {
         DirectRequest::Help(tool) => return print(&catalogue::help(&tool)).map(|()| 0),
         DirectRequest::Call { tool, args } => (tool, args),
     };
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
-    let output = direct_call::run(world, tool.name(), args, &stop);
+    let output = direct_call::run(session, tool.name(), args, &stop);
     if output.failed {
         say_words(&format!("{}\n", output.text));
     } else {

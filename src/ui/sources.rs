@@ -82,11 +82,11 @@ impl Sources for Candidates<'_> {
 
 impl Candidates<'_> {
     fn place(&self, folder: &str) -> Option<PathBuf> {
-        let world = self.0;
+        let context = self.0;
         if let Some(rest) = folder.strip_prefix("~/") {
-            return Some(Path::new(world.env.get("HOME")?).join(rest));
+            return Some(Path::new(context.env.get("HOME")?).join(rest));
         }
-        Some(match world.working_dir.root() {
+        Some(match context.working_dir.root() {
             Some(root) => root.path().join(folder),
             None => Path::new(if folder.is_empty() { "." } else { folder }).to_owned(),
         })

@@ -805,12 +805,12 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
         ("PATH", desk.path.as_str()),
     ]);
     let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
-    let world = SessionContext::new(env, bounds);
+    let session = SessionContext::new(env, bounds);
     let (tell, told) = channel();
-    world
+    session
         .alerts
         .set_announce(Box::new(move |text| drop(tell.send(text))));
-    alerts::watch(&world.alerts);
+    alerts::watch(&session.alerts);
     let hear = || told.recv_timeout(Duration::from_secs(20)).expect("a bell");
 
     let started = Instant::now();
@@ -819,8 +819,8 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
         lasts: Some(Duration::from_millis(300)),
         rung: false,
     };
-    world.alerts.timers().insert("tea".into(), timer);
-    Alerts::wake(&world.alerts);
+    session.alerts.timers().insert("tea".into(), timer);
+    Alerts::wake(&session.alerts);
     assert_eq!(hear(), "Timer \"tea\" has ended.");
     assert!(started.elapsed() >= Duration::from_millis(300));
 
@@ -849,7 +849,7 @@ fn an_open_session_announces_timers_and_alarms_of_all_processes() {
         "{notices}"
     );
     assert_eq!(notices.lines().count(), 2, "{notices}");
-    drop(world);
+    drop(session);
     assert!(
         told.recv_timeout(Duration::from_secs(20)).is_err(),
         "the thread holds the world"

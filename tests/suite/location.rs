@@ -146,8 +146,8 @@ fn a_session_asks_once_and_respects_rate_limits() {
         ("MARVIN_URL_IPAPI_CO", &url),
         ("MARVIN_URL_IPINFO", &url),
     ]);
-    let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
-    let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
+    let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+    let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
     let call = ToolCall {
         id: "1".to_owned(),
         name: "get_my_location".to_owned(),

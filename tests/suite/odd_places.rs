@@ -371,8 +371,8 @@ fn what_cannot_be_read_is_asked_for_again() {
             ("MARVIN_URL_OSRM_CAR", &url),
             ("MARVIN_URL_OPEN_METEO", &url),
         ]);
-        let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
-        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
+        let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+        let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
         let call = ToolCall {
             id: "1".to_owned(),
             name: name.to_owned(),

@@ -155,8 +155,8 @@ fn a_pause_holds_for_its_method_in_this_process() {
         ("HOME", home.path().to_str().unwrap()),
         ("MARVIN_URL_STACKEXCHANGE", server.url("").as_str()),
     ]);
-    let world = std::sync::Arc::new(SessionContext::new(env, ToolPolicy::default()));
-    let ctx = ToolContext::new(world, Cancel::new(), std::sync::Arc::new(NullSink));
+    let session = std::sync::Arc::new(SessionContext::new(env, ToolPolicy::default()));
+    let ctx = ToolContext::new(session, Cancel::new(), std::sync::Arc::new(NullSink));
     let call = |name: &str, args: Value| {
         let tool = marvin::testing::tools::all()
             .find(|tool| tool.name == name)

@@ -416,8 +416,8 @@ fn both_rate_limit_responses_pause_the_store() {
     for status in [200, 429] {
         let server = one(move || Answer::text("application/json", "null").with_status(status));
         let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
-        let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
-        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
+        let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+        let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
         let app = marvin::testing::tools::all()
             .find(|tool| tool.name == APP)
             .unwrap();

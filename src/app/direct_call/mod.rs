@@ -34,25 +34,25 @@ impl EventSink for StderrSink {
 ///
 /// # Errors
 /// The directory does not exist, or a tool group does not.
-pub(crate) fn world(settings: &Settings) -> Outcome<SessionContext> {
-    let mut world = setup::world(settings, &mut |words| say(&format!("Warning: {words}")))?;
+pub(crate) fn session(settings: &Settings) -> Outcome<SessionContext> {
+    let mut session = setup::session(settings, &mut |words| say(&format!("Warning: {words}")))?;
     let is_given = settings.working_dir.is_some();
     if let (None, false, Some(current)) = (
-        world.working_dir.root(),
+        session.working_dir.root(),
         is_given,
         &settings.process.current,
     ) {
-        world.working_dir = Default::default();
-        world.working_dir.set(Root::open(current)?, false);
+        session.working_dir = Default::default();
+        session.working_dir.set(Root::open(current)?, false);
     }
     // Notes and tickets belong to the project only when its directory was given on the command line; otherwise to the user.
-    world.set_coding(is_given);
-    Ok(world)
+    session.set_coding(is_given);
+    Ok(session)
 }
 
 /// Runs the tool `name` with `args` (a JSON object). A failure of the tool is part of the output.
-pub(crate) fn run(world: SessionContext, name: &str, args: String, stop: &Cancel) -> ToolOutput {
-    let mut ctx = ToolContext::new(Arc::new(world), stop.clone(), Arc::new(StderrSink));
+pub(crate) fn run(session: SessionContext, name: &str, args: String, stop: &Cancel) -> ToolOutput {
+    let mut ctx = ToolContext::new(Arc::new(session), stop.clone(), Arc::new(StderrSink));
     ctx.approval = Approval::UserInvoked;
     batch::run_one(&ctx, &call(name, args)).output
 }

@@ -76,11 +76,11 @@ impl DirectCommand {
     ///
     /// # Errors
     /// There is no such tool or parameter.
-    pub(crate) fn resolve(&self, world: &SessionContext) -> Outcome<DirectRequest> {
-        let registry = &world.registry;
+    pub(crate) fn resolve(&self, session: &SessionContext) -> Outcome<DirectRequest> {
+        let registry = &session.registry;
         let tool = registry
             .find(&self.name)
-            .ok_or_else(|| registry.unknown(&self.name, &world.policy))?;
+            .ok_or_else(|| registry.unknown(&self.name, &session.policy))?;
         if self.asks_help {
             return Ok(DirectRequest::Help(tool));
         }

@@ -29,12 +29,12 @@ pub(super) fn with_files(
 ) -> String {
     let mut out = message.to_owned();
     for name in names(message) {
-        let Some(place) = resolve(&name, &ctx.world) else {
+        let Some(place) = resolve(&name, &ctx.session) else {
             continue;
         };
         let block = approved(&place, ctx).and_then(|()| match place.is_folder() {
             true => Ok(block(&name, "folder", &place.listing()?)),
-            false => Ok(block(&name, "file", &read(place.open()?, &ctx.world)?)),
+            false => Ok(block(&name, "file", &read(place.open()?, &ctx.session)?)),
         });
         match block {
             Ok(block) => out.push_str(&block),
@@ -112,9 +112,9 @@ enum AttachTarget {
 }
 
 /// Resolves `name` relative to the home folder, the root or the working directory. `None` when it does not exist.
-fn resolve(name: &str, world: &SessionContext) -> Option<AttachTarget> {
-    let root = world.working_dir.root();
-    let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
+fn resolve(name: &str, context: &SessionContext) -> Option<AttachTarget> {
+    let root = context.working_dir.root();
+    let path = match (name.strip_prefix("~/"), context.env.get("HOME"), &root) {
         (Some(rest), Some(home), _) => Path::new(home).join(rest),
         (_, _, Some(root)) => root.path().join(name),
         (_, _, None) => PathBuf::from(name),
@@ -185,14 +185,14 @@ impl AttachTarget {
     }
 }
 
-fn read(file: fs::File, world: &SessionContext) -> Result<String, String> {
+fn read(file: fs::File, context: &SessionContext) -> Result<String, String> {
     let about = file
         .metadata()
         .map_err(|error| format!("{}.", io_words(&error)))?;
     if !about.is_file() {
         return Err("it is not a regular file.".to_owned());
     }
-    let mut used = world.reading.lock();
+    let mut used = context.reading.lock();
     let left = READ_STOP.saturating_sub(*used);
     if left == 0 {
         return Err(format!(
@@ -255,12 +255,12 @@ mod tests {
 
     fn ctx(dir: &Path, home: &Path, agrees: bool) -> (ToolContext, Arc<Mutex<Vec<String>>>) {
         let env = Env::from([("HOME", home.to_str().unwrap())]);
-        let mut world = SessionContext::new(env, ToolPolicy::default());
+        let mut context = SessionContext::new(env, ToolPolicy::default());
         let requests = Arc::default();
-        world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&requests))));
-        world.working_dir.set(Root::open(dir).unwrap(), false);
+        context.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&requests))));
+        context.working_dir.set(Root::open(dir).unwrap(), false);
         (
-            ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
+            ToolContext::new(Arc::new(context), Cancel::new(), Arc::new(NullSink)),
             requests,
         )
     }

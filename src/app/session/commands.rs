@@ -74,7 +74,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "the tools, or those that fit a word",
         |session, rest| {
             let word: Vec<String> = one(rest).into_iter().collect();
-            let list = catalogue::list(&word, &session.world.registry)?;
+            let list = catalogue::list(&word, &session.context.registry)?;
             session.updates.push(UiUpdate::Listing(list));
             Ok(())
         },
@@ -101,10 +101,10 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         |session, rest| {
             match one(rest) {
                 Some(name) => {
-                    let name = profile::name(&session.world.paths, &name)?;
+                    let name = profile::name(&session.context.paths, &name)?;
                     session.switch(name, None);
                 }
-                None => session.list(|world| Ok(listing::profiles(world))),
+                None => session.list(|context| Ok(listing::profiles(context))),
             }
             Ok(())
         },
@@ -135,18 +135,18 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         &["preferences"],
         "edit your preferences in $EDITOR",
         |session| {
-            let world = &session.world;
-            let path = profile::preferences_file(&world.paths, &world.profile());
+            let context = &session.context;
+            let path = profile::preferences_file(&context.paths, &context.profile());
             session
                 .updates
                 .push(path.map_or_else(UiUpdate::Failed, UiUpdate::Edit));
         },
     ),
     bare(&["profiles"], "list the profiles", |session| {
-        session.list(|world| Ok(listing::profiles(world)));
+        session.list(|context| Ok(listing::profiles(context)));
     }),
     bare(&["saved"], "list the saved places", |session| {
-        session.list(|world| Ok(listing::places(world)));
+        session.list(|context| Ok(listing::places(context)));
     }),
     bare(&["usage"], "usage and cost", |session| {
         session.list(usage::report);

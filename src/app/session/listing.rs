@@ -10,10 +10,10 @@ use crate::store::places::SavedPlaces;
 use crate::tools::engine::context::SessionContext;
 
 /// The profiles, the active one marked.
-pub(super) fn profiles(world: &SessionContext) -> String {
-    let active = world.profile();
+pub(super) fn profiles(context: &SessionContext) -> String {
+    let active = context.profile();
     let mut out = String::new();
-    for listed in profile::list(&world.paths, &world.clock, &active) {
+    for listed in profile::list(&context.paths, &context.clock, &active) {
         let mark = if listed.active { '*' } else { ' ' };
         let log = match listed.log_bytes {
             0 => "no conversation yet".to_owned(),
@@ -34,11 +34,11 @@ pub(super) fn profiles(world: &SessionContext) -> String {
 }
 
 /// The saved places of the active profile.
-pub(super) fn places(world: &SessionContext) -> String {
-    let read = world
+pub(super) fn places(context: &SessionContext) -> String {
+    let read = context
         .paths
-        .profile(&world.profile())
-        .and_then(|profile| SavedPlaces::of(&profile, &world.clock).read());
+        .profile(&context.profile())
+        .and_then(|profile| SavedPlaces::of(&profile, &context.clock).read());
     let places = match read {
         Ok(places) => places,
         Err(problem) => return problem.one_line(),
@@ -65,16 +65,16 @@ pub(super) fn places(world: &SessionContext) -> String {
 }
 
 /// The current provider and model, and the others that are available.
-pub(super) fn models(world: &SessionContext, current: &str) -> String {
+pub(super) fn models(context: &SessionContext, current: &str) -> String {
     let mut out = format!("{current}\n\n");
     for row in ROWS {
-        let remote = choose::remote(&world.env, row);
+        let remote = choose::remote(&context.env, row);
         let state = match row.key {
             Some(_) if remote.key.is_some() => "ready".to_owned(),
             Some(variable) => format!("set {variable}"),
             None => format!("at {}", remote.base),
         };
-        let model = choose::model(&world.env, row);
+        let model = choose::model(&context.env, row);
         let _ = writeln!(out, "{:<14} {:<28} {state}", row.name, model);
     }
     let _ = writeln!(out, "{:<14} {:<28} ready", offline::NAME, "no model");

@@ -27,7 +27,7 @@ impl LogWriter {
     /// Appends an entry, after the pending ones. Of several failures in a row only the first is reported, and that writing works again.
     pub(super) fn append(
         &self,
-        world: &SessionContext,
+        context: &SessionContext,
         profile: &str,
         role: LogRole,
         text: String,
@@ -40,7 +40,7 @@ impl LogWriter {
             text,
         });
         let reported = unsaved.failure.is_some();
-        match (unsaved.write(world, warn), reported) {
+        match (unsaved.write(context, warn), reported) {
             (Err(problem), false) => warn(format!(
                 "The conversation is not saved: {} The next message tries again.",
                 problem.one_line()
@@ -51,11 +51,11 @@ impl LogWriter {
     }
 
     /// Retries the pending entries.
-    pub(super) fn flush(&self, world: &SessionContext) {
+    pub(super) fn flush(&self, context: &SessionContext) {
         let mut unsaved = self.lock();
         if !unsaved.entries.is_empty() {
             // What still cannot be written is reported by `left`.
-            let _ = unsaved.write(world, &mut |_| {});
+            let _ = unsaved.write(context, &mut |_| {});
         }
     }
 
@@ -98,7 +98,7 @@ impl LogWriter {
 
 impl UnsavedEntries {
     /// Writes everything pending, grouped by profile, in order.
-    fn write(&mut self, world: &SessionContext, warn: &mut dyn FnMut(String)) -> Outcome<()> {
+    fn write(&mut self, context: &SessionContext, warn: &mut dyn FnMut(String)) -> Outcome<()> {
         while let Some(first) = self.entries.first() {
             let profile = first.profile.clone();
             let entries: Vec<(LogRole, &str)> = self
@@ -107,7 +107,7 @@ impl UnsavedEntries {
                 .filter(|entry| entry.profile == profile)
                 .map(|entry| (entry.role, entry.text.as_str()))
                 .collect();
-            let written = open(world, &profile).and_then(|log| log.append(&entries, warn));
+            let written = open(context, &profile).and_then(|log| log.append(&entries, warn));
             if let Err(problem) = written {
                 return Err(self.failed(problem));
             }
@@ -123,7 +123,7 @@ impl UnsavedEntries {
     }
 }
 
-pub(super) fn open(world: &SessionContext, profile: &str) -> Outcome<ChatLog> {
-    let file = world.paths.profile(profile)?.chat_log();
-    Ok(ChatLog::new(file, &world.clock))
+pub(super) fn open(context: &SessionContext, profile: &str) -> Outcome<ChatLog> {
+    let file = context.paths.profile(profile)?.chat_log();
+    Ok(ChatLog::new(file, &context.clock))
 }

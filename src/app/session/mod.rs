@@ -104,7 +104,7 @@ struct Queued {
 /// A conversation with the user.
 pub(crate) struct Session {
     settings: Settings,
-    world: Arc<SessionContext>,
+    context: Arc<SessionContext>,
     inbox: Arc<Inbox>,
     scribe: DiskWriter,
     log_writer: LogWriter,
@@ -160,19 +160,19 @@ impl Session {
         let (inbox, wake) = Inbox::new();
         let mut updates = Vec::new();
         let mut warn = |text: String| updates.push(UiUpdate::System(text));
-        let mut world = setup::world(&settings, &mut warn)?;
-        world.approval = match asking {
+        let mut context = setup::session(&settings, &mut warn)?;
+        context.approval = match asking {
             AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
             AskMode::Nobody => Approval::Deny,
         };
         let alert_inbox = Arc::clone(&inbox);
-        world.set_coding(settings.working_dir.is_some());
-        world.alerts.set_announce(Box::new(move |text| {
+        context.set_coding(settings.working_dir.is_some());
+        context.alerts.set_announce(Box::new(move |text| {
             alert_inbox.send(WorkerEvent::Alert(text))
         }));
         let spending = setup::spending(&settings)?;
-        let past = match world.paths.profile(&world.profile()) {
-            Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
+        let past = match context.paths.profile(&context.profile()) {
+            Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
             Err(problem) => {
                 warn(problem.one_line());
                 Vec::new()
@@ -184,7 +184,7 @@ impl Session {
             )));
         }
         let mut session = Self {
-            world: Arc::new(world),
+            context: Arc::new(context),
             inbox,
             scribe: DiskWriter::default(),
             log_writer: LogWriter::default(),
@@ -216,11 +216,11 @@ impl Session {
             updates,
             settings,
         };
-        alerts::watch(&session.world.alerts);
+        alerts::watch(&session.context.alerts);
         session.seed(&past);
         session
             .updates
-            .push(UiUpdate::Profile(session.world.profile()));
+            .push(UiUpdate::Profile(session.context.profile()));
         if !past.is_empty() {
             session.updates.push(UiUpdate::Past(past));
         }
@@ -249,8 +249,8 @@ impl Session {
     }
 
     /// What tools share in this session; completion needs it.
-    pub(crate) fn world(&self) -> &Arc<SessionContext> {
-        &self.world
+    pub(crate) fn context(&self) -> &Arc<SessionContext> {
+        &self.context
     }
 
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
@@ -392,11 +392,11 @@ impl Session {
             thread::sleep(Duration::from_millis(5));
             self.receive();
         }
-        let usage = self.world.save_usage();
+        let usage = self.context.save_usage();
         if let Some(topic) = &self.settings.ntfy {
-            let cost = self.world.ledger.totals().cost;
+            let cost = self.context.ledger.totals().cost;
             run_notice::notify_end(
-                &self.world.env,
+                &self.context.env,
                 topic,
                 NTFY_LIMIT,
                 !self.failed,
@@ -405,8 +405,8 @@ impl Session {
             );
         }
         let left = LEAVING.saturating_sub(start.elapsed());
-        let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
-        self.scribe.put(move || writer.flush(&world));
+        let (writer, context) = (self.log_writer.clone(), Arc::clone(&self.context));
+        self.scribe.put(move || writer.flush(&context));
         let log = if self.scribe.finish(left) {
             self.log_writer.unsaved_notice()
         } else {
@@ -443,16 +443,16 @@ impl Session {
             since: job.since,
             background: job.background,
         });
-        let totals = self.world.ledger.totals();
+        let totals = self.context.ledger.totals();
         SessionStatus {
             provider,
             model,
-            profile: self.world.profile(),
+            profile: self.context.profile(),
             messages: self.messages.len(),
             cost: totals.cost,
             tokens: totals.tokens(),
-            context: self.world.context.percent(),
-            coding: self.world.coding(),
+            context: self.context.context.percent(),
+            coding: self.context.coding(),
             shell: self.shell.clone(),
             topics: self.topics,
             running: turn.chain(jobs).collect(),

@@ -23,7 +23,7 @@ use crate::tools::engine::context::SessionContext;
 impl Session {
     pub(super) fn seed(&mut self, entries: &[chat_log::LogEntry]) {
         self.messages = chat_log::messages(entries);
-        if let Some(at) = cut_for_cap(&self.messages, TurnLimits::new(self.world.coding()).cap) {
+        if let Some(at) = cut_for_cap(&self.messages, TurnLimits::new(self.context.coding()).cap) {
             self.messages.drain(..at);
         }
         self.meter = TokenMeter::default();
@@ -36,7 +36,7 @@ impl Session {
     pub(super) fn gauge(&mut self) {
         // An estimate is enough: an exact count would load the tokenizer on the interface's thread.
         let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
-        self.world.context.set_messages(tokens);
+        self.context.context.set_messages(tokens);
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -63,9 +63,9 @@ impl Session {
             return Arc::clone(history);
         }
         let path = self
-            .world
+            .context
             .paths
-            .profile(&self.world.profile())
+            .profile(&self.context.profile())
             .map(|profile| profile.history());
         let updates = &mut self.updates;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
@@ -77,13 +77,13 @@ impl Session {
     }
 
     pub(super) fn poll_news(&mut self) {
-        let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
+        let Ok(profile) = self.context.paths.profile(&self.context.profile()) else {
             return;
         };
         let updates = &mut self.updates;
         let mut warn = |text| updates.push(UiUpdate::System(text));
         let file = profile.ntfy_subscriptions();
-        self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
+        self.topics = subscriptions::read(&file, &self.context.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
         let deliver = move |messages: Vec<String>| {
             for text in messages {
@@ -95,9 +95,9 @@ impl Session {
             }
         };
         self.ntfy_inbox.poll(
-            &self.world.env,
+            &self.context.env,
             &profile,
-            &self.world.clock,
+            &self.context.clock,
             &Cancel::new(),
             deliver,
         );
@@ -106,17 +106,17 @@ impl Session {
     /// Appends an entry to the chat log of `profile`; the receiver is notified when it is written.
     pub(super) fn log(&mut self, profile: &str, role: LogRole, said: String) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
-        let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
+        let (writer, context) = (self.log_writer.clone(), Arc::clone(&self.context));
         let profile = profile.to_owned();
         self.scribe.put_and_tell(move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            writer.append(&world, &profile, role, said, &mut warn);
+            writer.append(&context, &profile, role, said, &mut warn);
         })
     }
 
     /// Queues work on the log that has to be done before the next message is sent. False, with an error shown, when there is no log.
     pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
-        match log_writer::open(&self.world, &self.world.profile()) {
+        match log_writer::open(&self.context, &self.context.profile()) {
             Ok(log) => {
                 self.pending_changes += 1;
                 self.scribe.put(move || act(log));
@@ -134,9 +134,9 @@ impl Session {
         &mut self,
         make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
     ) {
-        let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         let started = self.work("list", move || {
-            inbox.send(WorkerEvent::Listing(make(&world)));
+            inbox.send(WorkerEvent::Listing(make(&context)));
         });
         self.listings += usize::from(started);
     }

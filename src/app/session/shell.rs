@@ -35,20 +35,23 @@ impl ShellJob {
         session: &Session,
     ) -> Outcome<Self> {
         let (stop, with_session) = session.stop_all.child();
-        let (world, inbox) = (Arc::clone(&session.world), Arc::clone(&session.inbox));
+        let (context, inbox) = (Arc::clone(&session.context), Arc::clone(&session.inbox));
         let (text, halt) = (command.clone(), stop.clone());
         thread::Builder::new()
             .name("command".to_owned())
             .spawn(move || {
-                let outcome = world.paths.profile(&world.profile()).and_then(|profile| {
-                    let limit = if background {
-                        BACKGROUND
-                    } else {
-                        COMMAND_TIMEOUT
-                    };
-                    shell::run(&text, &dir, &world.env, limit, &profile.logs(), &halt)
-                        .map(|ran| ran.text)
-                });
+                let outcome = context
+                    .paths
+                    .profile(&context.profile())
+                    .and_then(|profile| {
+                        let limit = if background {
+                            BACKGROUND
+                        } else {
+                            COMMAND_TIMEOUT
+                        };
+                        shell::run(&text, &dir, &context.env, limit, &profile.logs(), &halt)
+                            .map(|ran| ran.text)
+                    });
                 inbox.send(WorkerEvent::Command { id, outcome });
             })
             .map_err(|error| Problem::system("Cannot start a thread for the command", error))?;

@@ -28,7 +28,7 @@ const SAVED: Duration = Duration::from_secs(6);
 /// Everything a turn needs; it shares nothing that changes with the session.
 pub(super) struct TurnJob {
     pub(super) id: u64,
-    pub(super) world: Arc<SessionContext>,
+    pub(super) context: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
     pub(super) offer: Arc<Offer>,
     pub(super) coding: bool,
@@ -77,21 +77,21 @@ impl TurnJob {
         });
         let notice = |message: String| listener.emit(Event::Notice(Level::Warning, message));
         let ctx = ToolContext::new(
-            Arc::clone(&self.world),
+            Arc::clone(&self.context),
             self.stop.clone(),
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person = setup::user_facts(&self.world, Some(&self.text), &mut |message| {
+        let mut person = setup::user_facts(&self.context, Some(&self.text), &mut |message| {
             notice(message)
         });
         person.jobs = self.jobs;
         let mut messages = self.messages;
-        self.world.reading.reset();
+        self.context.reading.reset();
         let mut system = self.system;
         if let Some(system) = &mut system
-            && system.fits(&self.world, &person, self.coding)
-            && let Some(text) = system.news(&self.world, &person)
+            && system.fits(&self.context, &person, self.coding)
+            && let Some(text) = system.news(&self.context, &person)
         {
             messages.push(Message::System { text });
         }
@@ -110,7 +110,7 @@ impl TurnJob {
                 .messages
                 .push(Message::assistant(so_far.text.clone()));
         }
-        if let Some(message) = self.world.save_usage() {
+        if let Some(message) = self.context.save_usage() {
             notice(message);
         }
         TurnEnd {

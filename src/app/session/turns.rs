@@ -27,7 +27,7 @@ impl Session {
                 let reason = reason.clone();
                 self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
-                    let time = self.world.clock.hour_minute();
+                    let time = self.context.clock.hour_minute();
                     let text = queued.text;
                     self.updates.push(UiUpdate::You { text, time });
                     let problem = Problem::config(reason.clone())
@@ -56,26 +56,26 @@ impl Session {
     /// The tools offered to the model: the built-in ones and those registered since.
     pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
         let max = models::facts(target.local, &target.model).tools;
-        self.world.registry.offer(&self.world.policy, max)
+        self.context.registry.offer(&self.context.policy, max)
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
-        let time = self.world.clock.hour_minute();
+        let time = self.context.clock.hour_minute();
         self.updates.push(UiUpdate::You {
             text: text.clone(),
             time,
         });
-        let profile = self.world.profile();
+        let profile = self.context.profile();
         let saved = self.log(&profile, LogRole::You, text.clone());
         let job = turn::TurnJob {
             id,
-            world: Arc::clone(&self.world),
+            context: Arc::clone(&self.context),
             target,
             offer,
-            coding: self.world.coding(),
+            coding: self.context.coding(),
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             system: self.system.clone(),

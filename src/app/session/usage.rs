@@ -24,16 +24,16 @@ struct UsageSum {
     cost: f64,
 }
 
-pub(super) fn report(world: &SessionContext) -> Outcome<String> {
-    let now = world.clock.now();
+pub(super) fn report(context: &SessionContext) -> Outcome<String> {
+    let now = context.clock.now();
     let (today, zone) = (now.date(), now.time_zone());
-    let profile = world.profile();
+    let profile = context.profile();
     let first = back(today, DAYS - 1).to_zoned(zone.clone());
     let since = first.map_or(now.timestamp(), |first| first.timestamp());
-    let calls = usage::calls_since(&world.paths, &profile, &world.ledger, since);
+    let calls = usage::calls_since(&context.paths, &profile, &context.ledger, since);
     let (days, models) = sums(calls.as_deref().unwrap_or_default(), today, zone);
     let week = back(today, WEEK - 1)..=today;
-    let mut out = session(world);
+    let mut out = session(context);
     let of_week = days.iter().filter(|(day, _)| week.contains(day));
     let total = of_week.fold(UsageSum::default(), |total, (_, sum)| total.plus(*sum));
     let period = format!(
@@ -42,7 +42,7 @@ pub(super) fn report(world: &SessionContext) -> Outcome<String> {
         short(today)
     );
     out.push_str(&line(&period, total));
-    out.push_str(&lifetime(world));
+    out.push_str(&lifetime(context));
     if let Err(problem) = calls {
         let _ = writeln!(out, "\n{}", problem.one_line());
     }
@@ -96,8 +96,8 @@ fn line(period: &str, sum: UsageSum) -> String {
     )
 }
 
-fn session(world: &SessionContext) -> String {
-    let totals = world.ledger.totals();
+fn session(context: &SessionContext) -> String {
+    let totals = context.ledger.totals();
     let sum = UsageSum {
         turns: totals.turns,
         tokens: totals.tokens(),
@@ -166,8 +166,8 @@ fn bar(share: f64) -> String {
     bar
 }
 
-fn lifetime(world: &SessionContext) -> String {
-    match usage::lifetime(&world.paths, &world.ledger) {
+fn lifetime(context: &SessionContext) -> String {
+    match usage::lifetime(&context.paths, &context.ledger) {
         Ok(None) => String::new(),
         Ok(Some(all)) => {
             let sum = UsageSum {
@@ -195,8 +195,8 @@ mod tests {
             ("MARVIN_NOW", "2026-03-10T12:00:00+00:00[UTC]"),
             ("TZ", "UTC"),
         ]);
-        let world = SessionContext::new(env, ToolPolicy::default());
-        let log = world.paths.profile("main").unwrap().cost_log();
+        let context = SessionContext::new(env, ToolPolicy::default());
+        let log = context.paths.profile("main").unwrap().cost_log();
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         let line = |ts: &str, model: &str, cost: f64| {
             format!(
@@ -209,7 +209,7 @@ mod tests {
             + &line("2026-03-03T23:00:00Z", "early", 0.125)
             + &line("2026-01-01T08:00:00Z", "old", 9.0);
         std::fs::write(log, text).unwrap();
-        let report = report(&world).unwrap();
+        let report = report(&context).unwrap();
         let row = |name: &str| {
             report
                 .lines()
@@ -239,10 +239,10 @@ mod tests {
     fn one_is_not_counted_as_many() {
         let home = tempfile::tempdir().unwrap();
         let env = Env::from([("MARVIN_CONFIG_DIR", home.path().to_str().unwrap())]);
-        let world = SessionContext::new(env, ToolPolicy::default());
+        let context = SessionContext::new(env, ToolPolicy::default());
         let used = r#"{"total_llm_turns": 1, "total_cost": 0.5, "total_provider_tokens": {"groq": {"input": 1, "output": 0}}}"#;
-        std::fs::write(world.paths.usage().unwrap(), used).unwrap();
-        let report = report(&world).unwrap();
+        std::fs::write(context.paths.usage().unwrap(), used).unwrap();
+        let report = report(&context).unwrap();
         let lifetime = "\nLifetime, all profiles: 1 model call, 1 token, $0.5000\n";
         assert!(report.contains(lifetime), "{report}");
     }

@@ -92,7 +92,7 @@ impl Session {
                 }
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
-                self.world.set_summarizer(summarizer);
+                self.context.set_summarizer(summarizer);
                 let offer = Arc::new(self.offer(&target));
                 self.backend = BackendState::Ready { target, offer };
             }
@@ -113,10 +113,10 @@ impl Session {
     pub(super) fn greet(&mut self, target: &ModelTarget) {
         let offline = !target.provider.is_model();
         if self.sent_messages.is_empty() || offline {
-            let words = welcome::words(&self.world.env, target, self.sent_messages.is_empty());
+            let words = welcome::words(&self.context.env, target, self.sent_messages.is_empty());
             self.updates.push(UiUpdate::Listing(words));
         } else {
-            let profile = self.world.profile();
+            let profile = self.context.profile();
             let words = format!(
                 "Resumed: profile {profile}, {} ({}).",
                 target.provider.name(),

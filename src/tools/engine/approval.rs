@@ -167,12 +167,12 @@ mod tests {
 
     /// The result of asking about `subject`, and the states that the call went through.
     fn outcome(approval: Approval, subject: &str) -> (Outcome<()>, Vec<CallState>) {
-        let world = SessionContext::new(Env::default(), ToolPolicy::default());
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
         let states = Arc::new(States::default());
         let listener: Arc<dyn EventSink> = Arc::clone(&states) as Arc<dyn EventSink>;
         let ctx = ToolContext {
             approval,
-            ..ToolContext::new(Arc::new(world), Cancel::new(), listener)
+            ..ToolContext::new(Arc::new(session), Cancel::new(), listener)
         };
         let answer = ctx.approve(request(subject));
         let states = states.0.lock().unwrap().clone();

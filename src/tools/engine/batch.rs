@@ -30,7 +30,7 @@ pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| ctx.world.registry.plan(call).effect.is_none())
+            .take_while(|call| ctx.session.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         ended.extend(CallPhase::new(ctx, phase).run());
@@ -154,7 +154,7 @@ impl<'a> CallPhase<'a> {
 
     /// Starts one call on a thread of its own, with a token that also fires when the turn's does.
     fn start(&self, at: usize, call: ToolCall) -> Outcome<CallThread> {
-        let limit = self.ctx.world.registry.plan(&call).limit;
+        let limit = self.ctx.session.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(CallPauses::default());
         let answered_by = Arc::new(AnsweredBy::default());
@@ -337,16 +337,18 @@ mod tests {
                 ("PATH", std::env::var("PATH").unwrap().as_str()),
                 ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
             ]);
-            let mut world = SessionContext::new(env, ToolPolicy::default());
-            world.working_dir.set(Root::open(dir.path()).unwrap(), true);
+            let mut session = SessionContext::new(env, ToolPolicy::default());
+            session
+                .working_dir
+                .set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
-            world.approval = Approval::Ask(Arc::new(User {
+            session.approval = Approval::Ask(Arc::new(User {
                 verdict,
                 thought: Arc::clone(&thought),
             }));
             let heard = Arc::new(Heard::default());
             let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
-            let ctx = ToolContext::new(Arc::new(world), Cancel::new(), listener);
+            let ctx = ToolContext::new(Arc::new(session), Cancel::new(), listener);
             let since = Instant::now();
             let ended = run_one(&ctx, &command(text));
             let whole = since.elapsed();

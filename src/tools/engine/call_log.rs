@@ -26,18 +26,18 @@ struct CallLogLine<'a> {
 
 /// Appends a line if the log is enabled. A failure to write never affects the call.
 pub(crate) fn record(
-    world: &SessionContext,
+    session: &SessionContext,
     tool: &str,
     raw_args: &str,
     result: &str,
     elapsed: Duration,
 ) {
-    let Some(path) = MARVIN_SUBAGENT_LOG.read(&world.env) else {
+    let Some(path) = MARVIN_SUBAGENT_LOG.read(&session.env) else {
         return;
     };
-    let hide = |text: &str| secrets(text, &world.secrets).into_owned();
+    let hide = |text: &str| secrets(text, &session.secrets).into_owned();
     let line = CallLogLine {
-        ts: world.clock.utc(),
+        ts: session.clock.utc(),
         tool,
         args: clip_within(&hide(&pairs(raw_args)), ARGS),
         result: clip_within(&hide(&clip(result, RESULT * 4)), RESULT),

@@ -178,7 +178,7 @@ impl SessionContext {
 #[derive(Clone)]
 pub struct ToolContext {
     /// What the tools of the session share.
-    pub world: Arc<SessionContext>,
+    pub session: Arc<SessionContext>,
     /// Fires when the call has to end: cancelled or timed out.
     pub stop: Cancel,
     /// Receives progress events.
@@ -212,10 +212,10 @@ impl ToolContext {
     }
 
     /// A context for work outside a call.
-    pub fn new(world: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
+    pub fn new(session: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
         Self {
-            approval: world.approval.clone(),
-            world,
+            approval: session.approval.clone(),
+            session,
             stop,
             listener,
             answered_by: Arc::default(),
@@ -226,9 +226,9 @@ impl ToolContext {
 
     /// Starts a request to a service, with the user's contact.
     pub fn service(&self, service: &'static Service) -> RequestBuilder<'_> {
-        self.world
+        self.session
             .services
-            .request(service, self.world.contact(), &self.stop)
+            .request(service, self.session.contact(), &self.stop)
             .note_answer(&self.answered_by)
     }
 
@@ -237,7 +237,7 @@ impl ToolContext {
     /// # Errors
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
     pub fn guarded_client(&self) -> Outcome<GuardedClient> {
-        Ok(GuardedClient::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
+        Ok(GuardedClient::new(&self.session.env)?.with_contact(self.session.contact().as_deref()))
     }
 
     /// Reports the state of the call.
@@ -258,8 +258,8 @@ impl ToolContext {
 
     /// The fence of the working directory, or an error that says how to set one.
     pub fn root(&self) -> Outcome<Arc<Root>> {
-        self.world.working_dir.root().ok_or_else(|| {
-            Problem::config(format!("No working directory is set{}.", self.world.working_dir.unset_because()))
+        self.session.working_dir.root().ok_or_else(|| {
+            Problem::config(format!("No working directory is set{}.", self.session.working_dir.unset_because()))
                 .next("Start Marvin in a project's folder or with --working-dir DIR, or call set_working_dir with an absolute path.")
         })
     }

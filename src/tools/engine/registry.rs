@@ -198,12 +198,14 @@ pub(crate) fn finish_call(
         }
     };
     let tool = || {
-        let tool = ctx.world.registry.find(&call.name)?;
+        let tool = ctx.session.registry.find(&call.name)?;
         Some((tool.name().to_owned(), tool.parameters()))
     };
-    let text = capped(text, tool, &ctx.world.context);
-    call_log::record(&ctx.world, &call.name, &call.args, &text, took);
-    ctx.world.ledger.add_tool_call(&text::clip(&call.name, 64));
+    let text = capped(text, tool, &ctx.session.context);
+    call_log::record(&ctx.session, &call.name, &call.args, &text, took);
+    ctx.session
+        .ledger
+        .add_tool_call(&text::clip(&call.name, 64));
     FinishedCall {
         output: ToolOutput {
             id: call.id.clone(),
@@ -221,7 +223,7 @@ pub(crate) fn finish_call(
 /// Looks up, checks and runs a tool: the only way to run one, for models and for `marvin tool`.
 pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
-    let (registry, bounds) = (&ctx.world.registry, &ctx.world.policy);
+    let (registry, bounds) = (&ctx.session.registry, &ctx.session.policy);
     let tool = registry
         .find(name)
         .ok_or_else(|| registry.unknown(name, bounds))?;
@@ -310,12 +312,12 @@ mod tests {
 
     /// A session with a registered tool under the policy. The tool waits for its token when told to, and otherwise repeats its arguments.
     fn with_lamp(bounds: ToolPolicy, effect: Rules) -> ToolContext {
-        let world = SessionContext::new(Env::default(), bounds);
-        world
+        let session = SessionContext::new(Env::default(), bounds);
+        session
             .registry
             .register(lamp("lamp_switch", effect))
             .unwrap();
-        ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+        ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
     }
 
     fn lamp(name: &str, rules: Rules) -> OwnedTool {
@@ -351,7 +353,7 @@ mod tests {
     #[test]
     fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
         let ctx = with_lamp(ToolPolicy::default(), OUTSIDE);
-        let offer = ctx.world.registry.offer(&ctx.world.policy, usize::MAX);
+        let offer = ctx.session.registry.offer(&ctx.session.policy, usize::MAX);
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
         assert_eq!(
@@ -378,7 +380,7 @@ mod tests {
             "{}",
             ended.output.text
         );
-        let plan = ctx.world.registry.plan(&call("lamp_switch", "{}"));
+        let plan = ctx.session.registry.plan(&call("lamp_switch", "{}"));
         assert_eq!(
             (plan.effect, plan.limit),
             (SideEffect::Outside, OUTSIDE.limit)
@@ -388,7 +390,7 @@ mod tests {
     #[test]
     fn a_registered_tool_is_found_by_what_a_model_makes_of_its_name() {
         let ctx = with_lamp(ToolPolicy::default(), READ);
-        let registry = &ctx.world.registry;
+        let registry = &ctx.session.registry;
         for name in ["lamp_switch", " lamp_switch\n", "functions.lamp_switch"] {
             assert_eq!(registry.find_canonical(name).unwrap().name(), "lamp_switch");
         }
@@ -425,7 +427,7 @@ mod tests {
             (child, READ, true),
         ] {
             let ctx = with_lamp(bounds, rules);
-            let offer = ctx.world.registry.offer(&ctx.world.policy, usize::MAX);
+            let offer = ctx.session.registry.offer(&ctx.session.policy, usize::MAX);
             let is_offered = offer.tools.iter().any(|tool| tool.name == "lamp_switch");
             assert_eq!(is_offered, !is_refused);
             let ended = batch::run_one(&ctx, &call("lamp_switch", "{}"));

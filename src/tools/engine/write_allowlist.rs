@@ -7,11 +7,11 @@ use crate::disk::beneath::{RelPath, Root};
 /// Refuses to write a file that `MARVIN_WRITABLE_FILES` does not list. The listed paths are relative to the directory in which the process started:
 /// changing the working directory does not select other files. Symlinks on the way are refused, because they could make an allowed name refer to
 /// another file.
-pub(crate) fn may_write(world: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
-    let Some(files) = &world.policy.writable else {
+pub(crate) fn may_write(session: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
+    let Some(files) = &session.policy.writable else {
         return Ok(());
     };
-    let first = world.working_dir.first();
+    let first = session.working_dir.first();
     let base = first.as_deref().unwrap_or(root).path();
     let wanted = root.path().join(path.as_str());
     let refused = |reason: &str| {
@@ -58,11 +58,11 @@ mod tests {
             ),
             ..ToolPolicy::default()
         };
-        let world = SessionContext::new(Env::default(), bounds);
+        let session = SessionContext::new(Env::default(), bounds);
         let allowed = |dir: &std::path::Path, path: &str| {
-            world.working_dir.set(Root::open(dir).unwrap(), false);
-            let root = world.working_dir.root().unwrap();
-            may_write(&world, &root, &root.check(path).unwrap())
+            session.working_dir.set(Root::open(dir).unwrap(), false);
+            let root = session.working_dir.root().unwrap();
+            may_write(&session, &root, &root.check(path).unwrap())
         };
         for (at, path, is_allowed) in [
             ("", "a.md", true),

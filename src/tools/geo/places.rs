@@ -42,8 +42,8 @@ crate::tools! { "places";
 
 /// The active profile's address book.
 fn saved_places(ctx: &ToolContext) -> Outcome<SavedPlaces<'_>> {
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    Ok(SavedPlaces::of(&profile, &ctx.world.clock))
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
+    Ok(SavedPlaces::of(&profile, &ctx.session.clock))
 }
 
 /// Models fill in the published default 0 for both coordinates when they have none; no real place has 0 for both.

@@ -46,16 +46,16 @@ const MAX_MESSAGE_CHARS: usize = 4_000;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
-    let world = &ctx.world;
+    let session = &ctx.session;
     let message = clip(args.message.trim(), MAX_MESSAGE_CHARS);
     if message.is_empty() {
         return Err(Problem::input("An alarm needs a message.").next("Say what to show."));
     }
-    let now = world.clock.now();
+    let now = session.clock.now();
     let (at, moved) = moment(&args.time, &now)?;
     let wanted = label(&args.label)?;
     let (mut alarm, lock) = {
-        let folder = world.paths.alarms()?;
+        let folder = session.paths.alarms()?;
         atomic::make_folder(&folder, Access::Private)?;
         let lock = Lock::take(&folder.join("set"), LOCK_TIMEOUT, &ctx.stop)?;
         let label = free(&folder, &wanted)?;
@@ -69,20 +69,20 @@ fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
             late: None,
             of: None,
         };
-        alarm.save(&world.paths)?;
+        alarm.save(&session.paths)?;
         (alarm, lock)
     };
     drop(lock);
-    let note = schedule::add(&world.alerts, std::slice::from_mut(&mut alarm), &ctx.stop);
+    let note = schedule::add(&session.alerts, std::slice::from_mut(&mut alarm), &ctx.stop);
     let note = match note {
         Ok(note) => note,
         Err(problem) => {
-            let _ = alarm.remove(&world.paths);
+            let _ = alarm.remove(&session.paths);
             return Err(problem);
         }
     };
-    Alerts::wake(&world.alerts);
-    let rings = alarm.due(&world.alerts).unwrap_or_else(|| at.clone());
+    Alerts::wake(&session.alerts);
+    let rings = alarm.due(&session.alerts).unwrap_or_else(|| at.clone());
     let mut out = format!(
         "Alarm \"{}\" is set for {}.\nMessage: {}",
         alarm.label,
@@ -97,7 +97,7 @@ fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
         out.push('\n');
         out.push_str(&line);
     }
-    if alarm.scheduler.is_none() && !world.alerts.has_session() {
+    if alarm.scheduler.is_none() && !session.alerts.has_session() {
         out.push_str("\nNo session is open here; one that is opened later rings it, or says that it was missed. A timer (timer_start) is the other way in a session.");
     }
     Ok(out)
@@ -228,16 +228,16 @@ pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>
 }
 
 fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
-    let world = &ctx.world;
+    let session = &ctx.session;
     let mut odd = Vec::new();
-    let alarms: Vec<AlertRecord> = record::all(&world.paths, world.clock.zones(), &mut odd)?
+    let alarms: Vec<AlertRecord> = record::all(&session.paths, session.clock.zones(), &mut odd)?
         .into_iter()
         .filter(|r| r.of.is_none())
         .collect();
-    let now = world.clock.now();
+    let now = session.clock.now();
     let mut lines: Vec<String> = Vec::new();
     for alarm in &alarms {
-        let Some(at) = alarm.at(world.clock.zones()) else {
+        let Some(at) = alarm.at(session.clock.zones()) else {
             continue;
         };
         let state = match (&alarm.scheduler, at <= now) {
@@ -263,11 +263,12 @@ fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
 }
 
 fn cancel(ctx: &ToolContext, args: CancelAlarm) -> Outcome<String> {
-    let world = &ctx.world;
-    let alarms: Vec<AlertRecord> = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?
-        .into_iter()
-        .filter(|r| r.of.is_none())
-        .collect();
+    let session = &ctx.session;
+    let alarms: Vec<AlertRecord> =
+        record::all(&session.paths, session.clock.zones(), &mut Vec::new())?
+            .into_iter()
+            .filter(|r| r.of.is_none())
+            .collect();
     let wanted = args.label.trim().replace(' ', "_");
     let Some(alarm) = alarms.iter().find(|alarm| alarm.label == wanted) else {
         let labels: BTreeSet<&str> = alarms.iter().map(|alarm| alarm.label.as_str()).collect();
@@ -284,8 +285,8 @@ fn cancel(ctx: &ToolContext, args: CancelAlarm) -> Outcome<String> {
             )),
         });
     };
-    let trouble = schedule::remove(&world.alerts, std::slice::from_ref(alarm), &ctx.stop)?;
-    Alerts::wake(&world.alerts);
+    let trouble = schedule::remove(&session.alerts, std::slice::from_ref(alarm), &ctx.stop)?;
+    Alerts::wake(&session.alerts);
     let mut out = format!("Alarm \"{}\" is cancelled.", alarm.label);
     if let Some(trouble) = trouble {
         out.push('\n');

@@ -56,8 +56,8 @@ impl Param for Tags {
 }
 
 fn all(ctx: &ToolContext) -> Outcome<Bookmarks<'_>> {
-    let world = &ctx.world;
-    Bookmarks::of(&world.paths, &world.profile(), &world.clock)
+    let session = &ctx.session;
+    Bookmarks::of(&session.paths, &session.profile(), &session.clock)
 }
 
 fn save(ctx: &ToolContext, args: BookmarkSave) -> Outcome<String> {

@@ -76,7 +76,7 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
     let root = home.root()?;
     root.check_write(rel.as_str())?;
     may_write(ctx, &home, &rel)?;
-    let _lock = lock(&ctx.world.paths, &ctx.stop)?;
+    let _lock = lock(&ctx.session.paths, &ctx.stop)?;
     let shown = home.shown(&rel);
     let before = String::from_utf8(root.read(&rel, MAX_NOTE_BYTES)?)
         .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;

@@ -88,11 +88,11 @@ crate::choice! {
 }
 
 fn switch(ctx: &ToolContext, args: SwitchProfile) -> Outcome<ToolOk> {
-    let world = &ctx.world;
-    let name = profiles::name(&world.paths, &args.profile_name)?;
-    let before = world.profile();
-    let new = profiles::switch(&world.paths, &name)?;
-    let profile = world.paths.profile(&name)?;
+    let session = &ctx.session;
+    let name = profiles::name(&session.paths, &args.profile_name)?;
+    let before = session.profile();
+    let new = profiles::switch(&session.paths, &name)?;
+    let profile = session.paths.profile(&name)?;
     let mut out = match (new, name == before) {
         (true, _) => format!("Profile \"{name}\" was created and is active now."),
         (false, true) => format!("Profile \"{name}\" is active already."),
@@ -104,17 +104,17 @@ fn switch(ctx: &ToolContext, args: SwitchProfile) -> Outcome<ToolOk> {
         profile.dir().display(),
         profile.preferences().display(),
         profile.chat_log().display(),
-        profiles::names(&world.paths).join(", ")
+        profiles::names(&session.paths).join(", ")
     );
     if name == before {
         return Ok(ToolOk::from(out));
     }
-    world.set_profile(&name);
+    session.set_profile(&name);
     Ok(ToolOk::from(out).and(Effect::SwitchProfile(name)))
 }
 
 fn update(ctx: &ToolContext, args: UpdatePreferences) -> Outcome<String> {
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     let PreferenceKey(key) = args.key;
     let PreferenceValue(given) = args.value;
     let mut report = String::new();

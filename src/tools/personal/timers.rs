@@ -70,7 +70,7 @@ fn start(ctx: &ToolContext, args: TimerStart) -> Outcome<String> {
         return Err(Problem::input("No clock runs that long.").next("Give fewer seconds."));
     }
     {
-        let mut timers = ctx.world.alerts.timers();
+        let mut timers = ctx.session.alerts.timers();
         if let Some(other) = timers.get(&name).filter(|other| other.is_running(now)) {
             return Err(Problem::refused(format!(
                 "Timer \"{name}\" is running already: {}.",
@@ -85,12 +85,12 @@ fn start(ctx: &ToolContext, args: TimerStart) -> Outcome<String> {
         }
         timers.insert(name.clone(), timer);
     }
-    Alerts::wake(&ctx.world.alerts);
+    Alerts::wake(&ctx.session.alerts);
     let mut out = match lasts {
         Some(lasts) => format!("Countdown \"{name}\" started: {}.", duration::words(lasts)),
         None => format!("Stopwatch \"{name}\" started."),
     };
-    if !ctx.world.alerts.has_session() {
+    if !ctx.session.alerts.has_session() {
         out.push_str(" It lives in this process alone and ends with it; set_alarm outlives it.");
     }
     Ok(out)
@@ -98,7 +98,7 @@ fn start(ctx: &ToolContext, args: TimerStart) -> Outcome<String> {
 
 fn check(ctx: &ToolContext, args: TimerCheck) -> Outcome<String> {
     let now = Instant::now();
-    let timers = ctx.world.alerts.timers();
+    let timers = ctx.session.alerts.timers();
     if args.name.trim().is_empty() {
         if timers.is_empty() {
             return Ok("No timers.".to_owned());
@@ -119,7 +119,7 @@ fn check(ctx: &ToolContext, args: TimerCheck) -> Outcome<String> {
 
 fn stop(ctx: &ToolContext, args: TimerStop) -> Outcome<String> {
     let name = name(&args.name)?;
-    let mut timers = ctx.world.alerts.timers();
+    let mut timers = ctx.session.alerts.timers();
     match timers.remove(&name) {
         Some(timer) => Ok(format!(
             "Timer \"{name}\" stopped: {}.",

@@ -58,7 +58,7 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         );
     }
     let root = Root::open(&path)?;
-    if let Some(bound) = ctx.world.working_dir.bound()
+    if let Some(bound) = ctx.session.working_dir.bound()
         && !bound.holds(&root)?
     {
         return Err(Problem::refused(format!(
@@ -76,7 +76,7 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
     }
     let dir = root.path().to_owned();
-    let is_inside = match ctx.world.working_dir.root() {
+    let is_inside = match ctx.session.working_dir.root() {
         Some(now) => now.holds(&root)?,
         None => false,
     };
@@ -87,17 +87,17 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
             &dir,
         ))?;
     }
-    let root = match ctx.world.working_dir.first() {
+    let root = match ctx.session.working_dir.first() {
         Some(first) => root.keeping_closed(&first),
         None => root,
     };
-    ctx.world.working_dir.set(root, false);
+    ctx.session.working_dir.set(root, false);
     Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }
 
 /// The guarded part of a project in which `root` lies: of this session's project by identity, of any other by its path. Links were resolved when it was opened.
 fn guarded_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> {
-    let place = &ctx.world.working_dir;
+    let place = &ctx.session.working_dir;
     let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
         .into_iter()
         .flatten()
@@ -121,7 +121,7 @@ fn guarded_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>>
 }
 
 fn expand(ctx: &ToolContext, path: &str) -> PathBuf {
-    let home = || ctx.world.env.get("HOME").map(Path::new);
+    let home = || ctx.session.env.get("HOME").map(Path::new);
     match path.strip_prefix('~') {
         Some("") => home().map_or_else(|| PathBuf::from(path), Path::to_owned),
         Some(rest) if rest.starts_with('/') => home().map_or_else(
@@ -147,7 +147,7 @@ fn grep(ctx: &ToolContext, args: CodeGrep) -> Outcome<String> {
         context: args.context_lines.min(50) as usize,
         max: args.max_results.min(1_000) as usize,
     };
-    search(&root, &what, &ctx.world.env, &ctx.stop)
+    search(&root, &what, &ctx.session.env, &ctx.stop)
 }
 
 fn show_tree(ctx: &ToolContext, args: TreeArgs) -> Outcome<String> {
@@ -183,9 +183,9 @@ mod tests {
     }
 
     fn ctx(dir: &Path, is_bound: bool) -> ToolContext {
-        let world = SessionContext::new(Env::default(), ToolPolicy::default());
-        world.working_dir.set(Root::open(dir).unwrap(), is_bound);
-        ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
+        session.working_dir.set(Root::open(dir).unwrap(), is_bound);
+        ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     if whole && size > MAX_WHOLE_READ_BYTES {
         return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
     }
-    if ctx.world.context.is_full() {
+    if ctx.session.context.is_full() {
         return Err(
             Problem::limit("The context is full; nothing more can be read into it.")
                 .next("Write down what you have and answer."),
@@ -182,7 +182,7 @@ fn within_budget(
     shown: String,
     whole: bool,
 ) -> Outcome<String> {
-    let mut spent = ctx.world.reading.lock();
+    let mut spent = ctx.session.reading.lock();
     let count = shown.chars().count();
     let over_budget = *spent >= READ_STOP;
     if over_budget && (whole || count > MAX_RANGE_CHARS) {
@@ -190,7 +190,7 @@ fn within_budget(
             "{PROJECT_MEMORIES}/dump-{}.txt",
             rel.as_str().replace('/', "_")
         );
-        let dump = if ctx.world.policy.readonly {
+        let dump = if ctx.session.policy.readonly {
             None
         } else {
             scratch::hide(ctx);
@@ -214,7 +214,7 @@ fn within_budget(
             None => problem,
         });
     }
-    let in_context = ctx.world.context.room().unwrap_or(usize::MAX);
+    let in_context = ctx.session.context.room().unwrap_or(usize::MAX);
     if in_context < MIN_ROOM_CHARS.min(count) {
         return Err(Problem::limit("The context has no room for this text.")
             .next("Read fewer lines, or write down what you have and answer."));
@@ -227,7 +227,7 @@ fn within_budget(
     };
     let shown_chars = out.chars().count();
     *spent += shown_chars;
-    ctx.world.context.add(out.len());
+    ctx.session.context.add(out.len());
     if cut {
         out.push_str(&format!("\n[Cut after {shown_chars} of {count} characters to stay within the budget. Read a smaller range.]"));
     }
@@ -245,7 +245,7 @@ fn within_budget(
 /// Checks a write to `path` against the fence and the write allow-list.
 fn check_writable(ctx: &ToolContext, root: &Root, path: &str) -> Outcome<RelPath> {
     let rel = root.check_write(path)?;
-    write_allowlist::may_write(&ctx.world, root, &rel)?;
+    write_allowlist::may_write(&ctx.session, root, &rel)?;
     Ok(rel)
 }
 
@@ -338,7 +338,7 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
     };
     let patch = patch::parse(&bare)?;
     let done = apply_patch::apply(&root, &patch, &|rel| {
-        write_allowlist::may_write(&ctx.world, &root, rel)
+        write_allowlist::may_write(&ctx.session, &root, rel)
     })?;
     Ok(ToolOk::from(done.text()).showing(Display::Patch {
         text: text.to_owned(),

@@ -68,7 +68,7 @@ const MAX_WHOLE_BLAME_BYTES: u64 = 10_240;
 
 /// git in the working directory.
 fn git<'a>(ctx: &'a ToolContext, root: &Root) -> Outcome<Git<'a>> {
-    Git::open(root.path(), &ctx.world.env, &ctx.stop)
+    Git::open(root.path(), &ctx.session.env, &ctx.stop)
 }
 
 fn status(ctx: &ToolContext, _: GitStatus) -> Outcome<String> {
@@ -93,7 +93,7 @@ fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
         );
     }
     // A sub-agent's commits name its ticket.
-    let message = match MARVIN_TICKET.read(&ctx.world.env) {
+    let message = match MARVIN_TICKET.read(&ctx.session.env) {
         Some(ticket) if !args.message.contains(ticket) => {
             format!("{}\n\nTicket: {ticket}", args.message.trim_end())
         }
@@ -147,7 +147,7 @@ fn checkout(ctx: &ToolContext, args: GitCheckout) -> Outcome<String> {
     }
     // It is neither a branch nor a commit, so it is a path: that is a write to a file.
     let path = root.check_write(&args.target).and_then(|rel| {
-        write_allowlist::may_write(&ctx.world, &root, &rel)?;
+        write_allowlist::may_write(&ctx.session, &root, &rel)?;
         Ok(rel.as_str().to_owned())
     });
     match (git(ctx, &root), path) {

@@ -235,7 +235,7 @@ fn program(ctx: &ToolContext, manager: &Manager, root: &Root) -> Outcome<PathBuf
             .next("run_command with \"python3 -m venv .venv\" makes one."))
         };
     }
-    find_program(manager.name, &ctx.world.env).ok_or_else(|| {
+    find_program(manager.name, &ctx.session.env).ok_or_else(|| {
         Problem::missing(format!("The program {} was not found.", manager.name))
             .next(manager.install_hint)
     })
@@ -271,7 +271,7 @@ fn install_one(
     name: &str,
     dev: bool,
 ) -> Outcome<Result<String, String>> {
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let mut vars = command_env(env);
     let fixed = [
         ("UV_NO_PROGRESS", "1"),

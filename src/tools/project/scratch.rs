@@ -18,7 +18,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if the repository belongs to another directory, or
 /// if the list cannot be written: none of that must make the caller fail.
 pub(crate) fn hide(ctx: &ToolContext) {
-    if let Some(root) = ctx.world.working_dir.root() {
+    if let Some(root) = ctx.session.working_dir.root() {
         let _ = hide_in(ctx, root.path());
     }
 }
@@ -36,7 +36,7 @@ fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
         return Ok(());
     }
     // Refuses a repository that does not belong to this directory.
-    Git::open(dir, &ctx.world.env, &ctx.stop)?;
+    Git::open(dir, &ctx.session.env, &ctx.stop)?;
     // The repository's folder itself is locked: a lock file beside the list would be one more file in somebody else's folder.
     let _lock = Lock::folder(repository_found.common(), LOCK_TIMEOUT, &ctx.stop)?;
     match with_missing_lines(atomic::read(&list, atomic::STATE_CAP)?, &lines) {

@@ -36,7 +36,7 @@ fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
     if inside {
         return Ok(root.path().join(PROJECT_LOGS));
     }
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     Ok(profile.logs())
 }
 
@@ -50,7 +50,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
             .next("Restore files with git_checkout, or leave them and say so."));
     }
-    if first == "tk" && MARVIN_TICKET.read(&ctx.world.env).is_some() {
+    if first == "tk" && MARVIN_TICKET.read(&ctx.session.env).is_some() {
         return Err(
             Problem::refused("Tickets are not handled through the shell.")
                 .next("Use the ticket tools."),
@@ -63,7 +63,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let output = shell::run(
         command,
         root.path(),
-        &ctx.world.env,
+        &ctx.session.env,
         Duration::from_secs(args.timeout.min(24 * 3600)),
         &spill,
         &ctx.stop,

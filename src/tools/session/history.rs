@@ -40,8 +40,8 @@ const KEEP: usize = 20;
 const SHORTENED_CHARS: usize = 400;
 
 fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
+    let log = ChatLog::new(profile.chat_log(), &ctx.session.clock);
     let mut notes = Vec::new();
     // The model is called before the log is locked, so that no writer has to wait for it.
     let summary = match log.entries(&mut |note| notes.push(note))? {
@@ -61,7 +61,7 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
             return None;
         }
         let count = entries.len();
-        let (kept, how) = compacted(entries, summary, args.target_tokens, &ctx.world.clock);
+        let (kept, how) = compacted(entries, summary, args.target_tokens, &ctx.session.clock);
         report = format!(
             "Compacted {} (about {}) to {} (about {}); {how}.",
             plural(count, "message"),
@@ -126,7 +126,7 @@ struct Summary {
 /// The call was cancelled.
 fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
     let older = entries.len().saturating_sub(KEEP);
-    let Some(summarizer) = ctx.world.summarizer() else {
+    let Some(summarizer) = ctx.session.summarizer() else {
         return Ok(None);
     };
     if older == 0 || weigh(&entries) <= target {
@@ -247,13 +247,13 @@ enum BackupPlace {
 
 /// Backups of the chat log and of contexts, newest first.
 fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     let mut found = Vec::new();
     let contexts = fs::read_dir(profile.logs()).into_iter().flatten().flatten();
     let contexts = contexts
         .map(|entry| entry.path())
         .filter(|path| name_of(path).starts_with(CONTEXT_BACKUP));
-    let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
+    let log = ChatLog::new(profile.chat_log(), &ctx.session.clock);
     found.extend(
         log.backups()
             .into_iter()
@@ -263,7 +263,7 @@ fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
                 place: BackupPlace::Profile(path),
             }),
     );
-    if let Some(root) = ctx.world.working_dir.root() {
+    if let Some(root) = ctx.session.working_dir.root() {
         let logs = root.check(PROJECT_LOGS)?;
         for entry in root.list(&logs).unwrap_or_default() {
             if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT_BACKUP) {

@@ -153,7 +153,7 @@ fn get_usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
 }
 
 fn session(ctx: &ToolContext) -> String {
-    let totals = ctx.world.ledger.totals();
+    let totals = ctx.session.ledger.totals();
     let mut out = format!(
         "This session: ${:.4}, {} model calls",
         totals.cost, totals.turns
@@ -190,7 +190,7 @@ fn session(ctx: &ToolContext) -> String {
 }
 
 fn lifetime(ctx: &ToolContext) -> Outcome<String> {
-    let all = usage::lifetime(&ctx.world.paths, &ctx.world.ledger)?.unwrap_or_default();
+    let all = usage::lifetime(&ctx.session.paths, &ctx.session.ledger)?.unwrap_or_default();
     let mut out = format!("Lifetime: ${:.4}, {} model calls", all.cost, all.turns);
     for (model, (turns, cost)) in &all.models {
         let _ = write!(out, "\n  {model}: {turns} calls, ${cost:.4}");
@@ -201,9 +201,9 @@ fn lifetime(ctx: &ToolContext) -> Outcome<String> {
 /// Totals since a moment, from the log of single calls.
 fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let since = since(ctx, period)?;
-    let world = &ctx.world;
+    let session = &ctx.session;
     let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
-    for call in usage::calls_since(&world.paths, &world.profile(), &world.ledger, since)? {
+    for call in usage::calls_since(&session.paths, &session.profile(), &session.ledger, since)? {
         let entry = models.entry(call.model).or_default();
         entry.0 += 1;
         entry.1 += call.cost;
@@ -216,7 +216,7 @@ fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let mut out = format!(
         "Since {}: ${cost:.4}, {calls} model calls",
         since
-            .to_zoned(ctx.world.clock.now().time_zone().clone())
+            .to_zoned(ctx.session.clock.now().time_zone().clone())
             .strftime("%Y-%m-%d %H:%M")
     );
     for (model, (calls, cost)) in &models {
@@ -226,7 +226,7 @@ fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
 }
 
 fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {
-    let now = ctx.world.clock.now();
+    let now = ctx.session.clock.now();
     let invalid = || {
         Problem::input(format!("\"{period}\" is not a period."))
             .next("One of: session, today, 24h, 7d, 30d, all, or a date such as 2026-11-01.")

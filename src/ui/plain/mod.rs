@@ -50,7 +50,7 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     let mut plain = PlainUi {
         bell,
         watch,
-        reader: LineSource::new(terminal, session.world()),
+        reader: LineSource::new(terminal, session.context()),
         ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env),
         interrupts: Interrupts::default(),

@@ -126,8 +126,8 @@ pub(super) enum LineSource {
 }
 
 impl LineSource {
-    pub(super) fn new(terminal: bool, world: &Arc<SessionContext>) -> Self {
-        let colours = NO_COLOR.read(&world.env).is_none();
+    pub(super) fn new(terminal: bool, context: &Arc<SessionContext>) -> Self {
+        let colours = NO_COLOR.read(&context.env).is_none();
         let config = Config::builder().max_history_size(1_000).map(|config| {
             config
                 .auto_add_history(true)
@@ -138,7 +138,7 @@ impl LineSource {
         let editor = config.and_then(|config| Editor::with_history(config, MemHistory::new()));
         match editor {
             Ok(mut editor) if terminal => {
-                editor.set_helper(Some(LineCompleter(Arc::clone(world))));
+                editor.set_helper(Some(LineCompleter(Arc::clone(context))));
                 let unsent = Arc::new(Mutex::default());
                 for (key, end) in [('c', false), ('d', true)] {
                     let keep = KeepLine {

@@ -112,10 +112,10 @@ impl App {
     }
 
     fn show(&mut self, show: UiUpdate) {
-        let world = self.session.world();
-        let time = world.clock.hour_minute();
+        let context = self.session.context();
+        let time = context.clock.hour_minute();
         self.chat
-            .show(&show, &time, Instant::now(), &world.registry);
+            .show(&show, &time, Instant::now(), &context.registry);
         match show {
             UiUpdate::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);
@@ -225,7 +225,7 @@ impl App {
             }
             self.recall();
         }
-        match self.editor.act(action, &Candidates(self.session.world())) {
+        match self.editor.act(action, &Candidates(self.session.context())) {
             Outcome::Nothing | Outcome::Changed => {}
             Outcome::Submit(text) => self.submit(&text),
             Outcome::Pass(action) => self.pass(action),
@@ -530,7 +530,7 @@ impl App {
     pub(super) fn draw<W: Write>(&mut self, screen: &mut Screen<W>) -> std::io::Result<usize> {
         let status = self.session.status();
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
-        let clock = self.session.world().clock.hour_minute();
+        let clock = self.session.context().clock.hour_minute();
         let typing = self.is_typing();
         if let Some(open_question) = &mut self.open_question {
             open_question.accepts_keys = open_question.has_settled() && !typing;

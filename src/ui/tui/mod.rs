@@ -76,8 +76,8 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         Colours::On
     };
     let (session, bell) = Session::open(settings, AskMode::Person)?;
-    let clock = session.world().clock.clone();
-    let crash = session.world().paths.crash_log().ok();
+    let clock = session.context().clock.clone();
+    let crash = session.context().paths.crash_log().ok();
     let (sender, inputs) = unbounded();
     let cannot = |reason: io::Error| {
         Problem::system("Cannot take the terminal", reason)
@@ -204,7 +204,7 @@ impl Screenful {
                 HostAction::Suspend => self.guard.suspend().map(drop),
                 HostAction::Renew => self.guard.renew(),
                 HostAction::Edit(path) => {
-                    let env = self.app.session.world().env.clone();
+                    let env = self.app.session.context().env.clone();
                     let edited = self.outside(|| editor::edit(&path, &env));
                     edited.map(|edited| match edited {
                         Ok(()) => self.app.edited(&path),
@@ -230,7 +230,7 @@ impl Screenful {
     }
 
     fn edit_input(&mut self) -> io::Result<()> {
-        let env = self.app.session.world().env.clone();
+        let env = self.app.session.context().env.clone();
         let file = tempfile::Builder::new()
             .prefix("marvin-")
             .suffix(".md")

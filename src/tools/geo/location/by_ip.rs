@@ -81,7 +81,7 @@ fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
             .header("x-ttl")
             .and_then(|wait| wait.trim().parse().ok());
         let wait = wait.map_or(MINUTE, Duration::from_secs);
-        ctx.world.services.hold_back(&IP_API, wait);
+        ctx.session.services.hold_back(&IP_API, wait);
     }
     let value = answer.json(message)?;
     match value.text("status") {
@@ -174,11 +174,11 @@ mod tests {
         use crate::tools::engine::context::SessionContext;
         use crate::tools::engine::policy::ToolPolicy;
         use std::sync::Arc;
-        let world = Arc::new(SessionContext::new(
+        let session = Arc::new(SessionContext::new(
             Env::from([("HOME", "/nowhere")]),
             ToolPolicy::default(),
         ));
-        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
+        let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
         let answer = ServiceResponse::new(service, status, body.as_bytes().to_vec());
         let (.., read) = SERVICES
             .iter()

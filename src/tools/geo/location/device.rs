@@ -48,7 +48,7 @@ impl DeviceLocation {
 /// # Errors
 /// `Cancelled`.
 pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let Some(program) = program(env) else {
         return Ok(None);
     };

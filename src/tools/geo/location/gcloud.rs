@@ -76,7 +76,7 @@ pub(super) fn project(ctx: &ToolContext) -> Outcome<Option<String>> {
 
 /// True when the program is on the search path.
 pub(super) fn is_there(ctx: &ToolContext) -> bool {
-    find_program("gcloud", &ctx.world.env).is_some()
+    find_program("gcloud", &ctx.session.env).is_some()
 }
 
 pub(super) enum GcloudOutcome {
@@ -93,7 +93,7 @@ pub(super) enum GcloudOutcome {
 /// # Errors
 /// `Cancelled`; there is no such program.
 pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<GcloudOutcome> {
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let program = find_program("gcloud", env)
         .ok_or_else(|| Problem::missing("The program gcloud was not found."))?;
     let mut vars = child_env::command_env(env);

@@ -33,7 +33,7 @@ pub(super) enum GoogleResult {
 /// # Errors
 /// `Cancelled`; every other failure is a reason to use another service.
 pub(super) fn ask(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<GoogleResult> {
-    let outcome = match GOOGLE_PLACES.key_in(&ctx.world.env) {
+    let outcome = match GOOGLE_PLACES.key_in(&ctx.session.env) {
         Some(key) => with_key(ctx, path, body, &key),
         None => match with_token(ctx, path, body) {
             Ok(None) => return Ok(GoogleResult::NotUsed),

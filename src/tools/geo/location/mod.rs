@@ -75,14 +75,14 @@ const LOCATION_TIMEOUT: Duration = Duration::from_secs(14);
 
 /// What this session found out about where it is.
 fn remembered(ctx: &ToolContext) -> Arc<LocationCache> {
-    ctx.world.modules.get()
+    ctx.session.modules.get()
 }
 
 fn here(ctx: &ToolContext, _: GetMyLocation) -> Outcome<String> {
     let until = Instant::now() + LOCATION_TIMEOUT;
     remembered(ctx).place.get(|| {
         Ok(match device::fix(ctx)? {
-            Some(fix) => from_device(&fix, preferred_unit(&ctx.world)),
+            Some(fix) => from_device(&fix, preferred_unit(&ctx.session)),
             None => from_address(&by_ip::locate(ctx, until)?),
         })
     })

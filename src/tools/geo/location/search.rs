@@ -51,7 +51,7 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
     if let Some(centre) = centre {
         add("locationBias", circle(centre, radius));
     }
-    let unit = preferred_unit(&ctx.world);
+    let unit = preferred_unit(&ctx.session);
     let title = format!("for \"{}\"", shown(&query));
     let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
@@ -142,7 +142,7 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         "rankPreference": rank,
         "locationRestriction": circle(centre, radius),
     });
-    let unit = preferred_unit(&ctx.world);
+    let unit = preferred_unit(&ctx.session);
     let title = format!(
         "({}) within {} of {centre}",
         types.join(", "),

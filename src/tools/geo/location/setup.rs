@@ -116,8 +116,8 @@ impl SetupProgress<'_> {
         }
         ctx.progress("sign in to Google in the browser that opens");
         let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
-        let browser =
-            cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
+        let browser = cfg!(target_os = "macos")
+            || shown.iter().any(|name| ctx.session.env.get(name).is_some());
         // Without a browser gcloud asks for a code, and exits because its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
         let reason = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {

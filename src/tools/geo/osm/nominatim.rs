@@ -90,7 +90,7 @@ pub(crate) fn search(
     let rows = parse_rows(&answer).inspect_err(|problem| {
         if problem.kind == ProblemKind::Limit {
             let wait = answer.retry_after().unwrap_or(BLOCKED);
-            ctx.world.services.hold_back(&NOMINATIM, wait);
+            ctx.session.services.hold_back(&NOMINATIM, wait);
         }
     })?;
     let mut spots: Vec<OsmPlace> = rows.iter().filter_map(spot).collect();

@@ -93,7 +93,7 @@ pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<Ov
     judged(&answer).inspect_err(|_| {
         if answer.status == 429 {
             let wait = answer.retry_after().unwrap_or(QUOTA);
-            ctx.world.services.hold_back(&OVERPASS, wait);
+            ctx.session.services.hold_back(&OVERPASS, wait);
         }
     })
 }

@@ -143,7 +143,7 @@ impl RoutedTrip {
             mode: requests.mode,
             points: points?,
         };
-        let units = preferred_unit(&ctx.world);
+        let units = preferred_unit(&ctx.session);
         let route = trip.route(ctx)?;
         let mode = route.mode().unwrap_or(trip.mode);
         let mut notes: Vec<String> = requests.notice().into_iter().collect();

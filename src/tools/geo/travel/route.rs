@@ -72,7 +72,7 @@ impl RouteRequest {
             .cache_for_if(KEEP, |value| value.text("code") == Some("Ok"))
             .timeout(REQUEST_TIMEOUT)
             .get()?;
-        let own = self.mode.service().is_own(&ctx.world.env);
+        let own = self.mode.service().is_own(&ctx.session.env);
         let route = self.parse_response(&answer, own)?;
         self.check_near_roads(&route)?;
         Ok(route)
@@ -81,7 +81,7 @@ impl RouteRequest {
     /// A mode whose server is disabled ("none") is refused rather than replaced by another mode.
     fn has_base(&self, ctx: &ToolContext) -> Outcome<()> {
         let service = self.mode.service();
-        let base = service.base_in(&ctx.world.env);
+        let base = service.base_in(&ctx.session.env);
         if base.starts_with("http://") || base.starts_with("https://") {
             return Ok(());
         }

@@ -156,7 +156,7 @@ fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
             let seconds = value
                 .whole("utc_offset_seconds")
                 .filter(|seconds| seconds.abs() <= 86_400)?;
-            let now = ctx.world.clock.now().timestamp();
+            let now = ctx.session.clock.now().timestamp();
             let there = now
                 .checked_add(jiff::SignedDuration::from_secs(seconds))
                 .ok()?;
@@ -171,7 +171,7 @@ fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
         ),
         None => {
             let now = ctx
-                .world
+                .session
                 .clock
                 .now()
                 .with_time_zone(jiff::tz::TimeZone::UTC);

@@ -38,7 +38,7 @@ crate::tools! { "weather";
 
 fn forecast(ctx: &ToolContext, args: WeatherForecast) -> Outcome<String> {
     let point = Coordinates::new(args.latitude, args.longitude)?;
-    let units = preferred_unit(&ctx.world);
+    let units = preferred_unit(&ctx.session);
     let value = service::ask(
         ctx,
         ForecastQuery {

@@ -87,7 +87,7 @@ fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem
         |period: &str| Problem::limit(format!("Open-Meteo's {period} limit of requests is spent."));
     match period.to_ascii_lowercase().as_str() {
         "minutely" => {
-            ctx.world
+            ctx.session
                 .services
                 .hold_back(&OPEN_METEO, Duration::from_secs(60));
             spent("minutely").next("Try again in a minute.")

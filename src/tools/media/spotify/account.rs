@@ -29,10 +29,10 @@ const MAX_TOKEN_SECONDS: i64 = 86_400;
 /// # Errors
 /// It is not set.
 pub(super) fn client(ctx: &ToolContext) -> Outcome<String> {
-    SPOTIFY_ACCOUNTS.key_in(&ctx.world.env).ok_or_else(|| {
+    SPOTIFY_ACCOUNTS.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::config("SPOTIFY_CLIENT_ID is not set.").next(format!(
             "Make an application in Spotify's developer dashboard with the redirect address {}, and set SPOTIFY_CLIENT_ID to its client id.",
-            super::callback::redirect(super::callback::port(&ctx.world.env))
+            super::callback::redirect(super::callback::port(&ctx.session.env))
         ))
     })
 }
@@ -78,7 +78,7 @@ pub(super) fn refreshed(ctx: &ToolContext, used: &str) -> Outcome<String> {
         .service(&SPOTIFY_ACCOUNTS)
         .path("/api/token")
         .timeout(REFRESH_TIMEOUT);
-    let secret = keys::find(&ctx.world.env, SPOTIFY_CLIENT_SECRET.name).filter(|_| !token.ours);
+    let secret = keys::find(&ctx.session.env, SPOTIFY_CLIENT_SECRET.name).filter(|_| !token.ours);
     if let Some(secret) = &secret {
         // A token of the original program was issued with the client secret and must be refreshed with it.
         let pair = STANDARD.encode(format!("{id}:{secret}"));

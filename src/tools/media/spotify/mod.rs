@@ -70,6 +70,6 @@ crate::tools! { "spotify";
 
 /// The tokens of the active profile.
 fn token_store(ctx: &ToolContext) -> Outcome<TokenStore> {
-    let world = &ctx.world;
-    TokenStore::of(&world.paths, &world.profile(), &world.clock)
+    let session = &ctx.session;
+    TokenStore::of(&session.paths, &session.profile(), &session.clock)
 }

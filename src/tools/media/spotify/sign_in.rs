@@ -33,7 +33,7 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
     let id = client(ctx)?;
     // Without a user present, no callback can come within the call.
     let attended = ctx.approval.is_attended();
-    let wanted = port(&ctx.world.env);
+    let wanted = port(&ctx.session.env);
     if !attended {
         let pending = begin(&store, &id, wanted)?;
         return Ok(paste_instructions(
@@ -59,7 +59,7 @@ pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
     };
     let pending = begin(&store, &id, server.port())?;
     let url = url(ctx, &pending);
-    let opened = browser::open(&ctx.world.env, &url);
+    let opened = browser::open(&ctx.session.env, &url);
     ctx.listener.emit(Event::Notice(
         Level::Info,
         if opened {
@@ -138,7 +138,7 @@ fn begin(store: &TokenStore, id: &str, port: u16) -> Outcome<PendingAuth> {
 }
 
 fn url(ctx: &ToolContext, pending: &PendingAuth) -> String {
-    let accounts = SPOTIFY_ACCOUNTS.base_in(&ctx.world.env);
+    let accounts = SPOTIFY_ACCOUNTS.base_in(&ctx.session.env);
     address(
         accounts,
         &pending.client,

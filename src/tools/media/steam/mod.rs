@@ -113,7 +113,9 @@ fn rate_limited() -> Problem {
 /// Pauses requests to the store if `reason` is its rate limit.
 fn pause_if_limited(ctx: &ToolContext, reason: &Problem) {
     if reason.kind == ProblemKind::Limit {
-        ctx.world.services.hold_back(&STEAM_STORE, RATE_LIMIT_PAUSE);
+        ctx.session
+            .services
+            .hold_back(&STEAM_STORE, RATE_LIMIT_PAUSE);
     }
 }
 
@@ -154,7 +156,7 @@ fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
 /// A service's key, or how to get it.
 fn key(ctx: &ToolContext, service: &'static Service, tool: &str) -> Outcome<String> {
     let variable = service.key.unwrap_or_default();
-    service.key_in(&ctx.world.env).ok_or_else(|| {
+    service.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::new(
             ProblemKind::Auth,
             format!("{variable} is not set, and {tool} needs it."),
@@ -188,7 +190,7 @@ fn platforms(value: &Value) -> Vec<String> {
 /// The local date of a Unix time; `None` for zero and the day after it, which mean never.
 fn day(ctx: &ToolContext, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
-    let zone = ctx.world.clock.now().time_zone().clone();
+    let zone = ctx.session.clock.now().time_zone().clone();
     (seconds > 86_400).then(|| moment.to_zoned(zone).strftime("%Y-%m-%d").to_string())
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct ServiceKey {
 impl ServiceKey {
     /// The key's value, when it is set.
     pub(crate) fn value(&self, ctx: &ToolContext) -> Option<String> {
-        self.service.key_in(&ctx.world.env)
+        self.service.key_in(&ctx.session.env)
     }
 
     /// Its variable.

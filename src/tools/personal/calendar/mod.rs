@@ -69,14 +69,14 @@ const CHOICE: usize = 20;
 
 fn files(ctx: &ToolContext) -> Outcome<CalendarFiles> {
     Ok(CalendarFiles::of(
-        &ctx.world.paths.profile(&ctx.world.profile())?,
+        &ctx.session.paths.profile(&ctx.session.profile())?,
     ))
 }
 
 /// The occurrences of the calendar within a period.
 fn found(ctx: &ToolContext, from: &Zoned, until: &Zoned) -> Outcome<OccurrenceList> {
     let (bytes, note) = files(ctx)?.read()?;
-    let mut found = between(&bytes, from, until, ctx.world.clock.zones());
+    let mut found = between(&bytes, from, until, ctx.session.clock.zones());
     found.notes.extend(note);
     Ok(found)
 }
@@ -86,9 +86,9 @@ fn add(ctx: &ToolContext, args: AddEvent) -> Outcome<String> {
     if title.chars().all(|c| c.is_whitespace() || c.is_control()) {
         return Err(Problem::input("An event needs a title.").next("Say what it is."));
     }
-    let now = ctx.world.clock.now();
+    let now = ctx.session.clock.now();
     let zone = now.time_zone().clone();
-    let (start, end) = NewEvent::times(&args.start, &args.end, &zone, ctx.world.clock.zones())?;
+    let (start, end) = NewEvent::times(&args.start, &args.end, &zone, ctx.session.clock.zones())?;
     let event = NewEvent {
         title: title.to_owned(),
         place: args.location.trim().to_owned(),
@@ -127,7 +127,7 @@ fn add(ctx: &ToolContext, args: AddEvent) -> Outcome<String> {
         out.push_str("\nThat is in the past.");
     }
     let reminded = reminders::add(ctx, &uid, title, &from, &when);
-    let topic = crate::alerts::ntfy::reminder_topic::ensure(&ctx.world.alerts);
+    let topic = crate::alerts::ntfy::reminder_topic::ensure(&ctx.session.alerts);
     out.push('\n');
     match reminded {
         Ok(words) => out.push_str(&words),
@@ -156,8 +156,8 @@ fn delete(ctx: &ToolContext, args: DeleteEvent) -> Outcome<String> {
         &bytes,
         uid,
         title,
-        &ctx.world.clock.now(),
-        ctx.world.clock.zones(),
+        &ctx.session.clock.now(),
+        ctx.session.clock.zones(),
     )?;
     let count = files.remove(&uid)?;
     if count == 0 {
@@ -300,7 +300,7 @@ fn chosen(
 }
 
 fn month(ctx: &ToolContext, args: ViewMonth) -> Outcome<String> {
-    let now = ctx.world.clock.now();
+    let now = ctx.session.clock.now();
     let year = if args.year == 0 {
         now.year().into()
     } else {
@@ -343,7 +343,7 @@ fn month(ctx: &ToolContext, args: ViewMonth) -> Outcome<String> {
 }
 
 fn upcoming(ctx: &ToolContext, args: ListUpcoming) -> Outcome<String> {
-    let now = ctx.world.clock.now();
+    let now = ctx.session.clock.now();
     let end = Span::new()
         .try_days(args.days)
         .ok()

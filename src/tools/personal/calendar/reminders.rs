@@ -21,8 +21,8 @@ pub(crate) fn add(
     start: &Zoned,
     when: &str,
 ) -> Outcome<String> {
-    let world = &ctx.world;
-    let now = world.clock.now();
+    let session = &ctx.session;
+    let now = session.clock.now();
     let mut records = Vec::new();
     for minutes in BEFORE {
         let span = Span::new().minutes(minutes);
@@ -38,7 +38,7 @@ pub(crate) fn add(
             job: None,
             late: None,
             of: Some(EventRef {
-                profile: world.profile(),
+                profile: session.profile(),
                 uid: uid.to_owned(),
             }),
         });
@@ -46,12 +46,12 @@ pub(crate) fn add(
     if records.is_empty() {
         return Ok("No reminders: the time for them has passed.".to_owned());
     }
-    let note = schedule::add(&world.alerts, &mut records, &ctx.stop)?;
-    Alerts::wake(&world.alerts);
+    let note = schedule::add(&session.alerts, &mut records, &ctx.stop)?;
+    Alerts::wake(&session.alerts);
     let scheduled = records.iter().any(|record| record.scheduler.is_some());
     let minutes: Vec<String> = records
         .iter()
-        .filter_map(|record| record.due(&world.alerts))
+        .filter_map(|record| record.due(&session.alerts))
         .map(|at| {
             at.with_time_zone(now.time_zone().clone())
                 .strftime("%a %-d %b %H:%M")
@@ -78,9 +78,9 @@ pub(crate) fn add(
 /// # Errors
 /// Their files cannot be removed.
 pub(crate) fn remove(ctx: &ToolContext, uid: &str) -> Outcome<(usize, Option<String>)> {
-    let world = &ctx.world;
-    let profile = world.profile();
-    let mut records = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?;
+    let session = &ctx.session;
+    let profile = session.profile();
+    let mut records = record::all(&session.paths, session.clock.zones(), &mut Vec::new())?;
     records.retain(|record| {
         record
             .of
@@ -90,8 +90,8 @@ pub(crate) fn remove(ctx: &ToolContext, uid: &str) -> Outcome<(usize, Option<Str
     let trouble = if records.is_empty() {
         None
     } else {
-        schedule::remove(&world.alerts, &records, &ctx.stop)?
+        schedule::remove(&session.alerts, &records, &ctx.stop)?
     };
-    Alerts::wake(&world.alerts);
+    Alerts::wake(&session.alerts);
     Ok((records.len(), trouble))
 }

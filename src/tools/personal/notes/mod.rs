@@ -57,12 +57,12 @@ const LISTED: usize = 500;
 
 /// The notes folder, without creating it.
 pub(crate) fn open_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
-    NotesDir::open(&ctx.world.paths, ctx.world.project())
+    NotesDir::open(&ctx.session.paths, ctx.session.project())
 }
 
 /// The notes folder, created if necessary.
 fn create_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
-    NotesDir::make(&ctx.world.paths, ctx.world.project())
+    NotesDir::make(&ctx.session.paths, ctx.session.project())
 }
 
 /// Refuses to write when this process is restricted to listed files.
@@ -70,13 +70,13 @@ fn create_notes_dir(ctx: &ToolContext) -> Outcome<NotesDir> {
 /// # Errors
 /// The note is not among them.
 pub(crate) fn may_write(ctx: &ToolContext, notes: &NotesDir, rel: &RelPath) -> Outcome<()> {
-    if ctx.world.policy.writable.is_none() {
+    if ctx.session.policy.writable.is_none() {
         return Ok(());
     }
-    match ctx.world.project() {
+    match ctx.session.project() {
         Some(project) => {
             let rel = project.check(&notes.shown(rel))?;
-            write_allowlist::may_write(&ctx.world, &project, &rel)
+            write_allowlist::may_write(&ctx.session, &project, &rel)
         }
         None => Err(Problem::refused(
             "This process may only write the files named in MARVIN_WRITABLE_FILES, and no notes.",
@@ -94,7 +94,7 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
     let home = create_notes_dir(ctx)?;
     let rel = home.target(&args.path)?;
     may_write(ctx, &home, &rel)?;
-    let _lock = lock(&ctx.world.paths, &ctx.stop)?;
+    let _lock = lock(&ctx.session.paths, &ctx.stop)?;
     let root = home.root()?;
     let old = if root.exists(&rel)? {
         Some(root.read(&rel, MAX_NOTE_BYTES)?)
@@ -148,17 +148,17 @@ fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
 /// As much of a text as fits into the context; `with` is the tool that reads the rest.
 pub(crate) fn fit_to_context(ctx: &ToolContext, text: String, with: &str) -> String {
     let room = ctx
-        .world
+        .session
         .context
         .room()
         .map_or(WHOLE, |room| room.min(WHOLE));
     if text.len() <= room {
-        ctx.world.context.add(text.len());
+        ctx.session.context.add(text.len());
         return text;
     }
     let total = text.chars().count();
     let out = clip(&text, room);
-    ctx.world.context.add(out.len());
+    ctx.session.context.add(out.len());
     if total <= room {
         return out;
     }

@@ -61,21 +61,22 @@ const CHARACTERS: usize = 12_000;
 const TITLE: usize = 200;
 
 fn path(ctx: &ToolContext) -> Outcome<PathBuf> {
-    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     Ok(profile.ntfy_subscriptions())
 }
 
 fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)> {
     let mut warnings = Vec::new();
-    let found =
-        crate::store::subscriptions::read(&path(ctx)?, &ctx.world.clock, &mut |w| warnings.push(w));
+    let found = crate::store::subscriptions::read(&path(ctx)?, &ctx.session.clock, &mut |w| {
+        warnings.push(w)
+    });
     Ok((found, warnings))
 }
 
 /// The name of a topic, given as a name or an address.
 fn topic_name(ctx: &ToolContext, given: &str) -> Outcome<String> {
     let given = given.trim();
-    let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
+    let base = crate::alerts::ntfy::poll::base(&ctx.session.env);
     let trimmed = given
         .strip_prefix(base)
         .map_or(given, |rest| rest.trim_matches('/'));
@@ -97,15 +98,15 @@ fn label(given: &str) -> String {
 fn url(ctx: &ToolContext, topic: &str) -> String {
     format!(
         "{}/{topic}",
-        crate::alerts::ntfy::poll::base(&ctx.world.env)
+        crate::alerts::ntfy::poll::base(&ctx.session.env)
     )
 }
 
 fn generate(ctx: &ToolContext, args: GenerateNtfyTopic) -> Outcome<String> {
     let topic = crate::alerts::ntfy::topic::invent()?;
     let label = label(&args.label);
-    crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
-    crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
+    crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.session.clock)?;
+    crate::alerts::ntfy::reminder_topic::allow(&ctx.session.alerts, &label)?;
     let shown = if label.is_empty() { &topic } else { &label };
     let url = url(ctx, &topic);
     Ok(format!(
@@ -123,8 +124,8 @@ fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
         "subscribe to this topic",
         &topic,
     ))?;
-    let new = crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
-    crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
+    let new = crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.session.clock)?;
+    crate::alerts::ntfy::reminder_topic::allow(&ctx.session.alerts, &label)?;
     let (all, _) = subscriptions(ctx)?;
     let shown = match label.as_str() {
         "" => String::new(),
@@ -190,8 +191,8 @@ fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {
         }
     };
     // This comes first: a reminder in between would create a new topic.
-    let off = crate::alerts::ntfy::reminder_topic::end(&ctx.world.alerts, &one)?;
-    crate::store::subscriptions::drop_topic(&path(ctx)?, &one.topic, &ctx.world.clock)?;
+    let off = crate::alerts::ntfy::reminder_topic::end(&ctx.session.alerts, &one)?;
+    crate::store::subscriptions::drop_topic(&path(ctx)?, &one.topic, &ctx.session.clock)?;
     let (left, _) = subscriptions(ctx)?;
     Ok(format!(
         "Unsubscribed from {}. {} left.{}",
@@ -222,7 +223,7 @@ fn publish(ctx: &ToolContext, args: NtfyPublish) -> Outcome<String> {
         }
     };
     crate::alerts::ntfy::send::send(
-        &ctx.world.env,
+        &ctx.session.env,
         &one.topic,
         &label(&args.title),
         message,
@@ -251,7 +252,7 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
     }
     let requests: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
     let answers = crate::alerts::ntfy::poll::ask(
-        &ctx.world.env,
+        &ctx.session.env,
         &requests,
         crate::alerts::ntfy::TIMEOUT,
         &ctx.stop,
@@ -285,7 +286,7 @@ fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
             &path(ctx)?,
             &seen,
             MessageReader::List,
-            &ctx.world.clock.utc(),
+            &ctx.session.clock.utc(),
         )?;
     }
     if news.is_empty() && troubles.is_empty() {

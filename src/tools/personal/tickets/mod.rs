@@ -146,17 +146,17 @@ impl TicketStatus {
 
 /// The tickets of this session: the project's in coding mode, else the user's own.
 fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
-    let world = &ctx.world;
-    let (place, current) = match world.project() {
+    let session = &ctx.session;
+    let (place, current) = match session.project() {
         Some(root) => (
-            TicketLocation::from(&world.env, root.path()).check_inside()?,
+            TicketLocation::from(&session.env, root.path()).check_inside()?,
             root.path().to_owned(),
         ),
         None => {
-            let profile = world.paths.profile(&world.profile())?;
+            let profile = session.paths.profile(&session.profile())?;
             let dir = profile.dir().to_owned();
             (
-                TicketLocation::own(&world.env, profile.tickets(), &dir),
+                TicketLocation::own(&session.env, profile.tickets(), &dir),
                 dir,
             )
         }
@@ -170,8 +170,8 @@ fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
     Ok(TicketCli {
         location: place,
         current,
-        env: &world.env,
-        clock: &world.clock,
+        env: &session.env,
+        clock: &session.clock,
         stop: &ctx.stop,
     })
 }
@@ -189,7 +189,7 @@ fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
         ..NewTicket::default()
     };
     let id = crate::store::tickets::change::create(&cli.location, new, cli.clock)?;
-    ctx.world.modules.get::<TicketGate>().pass();
+    ctx.session.modules.get::<TicketGate>().pass();
     let text = show::show(&cli.location.open()?, &id, cli.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
@@ -285,16 +285,16 @@ impl Caller for ModelCaller<'_> {
     }
 
     fn before_create(&mut self) -> Outcome<()> {
-        let world = &self.0.world;
+        let session = &self.0.session;
         // A reviewer, who must not change anything, reports through tickets and is not held up.
-        if world.policy.readonly {
+        if session.policy.readonly {
             return Ok(());
         }
         // A direct call is a process of its own, so there would never be a second attempt.
-        if self.0.approval.is_user_invoked() && MARVIN_TICKET.read(&world.env).is_none() {
+        if self.0.approval.is_user_invoked() && MARVIN_TICKET.read(&session.env).is_none() {
             return Ok(());
         }
-        world.modules.get::<TicketGate>().first()
+        session.modules.get::<TicketGate>().first()
     }
 }
 
@@ -317,7 +317,7 @@ fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
         .find(|word| *word != "super")
         .is_some_and(|word| word == "create")
     {
-        ctx.world.modules.get::<TicketGate>().pass();
+        ctx.session.modules.get::<TicketGate>().pass();
     }
     Ok(if text.is_empty() {
         "Nothing to show.".to_owned()

@@ -82,13 +82,18 @@ const MAX_WHOLE_READ_BYTES: u64 = 512_000;
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
 fn base(ctx: &ToolContext) -> &str {
-    services::service("github").map_or("", |service| service.base_in(&ctx.world.env))
+    services::service("github").map_or("", |service| service.base_in(&ctx.session.env))
 }
 
 /// The folder of a repository's clone, existing or not.
 fn clone_path(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, PathBuf)> {
     let name = RepoName::parse(repo, base(ctx))?;
-    let dest = ctx.world.paths.clones()?.join(&name.owner).join(&name.repo);
+    let dest = ctx
+        .session
+        .paths
+        .clones()?
+        .join(&name.owner)
+        .join(&name.repo);
     Ok((name, dest))
 }
 
@@ -111,7 +116,7 @@ fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
                 .next("Move or remove it, then clone again."),
         );
     }
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let base = base(ctx);
     let url = format!("{base}/{name}.git");
     let on_progress = |bytes| ctx.progress(format!("{} received", size(bytes)));
@@ -168,7 +173,7 @@ fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
 
 /// The branch of a clone, or that it is empty.
 fn branch_note(ctx: &ToolContext, dest: &Path) -> String {
-    let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
+    let head = Git::open(dest, &ctx.session.env, &ctx.stop).and_then(|git| git.head());
     match head {
         Ok((_, false)) => ", an empty repository".to_owned(),
         Ok((Some(branch), true)) => format!(", branch {}", escape_controls(&branch)),
@@ -177,7 +182,7 @@ fn branch_note(ctx: &ToolContext, dest: &Path) -> String {
 }
 
 fn signed_in(ctx: &ToolContext, gh: &Path) -> bool {
-    let mut run = search::gh(gh, &ctx.world.env, vec!["auth".into(), "status".into()]);
+    let mut run = search::gh(gh, &ctx.session.env, vec!["auth".into(), "status".into()]);
     run.limit = Duration::from_secs(10);
     run.run(&ctx.stop).is_ok_and(|output| output.success())
 }
@@ -186,7 +191,7 @@ fn signed_in(ctx: &ToolContext, gh: &Path) -> bool {
 fn open_clone(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
     let (name, dest) = clone_path(ctx, repo)?;
     if !is_there(&dest) {
-        let known = present(&ctx.world.paths.clones()?);
+        let known = present(&ctx.session.paths.clones()?);
         let problem = Problem::missing(format!("{name} is not cloned."));
         let near = did_you_mean(&name.to_string(), known.iter().map(String::as_str));
         let problem = match near {
@@ -327,7 +332,7 @@ fn grep(ctx: &ToolContext, args: GithubGrep) -> Outcome<String> {
         context: 0,
         max: usize::try_from(args.max_results).unwrap_or(30),
     };
-    let (found, more) = hits(&root, &query, &ctx.world.env, &ctx.stop)?;
+    let (found, more) = hits(&root, &query, &ctx.session.env, &ctx.stop)?;
     if found.is_empty() {
         return Ok(format!(
             "No hits for {} in {name}.",

@@ -82,7 +82,7 @@ pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
             "The query is too long; GitHub takes 256 characters.",
         ));
     }
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let program = find_program("gh", env).ok_or_else(gh_not_found)?;
     let words = shlex::split(query)
         .filter(|words| !words.is_empty())

@@ -45,7 +45,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
         }
         answer = send_request(ctx, &args, &query, years.as_deref())?;
     }
-    let value = check_response(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.world.env).is_some())?;
+    let value = check_response(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.session.env).is_some())?;
     let papers: Vec<String> = value.list("data").iter().filter_map(paper).collect();
     let total = value
         .whole("total")
@@ -87,7 +87,7 @@ fn send_request(
         .query_if("year", years)
         // The server filters: filtering a short list here could leave nothing.
         .flag_if("openAccessPdf", args.open_access_only);
-    if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.world.env) {
+    if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.session.env) {
         send_request = send_request.secret_header("x-api-key", &key, key.clone());
     }
     send_request.get()

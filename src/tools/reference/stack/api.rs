@@ -31,7 +31,7 @@ pub(super) fn get(
     method: &Method<'_>,
     fill: impl for<'a> Fn(RequestBuilder<'a>) -> RequestBuilder<'a>,
 ) -> Outcome<Value> {
-    let name = format!("{}{}", STACKEXCHANGE.base_in(&ctx.world.env), method.name);
+    let name = format!("{}{}", STACKEXCHANGE.base_in(&ctx.session.env), method.name);
     if let Some(remaining) = pauses::remaining(&name) {
         return Err(Problem::limit(format!(
             "Stack Exchange asked for a pause of this search; it lasts another {} s.",
@@ -39,7 +39,7 @@ pub(super) fn get(
         ))
         .next("Ask again then, or use web_search."));
     }
-    let key = STACKEXCHANGE.key_in(&ctx.world.env);
+    let key = STACKEXCHANGE.key_in(&ctx.session.env);
     let send_request = || {
         let send_request = ctx.service(&STACKEXCHANGE).path(VERSION).path(method.path);
         let send_request = fill(send_request).without_retry();
@@ -79,7 +79,7 @@ pub(super) fn get(
         pauses::pause(&name, seconds);
     }
     if value.whole("quota_remaining") == Some(0) {
-        ctx.world
+        ctx.session
             .services
             .hold_back(&STACKEXCHANGE, until_midnight());
     }
@@ -93,7 +93,7 @@ pub(super) fn get(
 
 /// True when the user has a key.
 pub(super) fn is_keyed(ctx: &ToolContext) -> bool {
-    STACKEXCHANGE.key_in(&ctx.world.env).is_some()
+    STACKEXCHANGE.key_in(&ctx.session.env).is_some()
 }
 
 fn is_error(value: &Value) -> bool {
@@ -109,7 +109,7 @@ fn refusal(ctx: &ToolContext, value: &Value, message: &str) -> Option<Problem> {
         ("throttle_violation", _) => {
             let wait = seconds(message);
             if let Some(wait) = wait {
-                ctx.world
+                ctx.session
                     .services
                     .hold_back(&STACKEXCHANGE, Duration::from_secs(wait));
             }
@@ -119,7 +119,7 @@ fn refusal(ctx: &ToolContext, value: &Value, message: &str) -> Option<Problem> {
                 Some(wait) => problem.next(format!("Try again in {}.", in_words(wait))),
                 None => problem.next("Wait some minutes, or use web_search."),
             };
-            match STACKEXCHANGE.key_in(&ctx.world.env) {
+            match STACKEXCHANGE.key_in(&ctx.session.env) {
                 Some(_) => problem,
                 None => problem.next(
                     "A free key in STACKEXCHANGE_KEY allows 10,000 requests a day instead of 300.",

@@ -117,7 +117,7 @@ fn translate_chunk(
 ) -> Outcome<Translated> {
     let from = source.map_or("autodetect", |source| &source.code);
     // A mail address raises the daily quota; the user set it for this purpose.
-    let mail = ctx.world.contact().filter(|contact| is_mail(contact));
+    let mail = ctx.session.contact().filter(|contact| is_mail(contact));
     let answer = ctx
         .service(&MYMEMORY)
         .path("/get")

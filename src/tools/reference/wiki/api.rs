@@ -82,7 +82,7 @@ fn refused(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());
     let problem = answer.refused(plain);
     match answer.status {
-        403 if ctx.world.contact().is_none() => problem.next(
+        403 if ctx.session.contact().is_none() => problem.next(
             "Wikipedia requires a contact in the User-Agent: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
         ),
         403 => problem.next("The contact that Marvin names, or this network, is not accepted; try again later."),

@@ -16,7 +16,7 @@ const PREVIEW_CHARS: usize = 300;
 
 pub(super) fn full(ctx: &ToolContext, args: WikiFull) -> Outcome<String> {
     let requested = Title::new(&args.title)?;
-    let dir = ctx.world.paths.wiki()?;
+    let dir = ctx.session.paths.wiki()?;
     let value = action(ctx, requested.language.as_deref(), |ask| {
         ask.query("prop", "extracts|pageprops|info")
             .query("inprop", "url")
@@ -55,7 +55,7 @@ pub(super) fn full(ctx: &ToolContext, args: WikiFull) -> Outcome<String> {
 pub(super) fn grep(ctx: &ToolContext, args: WikiGrep) -> Outcome<String> {
     let requested = Title::new(&args.title)?;
     let pattern = LinePattern::new(&args.pattern)?;
-    let saved = saved::find(&ctx.world.paths.wiki()?, &requested)?;
+    let saved = saved::find(&ctx.session.paths.wiki()?, &requested)?;
     let shown = clip(&line(&args.pattern), 100);
     let note = match &pattern.plain {
         Some(reason) => format!(

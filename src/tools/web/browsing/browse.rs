@@ -23,12 +23,12 @@ const PAGE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) fn page(ctx: &ToolContext, args: BrowseWeb) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let key = address.to_string();
-    let pages = ctx.world.modules.get::<Pages>();
+    let pages = ctx.session.modules.get::<Pages>();
     let to_cached_page = match pages.get(&key) {
         Some(to_cached_page) => to_cached_page,
         None => {
             let host = address.host.to_string();
-            ctx.world
+            ctx.session
                 .services
                 .wait_turn("browse_web", &host, PAGE_INTERVAL, &ctx.stop)?;
             let fetched = fetch(ctx, &address)?;

@@ -65,7 +65,7 @@ pub(crate) fn search(ctx: &ToolContext, query: &str, recency: &str) -> Outcome<V
 /// Sends no requests to any edition for a while.
 pub(super) fn pause(ctx: &ToolContext) {
     for service in [&DUCKDUCKGO, &DUCKDUCKGO_LITE, &DUCKDUCKGO_NEWS] {
-        ctx.world.services.hold_back(service, BOT_CHECK_PAUSE);
+        ctx.session.services.hold_back(service, BOT_CHECK_PAUSE);
     }
 }
 

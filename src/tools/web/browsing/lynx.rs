@@ -20,7 +20,7 @@ const MAX_TEXT_BYTES: usize = 20 << 20;
 /// # Errors
 /// `Cancelled`.
 pub(super) fn render(ctx: &ToolContext, html: &str, address: &Address) -> Outcome<Option<String>> {
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let Some(program) = find_program("lynx", env) else {
         return Ok(None);
     };

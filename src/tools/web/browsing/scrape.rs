@@ -61,7 +61,7 @@ struct PageExtract {
 pub(super) fn page(ctx: &ToolContext, args: ScrapePage) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let host = address.host.to_string();
-    ctx.world
+    ctx.session
         .services
         .wait_turn("scrape_page", &host, PAGE_INTERVAL, &ctx.stop)?;
     // Fetched by Marvin first: a browser reports neither the status nor content that is not a page, and shows errors as pages.
@@ -96,7 +96,7 @@ fn by_browser(
     let mut reason = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
                    the packages firefox-esr and geckodriver, or chromium and chromium-driver, have them."
         .to_owned();
-    for pair in installed(&ctx.world.env) {
+    for pair in installed(&ctx.session.env) {
         let begun = Browser::start(ctx, &pair, PAGE_TIMEOUTS);
         let started = begun.is_ok();
         let mut extracted =
@@ -140,7 +140,7 @@ impl Browser {
         pair: &DriverPair,
         timeouts: DriverTimeouts,
     ) -> Result<Self, DriverError> {
-        let env = &ctx.world.env;
+        let env = &ctx.session.env;
         let guard = Guard::new(env)?;
         let gateway = FilteringProxy::open_to_user(env, guard.clone(), &ctx.stop)?;
         ctx.progress("starting the browser");
@@ -220,7 +220,7 @@ fn load_in(
         })
     })?;
     if last != *address && last != fetched.address {
-        let proxied = ProxyRoute::for_url(&ctx.world.env, &last.to_string())?
+        let proxied = ProxyRoute::for_url(&ctx.session.env, &last.to_string())?
             .proxy
             .is_some();
         let judged = guard.resolve_allowed(&last, proxied, LOOKUP_TIMEOUT, &ctx.stop);

@@ -39,7 +39,7 @@ fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {
         "" => None,
         name => Some(chosen(name)?),
     };
-    let folder = ctx.world.paths.downloads()?;
+    let folder = ctx.session.paths.downloads()?;
     let target = DownloadTarget {
         folder: &folder,
         name,
@@ -51,7 +51,7 @@ fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {
             None => size(bytes),
         });
     };
-    let client = GuardedClient::new(&ctx.world.env)?;
+    let client = GuardedClient::new(&ctx.session.env)?;
     let saved = download(&client, &address, &target, &mut progress, &ctx.stop)?;
     let from = if saved.address == address {
         String::new()

@@ -29,9 +29,9 @@ const NATIVE_PROTOCOLS: &str = "[protocol~='^(https?|m3u8_native|http_dash_segme
 /// # Errors
 /// The address is refused, a program is missing, or yt-dlp fails; no partial file is left.
 pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
-    let env = &ctx.world.env;
+    let env = &ctx.session.env;
     let address = Address::parse(&args.url)?;
-    let folder = folder(&ctx.world.paths.videos()?, &args.output_dir)?;
+    let folder = folder(&ctx.session.paths.videos()?, &args.output_dir)?;
     let program = find_program("yt-dlp", env).ok_or_else(|| {
         Problem::missing("The program yt-dlp was not found.").next(
             "Install it: the package yt-dlp of the system, or \"uv tool install yt-dlp\", or \"pipx install yt-dlp\".",

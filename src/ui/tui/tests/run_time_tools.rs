@@ -60,7 +60,7 @@ impl Opened {
             _home: home,
         };
         opened.rest();
-        opened.session.world().registry.register(lamp()).unwrap();
+        opened.session.context().registry.register(lamp()).unwrap();
         opened
     }
 
@@ -114,7 +114,7 @@ fn commands_list_explain_and_call_it() {
 #[test]
 fn it_and_its_parameters_are_completed() {
     let opened = Opened::new();
-    let candidates = Candidates(opened.session.world());
+    let candidates = Candidates(opened.session.context());
     assert!(candidates.tools().contains(&"lamp_switch".to_owned()));
     assert_eq!(candidates.parameters("lamp_switch"), ["level", "rooms"]);
 }

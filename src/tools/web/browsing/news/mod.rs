@@ -66,7 +66,7 @@ impl NewsAge {
 }
 
 pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
-    let now = ctx.world.clock.now().timestamp();
+    let now = ctx.session.clock.now().timestamp();
     let span = SignedDuration::from_hours(args.time_filter.hours());
     let news_query = NewsQuery {
         query: query::one_line_query(&args.query)?,
@@ -89,7 +89,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
     };
     // Only after the news sources: the web search may use the same host.
     if refused {
-        ctx.world
+        ctx.session
             .services
             .hold_back(&DUCKDUCKGO_NEWS, duckduckgo::BOT_CHECK_PAUSE);
     }
@@ -113,7 +113,7 @@ fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
 fn query_sources(ctx: &ToolContext, news_query: &NewsQuery) -> Vec<SourceNews> {
     let usable = SOURCES
         .iter()
-        .filter(|source| source.is_usable(&ctx.world.env));
+        .filter(|source| source.is_usable(&ctx.session.env));
     thread::scope(|scope| {
         let running: Vec<_> = usable
             .map(|source| {
@@ -180,7 +180,7 @@ fn web_search_fallback(
     let hint = "Set GNEWS_API_KEY or NEWSAPI_KEY to have a source of news that answers.";
     let keyed = SOURCES
         .iter()
-        .any(|source| source.service.key.is_some() && source.is_usable(&ctx.world.env));
+        .any(|source| source.service.key.is_some() && source.is_usable(&ctx.session.env));
     let hint = (!keyed).then(|| hint.to_owned());
     match duckduckgo::search(ctx, &query, news_query.age.web_recency()) {
         Ok(hits) => {

@@ -48,7 +48,7 @@ fn language(query: &str) -> Option<&'static str> {
 }
 
 fn gnews(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
-    let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
+    let key = GNEWS.key_in(&ctx.session.env).unwrap_or_default();
     let query = query::for_gnews(&news_query.query)?;
     let answer = ctx
         .service(&GNEWS)
@@ -138,7 +138,7 @@ fn quota_error(answer: &ServiceResponse, said: Option<String>) -> Problem {
 }
 
 fn newsapi(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Article>> {
-    let key = NEWSAPI.key_in(&ctx.world.env).unwrap_or_default();
+    let key = NEWSAPI.key_in(&ctx.session.env).unwrap_or_default();
     let answer = ctx
         .service(&NEWSAPI)
         .path("/v2/everything")

@@ -66,8 +66,8 @@ fn pairs() -> (Vec<DriverPair>, String) {
 fn context(port: u16, path: &str) -> ToolContext {
     let allowed = format!("127.0.0.1:{port}");
     let env = Env::from([("PATH", path), ("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
-    let world = SessionContext::new(env, ToolPolicy::default());
-    ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+    let session = SessionContext::new(env, ToolPolicy::default());
+    ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
 }
 
 /// Loads the page at `port` with short time limits.
@@ -160,9 +160,9 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                 ("TMPDIR", mark.as_str()),
                 ("MARVIN_ALLOW_PRIVATE", "127.0.0.1"),
             ]);
-            let world = SessionContext::new(env, ToolPolicy::default());
+            let session = SessionContext::new(env, ToolPolicy::default());
             let ctx = ToolContext {
-                world: Arc::new(world),
+                session: Arc::new(session),
                 ..ctx
             };
             let stop = ctx.stop.clone();
