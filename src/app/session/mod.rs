@@ -170,7 +170,7 @@ impl Session {
         let alert_inbox = Arc::clone(&inbox);
         context.set_coding(settings.working_dir.is_some());
         context.alerts.set_announce(Box::new(move |text| {
-            alert_inbox.send(WorkerEvent::Alert(text))
+            alert_inbox.send(WorkerEvent::Alert(text));
         }));
         let effort = setup::effort(&settings)?;
         let spending = setup::spending(&settings)?;

@@ -85,7 +85,7 @@ impl TurnJob {
         );
         let _ = self.saved.recv_timeout(SAVED);
         let mut person = setup::user_facts(&self.context, Some(&self.text), &mut |message| {
-            notice(message)
+            notice(message);
         });
         person.jobs = self.jobs;
         let mut messages = self.messages;

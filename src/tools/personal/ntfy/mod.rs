@@ -68,7 +68,7 @@ fn path(ctx: &ToolContext) -> Outcome<PathBuf> {
 fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)> {
     let mut warnings = Vec::new();
     let found = crate::store::subscriptions::read(&path(ctx)?, &ctx.session.clock, &mut |w| {
-        warnings.push(w)
+        warnings.push(w);
     });
     Ok((found, warnings))
 }
