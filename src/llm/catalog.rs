@@ -245,6 +245,9 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
     local("lmstudio", "http://localhost:1234/v1", "default"),
 ];
 
+/// Name of the embedded provider, which answers without a model and so has no row.
+pub(crate) const OFFLINE: &str = "offline";
+
 /// The row called `name`.
 pub fn row(name: &str) -> Option<&'static ProviderSpec> {
     ROWS.iter().find(|row| row.name == name)

@@ -10,7 +10,7 @@ use crate::base::problem::Problem;
 use crate::base::{ids, text};
 use crate::chat::message::{Message, ToolCall};
 
-pub(crate) const NAME: &str = "offline";
+pub(crate) use super::catalog::OFFLINE as NAME;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Offline;

@@ -103,7 +103,7 @@ fn a_compression_bomb_is_abandoned_in_bounded_memory() {
 
 #[test]
 fn compressed_errors_are_read() {
-    let body = openai::error("the model is on strike", "server_error", None).to_string();
+    let body = openai::error("the model is on strike", "invalid_prompt", None).to_string();
     for (status, expected) in [
         (400, "on strike"),
         (401, "refused the key"),

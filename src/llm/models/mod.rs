@@ -16,7 +16,6 @@ pub(crate) use price::TokenPrice;
 pub(crate) use prices_file::Prices as UserPrices;
 
 use super::catalog;
-use super::offline;
 use crate::base::clock::Clock;
 use crate::chat::usage::Tokens;
 
@@ -126,7 +125,7 @@ impl ModelRegistry {
     /// Facts about `model` at `provider`: the user's file, then the table, then a cautious guess.
     pub(crate) fn facts(&self, provider: &str, model: &str) -> ModelInfo {
         let local =
-            provider == offline::NAME || catalog::row(provider).is_some_and(|row| row.local);
+            provider == catalog::OFFLINE || catalog::row(provider).is_some_and(|row| row.local);
         let info = if local {
             ModelInfo::local()
         } else {

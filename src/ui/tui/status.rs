@@ -30,6 +30,9 @@ fn provider_symbol(provider: &str) -> &'static str {
     }
 }
 
+/// The priority of the context gauge.
+const CONTEXT: u8 = 4;
+
 /// One part of the line. As many as there is room for are shown, the most important first.
 struct StatusPart {
     text: String,
@@ -96,6 +99,24 @@ fn fitting(mut parts: Vec<StatusPart>, room: usize) -> Vec<StatusPart> {
             used += space + width::of(&part.text);
         }
     }
+    // The gauge's bar gives way to the part that lacks its room.
+    let gauge = parts.iter().position(|part| part.priority == CONTEXT);
+    let missing = (0..parts.len())
+        .filter(|index| shown.get(*index) == Some(&false))
+        .max_by_key(|index| parts.get(*index).map(|part| part.priority));
+    if let (Some(gauge), Some(missing)) = (gauge, missing)
+        && shown.get(gauge) == Some(&true)
+        && let Some(short) = parts.get_mut(gauge).and_then(|part| part.shorter.take())
+        && let (Some(long), Some(part)) = (parts.get(gauge), parts.get(missing))
+        && used - width::of(&long.text) + width::of(&short) + 3 + width::of(&part.text) <= room
+    {
+        if let Some(part) = parts.get_mut(gauge) {
+            part.text = short;
+        }
+        if let Some(shown) = shown.get_mut(missing) {
+            *shown = true;
+        }
+    }
     let mut shown = shown.into_iter();
     parts.retain(|_| shown.next().unwrap_or_default());
     parts
@@ -151,11 +172,11 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         } else {
             format!("{} msgs", status.messages)
         };
-        parts.push(part(text, theme.dim, 1));
+        parts.push(part(text, theme.dim, 2));
     }
     if status.tokens.total() > 0 {
         // Without a price the tokens are all there is to say.
-        let priority = if status.cost > 0.0 { 2 } else { 6 };
+        let priority = if status.cost > 0.0 { 1 } else { 6 };
         let mut tokens_part = part(tokens(status.tokens), theme.dim, priority);
         tokens_part.shorter = Some(tokens(Tokens {
             cached: 0,
@@ -168,11 +189,11 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         parts.push(part(text, theme.dim, 6));
     }
     if let Some(percent) = status.context {
-        parts.push(part(
-            format!("ctx {percent}% {}", gauge(percent)),
-            theme.dim,
-            4,
-        ));
+        let text = format!("ctx {percent}%");
+        parts.push(StatusPart {
+            shorter: Some(text.clone()),
+            ..part(format!("{text} {}", gauge(percent)), theme.dim, CONTEXT)
+        });
     }
     if status.topics > 0 {
         parts.push(part(format!("🔔 {}", status.topics), theme.dim, 3));
@@ -285,24 +306,24 @@ mod tests {
         let all = " ⚡ llama · code · main · 2 msgs · 1.2k in (900 cached), 34 out · $0.0004 · ctx 3% ▎····";
         assert!(wide.starts_with(all), "{wide}");
         assert!(wide.ends_with("09:05"));
-        // The number of messages goes first, then the cached tokens, then all tokens; what fits in their place comes back.
-        let full = "1.2k in (900 cached), 34 out · $0.0004 · ctx 3% ▎····";
-        let short = "1.2k in, 34 out · $0.0004 · ctx 3% ▎····";
-        let none = "$0.0004 · ctx 3% ▎····";
-        for (columns, messages, rest) in [
-            (95, true, full),
-            (94, false, full),
-            (86, false, full),
-            (85, true, short),
-            (81, false, short),
-            (73, false, short),
-            (72, true, none),
-            (63, false, none),
-            (54, true, "$0.0004"),
-            (48, false, "$0.0004"),
+        // The cached tokens go first, then the gauge's bar, then all tokens, then the gauge.
+        let bar = " ▎····";
+        for (columns, parts, gauge) in [
+            (
+                95,
+                "2 msgs · 1.2k in (900 cached), 34 out · $0.0004",
+                Some(bar),
+            ),
+            (94, "2 msgs · 1.2k in, 34 out · $0.0004", Some(bar)),
+            (85, "2 msgs · 1.2k in, 34 out · $0.0004", Some(bar)),
+            (81, "2 msgs · 1.2k in, 34 out · $0.0004", Some("")),
+            (73, "2 msgs · $0.0004", Some(bar)),
+            (63, "2 msgs · $0.0004", Some("")),
+            (54, "$0.0004", Some("")),
+            (48, "$0.0004", None),
         ] {
-            let messages = if messages { "2 msgs · " } else { "" };
-            let expected = format!(" ⚡ llama · code · main · {messages}{rest}");
+            let gauge = gauge.map_or_else(String::new, |bar| format!(" · ctx 3%{bar}"));
+            let expected = format!(" ⚡ llama · code · main · {parts}{gauge}");
             let line = shown(&status(), columns);
             let line = line.trim_end_matches("09:05").trim_end();
             assert_eq!(line, expected, "{columns}");
