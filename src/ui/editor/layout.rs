@@ -178,7 +178,8 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
         .filter(after_blank)
         .find(|at| is_boundary(text, line, *at))
         .or_else(|| places().find(|at| is_boundary(text, line, *at)))
-        .or((!window.is_empty()).then_some(from))
+        // A cluster longer than the reach is cut; where the line ends within it, the rest belongs to the block before.
+        .or((window.len() + 4 > CUT_SEARCH_BYTES).then_some(from))
 }
 
 /// Whether `at` is between two grapheme clusters, judged by the text nearby.

@@ -119,6 +119,16 @@ fn is_sound(editor: &mut Editor, width: usize, rows: usize) -> Result<(), TestCa
     Ok(())
 }
 
+/// The nominal end of the first block falls into the last cluster of the text.
+#[test]
+fn a_cluster_at_the_end_of_the_text_is_not_cut() {
+    let text = format!("{}本\u{301}", "x".repeat(4095));
+    let mut editor = at(&text);
+    editor.buffer.go(text.len());
+    editor.act(Action::Left, &());
+    assert_eq!(editor.buffer.cursor(), 4095);
+}
+
 proptest! {
     #[test]
     fn the_cursor_is_always_visible_and_between_clusters(
