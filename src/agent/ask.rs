@@ -134,10 +134,9 @@ fn used_tokens(request: &Request<'_>, reply: &Reply) -> Tokens {
 /// US dollars of one call, and whether that is an estimate.
 fn price(target: &ModelTarget, tokens: Tokens, billed: Option<f64>) -> (f64, bool) {
     let billed = billed.filter(|dollars| (0.0..MAX_CALL_DOLLARS).contains(dollars));
-    let (cost, estimated) =
-        target
-            .prices
-            .call_cost(target.provider.name(), &target.model, tokens, billed);
+    let (cost, estimated) = target
+        .prices
+        .call_cost(&target.model, &target.info, tokens, billed);
     // Nobody charges for a local model, however many tokens it had.
     (cost, estimated && !(target.local && cost == 0.0))
 }

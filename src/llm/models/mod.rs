@@ -134,12 +134,12 @@ impl ModelRegistry {
         self.file.over(info, provider, model)
     }
 
-    /// US dollars of one call, and whether that is an estimate, because the model's price or its tokens are not known. The user's price comes first,
+    /// US dollars of one call of `model`, of which `info` is known, and whether that is an estimate, because the model's price or its tokens are not known. The user's price comes first,
     /// then what the provider says it charges (`billed`), then the file of models and the table.
     pub(crate) fn call_cost(
         &self,
-        provider: &str,
         model: &str,
+        info: &ModelInfo,
         tokens: Tokens,
         billed: Option<f64>,
     ) -> (f64, bool) {
@@ -149,7 +149,7 @@ impl ModelRegistry {
         if let Some(billed) = billed.filter(|dollars| dollars.is_finite() && *dollars >= 0.0) {
             return (billed, false);
         }
-        match self.facts(provider, model).price {
+        match &info.price {
             Some(price) => (price.cost(tokens), tokens.estimated),
             None => (TokenPrice::GUESS.cost(tokens), true),
         }

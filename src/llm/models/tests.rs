@@ -11,6 +11,16 @@ fn tokens(input: u64, output: u64) -> Tokens {
     }
 }
 
+fn cost_of(
+    models: &ModelRegistry,
+    provider: &str,
+    model: &str,
+    tokens: Tokens,
+    billed: Option<f64>,
+) -> (f64, bool) {
+    models.call_cost(model, &models.facts(provider, model), tokens, billed)
+}
+
 fn registry(prices: &str, models: &str) -> ModelRegistry {
     ModelRegistry::new(
         UserPrices::parse(prices).unwrap(),
@@ -59,15 +69,15 @@ fn what_is_not_known_is_guessed_with_care() {
     assert_eq!(models.facts("ollama", "mystery-1").window, 32_768);
     let million = tokens(1_000_000, 1_000_000);
     assert_eq!(
-        models.call_cost("groq", "mystery-1", million, None),
+        cost_of(&models, "groq", "mystery-1", million, None),
         (2.0, true)
     );
     assert_eq!(
-        models.call_cost("ollama", "mystery-1", million, None),
+        cost_of(&models, "ollama", "mystery-1", million, None),
         (0.0, false)
     );
     assert_eq!(
-        models.call_cost("offline", "offline", million, None),
+        cost_of(&models, "offline", "offline", million, None),
         (0.0, false)
     );
     let new = models.facts("openai", "gpt-7-sol");
@@ -132,7 +142,13 @@ fn the_users_price_comes_first_then_the_bill_then_the_file_then_the_table() {
     let file = r#"{"openai": {"models": {"gpt-5.1": {"cost": {"input": 3, "output": 0}}, "new": {"cost": {"input": 4, "output": 0}}}}}"#;
     let million = tokens(1_000_000, 0);
     let cost = |prices, file, billed| {
-        registry(prices, file).call_cost("openai", "gpt-5.1", million, billed)
+        cost_of(
+            &registry(prices, file),
+            "openai",
+            "gpt-5.1",
+            million,
+            billed,
+        )
     };
     assert_eq!(cost(prices, file, Some(0.5)), (7.0, false));
     assert_eq!(cost("{}", file, Some(0.5)), (0.5, false));
@@ -143,16 +159,16 @@ fn the_users_price_comes_first_then_the_bill_then_the_file_then_the_table() {
     }
     let models = registry("{}", file);
     assert_eq!(
-        models.call_cost("openai", "new", million, None),
+        cost_of(&models, "openai", "new", million, None),
         (4.0, false)
     );
-    assert_eq!(models.call_cost("xai", "new", million, None), (0.5, true));
+    assert_eq!(cost_of(&models, "xai", "new", million, None), (0.5, true));
     let guessed = Tokens {
         estimated: true,
         ..million
     };
-    assert!(models.call_cost("openai", "new", guessed, None).1);
-    assert!(!models.call_cost("openai", "new", guessed, Some(0.1)).1);
+    assert!(cost_of(&models, "openai", "new", guessed, None).1);
+    assert!(!cost_of(&models, "openai", "new", guessed, Some(0.1)).1);
 }
 
 const FILE: &str = r#"{
@@ -348,7 +364,7 @@ mod any_file {
                     let models = ModelRegistry::new(prices, file, Clock::default());
                     let info = models.facts("openai", "m");
                     prop_assert!(info.input <= info.window && info.output <= info.window && info.window > 0);
-                    let (cost, _) = models.call_cost("openai", "m", tokens(input, input), None);
+                    let (cost, _) = cost_of(&models, "openai", "m", tokens(input, input), None);
                     prop_assert!(cost.is_finite() && cost >= 0.0);
                 }
             }
