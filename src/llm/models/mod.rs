@@ -134,8 +134,8 @@ impl ModelRegistry {
         self.file.over(info, provider, model)
     }
 
-    /// US dollars of one call of `model`, of which `info` is known, and whether that is an estimate, because the model's price or its tokens are not known. The user's price comes first,
-    /// then what the provider says it charges (`billed`), then the file of models and the table.
+    /// US dollars of one call of `model`, of which `info` is known, and whether that is an estimate, because the model's price or its tokens are not
+    /// known. The user's price comes first, then what the provider says it charges (`billed`), then the file of models and the table.
     pub(crate) fn call_cost(
         &self,
         model: &str,
