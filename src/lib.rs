@@ -12,7 +12,7 @@
 //! | 4 | [`store`], [`llm`] | Marvin's files about a user, one module per file; providers: wire formats, choice, retry decisions |
 //! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled and announced |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
-//! | 7 | [`agent`] | the loop of requests and tool rounds that produces a reply |
+//! | 7 | [`agent`], [`pipeline`] | the loop of requests and tool rounds that produces a reply; the phases in which child Marvins build software |
 //! | 8 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 9 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
@@ -61,6 +61,7 @@ mod disk;
 mod formats;
 mod llm;
 mod net;
+mod pipeline;
 mod proc;
 mod store;
 pub mod testing;

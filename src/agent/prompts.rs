@@ -9,18 +9,10 @@ pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// Replaces the tools in the last request of a turn.
 pub(crate) const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
-/// `template` with every `{{name}}` replaced by its value.
-pub(crate) fn fill(template: &str, slots: &[(&str, &str)]) -> String {
-    let mut out = template.trim_end().to_owned();
-    for (name, value) in slots {
-        out = out.replace(&format!("{{{{{name}}}}}"), value);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::template::fill;
 
     #[test]
     fn every_slot_of_every_prompt_is_known() {

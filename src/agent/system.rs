@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{instructions, prompts};
 use crate::base::marks::enclosed;
+use crate::base::template::fill;
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::SessionContext;
 
@@ -57,7 +58,7 @@ impl SystemPrompt {
     /// A prompt for the current state.
     pub(crate) fn new(session: &SessionContext, person: &UserFacts, coding: bool) -> Self {
         let today = today(session);
-        let mut text = prompts::fill(prompts::IDENTITY, &[]);
+        let mut text = fill(prompts::IDENTITY, &[]);
         section(&mut text, "Preferences", &person.preferences);
         let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
         section(&mut text, "Saved places", &person.places);
@@ -109,11 +110,7 @@ fn today(session: &SessionContext) -> String {
 fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool) {
     if coding {
         let dir = root.path().display().to_string();
-        section(
-            out,
-            "Coding",
-            &prompts::fill(prompts::CODING, &[("dir", &dir)]),
-        );
+        section(out, "Coding", &fill(prompts::CODING, &[("dir", &dir)]));
     }
     if let Some((path, text)) = instructions::instructions(&session.paths, root) {
         document(

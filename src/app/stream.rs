@@ -125,7 +125,8 @@ impl EventSink for StdoutSink {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::ToolDone { .. }
-            | Event::Turn(_) => {}
+            | Event::Turn(_)
+            | Event::Pipeline(_) => {}
         }
     }
 }

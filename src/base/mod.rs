@@ -13,6 +13,7 @@ pub(crate) mod params;
 pub(crate) mod patterns;
 pub(crate) mod problem;
 pub(crate) mod redact;
+pub(crate) mod template;
 pub(crate) mod text;
 pub(crate) mod variables;
 pub(crate) mod zones;

@@ -101,6 +101,18 @@ variables! {
     MARVIN_EFFORT: Text, "how hard the model thinks, as --effort";
     MARVIN_DEPTH: Whole = 0, "how many Marvins stand above this one";
     MARVIN_TICKET: Text, "parent ticket of a child";
+    MARVIN_CODE_MODEL_LOW: Text, "model of the pipeline's codex tier: implementation and fixes";
+    MARVIN_CODE_MODEL_HIGH: Text, "model of its opus tier: reviews";
+    MARVIN_CODE_MODEL_PLAN: Text, "model of its plan tier: debugging";
+    MARVIN_CODE_MODEL_PLAN_GEN: Text, "model of its plan_gen tier: documents";
+    MARVIN_CODE_MODEL_TEST_WRITER: Text, "model of its test_writer tier";
+    MARVIN_CODE_MODEL_AUX_REVIEWER: Text, "model of its aux_reviewer tier: further reviews";
+    MARVIN_CODE_MODEL_FALLBACK: Text, "model of its fallback tier: fixers and last attempts";
+    MARVIN_DEBUG_ROUNDS: Whole = 50, "the most rounds of debugging in the pipeline (50)";
+    MARVIN_E2E_ROUNDS: Whole = 10, "the most rounds of trying the program (10)";
+    MARVIN_FE_ROUNDS: Whole = 10, "the most rounds of checking served pages (10)";
+    MARVIN_QA_ROUNDS: Whole = 3, "the most rounds of quality assurance (3)";
+    MARVIN_LEASH: Switch, "1 ends this process when its standard input closes; set by Marvin for its children";
     TICKETS_DIR: Text, "folder of the tickets, instead of the nearest .tickets";
     MARVIN_READONLY: Switch, "1 takes away every tool that changes more than notes, tickets and the session";
     MARVIN_WRITABLE_FILES: Text, "the only files that may be written, separated by commas";

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::display::Display;
 use super::message::ToolCall;
+use super::pipeline_event::PipelineEvent;
 use super::usage::TurnUsage;
 
 /// Severity of a notice.
@@ -69,6 +70,8 @@ pub enum Event {
     Notice(Level, String),
     /// A model call ended and was counted.
     Turn(TurnUsage),
+    /// Something happened in a run of the pipeline.
+    Pipeline(PipelineEvent),
 }
 
 /// The state of a call.
@@ -173,7 +176,10 @@ mod tests {
                 cost: 0.25,
                 cost_estimated: true,
             }),
-            Some(Event::Turn(_)) => return None,
+            Some(Event::Turn(_)) => Event::Pipeline(PipelineEvent::PhaseStarted {
+                phase: "1a".to_owned(),
+            }),
+            Some(Event::Pipeline(_)) => return None,
         })
     }
 
@@ -201,6 +207,7 @@ mod tests {
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
+            r#"{"type":"pipeline","data":{"kind":"phase_started","phase":"1a"}}"#,
         ];
         assert_eq!(forms, expected);
         for (end, form) in [

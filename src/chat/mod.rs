@@ -4,6 +4,7 @@ pub(crate) mod budget;
 pub(crate) mod display;
 pub(crate) mod event;
 pub(crate) mod message;
+pub(crate) mod pipeline_event;
 pub(crate) mod repair;
 pub(crate) mod tokens;
 pub(crate) mod usage;

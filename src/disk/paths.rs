@@ -22,6 +22,12 @@ pub(crate) const PROJECT_NOTES: &str = ".marvin/notes";
 /// What a project says about itself.
 pub(crate) const PROJECT_DOCUMENTS: [&str; 3] =
     [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+/// The last phase of the pipeline that is done.
+pub(crate) const PIPELINE_STATE: &str = ".marvin/pipeline_state";
+/// Records of background jobs.
+pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
+/// Documents of the project above, which nobody here changes.
+pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
 /// Tickets.
 pub(crate) const TICKETS: &str = ".tickets";
 /// How the name of a context's backup begins, in the logs of a project or profile.

@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 10] = [
     &["store", "llm"],
     &["alerts"],
     &["tools"],
-    &["agent"],
+    &["agent", "pipeline"],
     &["app"],
     &["ui", "cli"],
 ];

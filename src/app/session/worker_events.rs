@@ -75,7 +75,8 @@ impl Session {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Notice(..)
-            | Event::Turn(_) => {}
+            | Event::Turn(_)
+            | Event::Pipeline(_) => {}
         }
         self.updates.push(UiUpdate::Event(event));
     }

@@ -38,6 +38,11 @@ pub(crate) fn name_of(provider: &str, model: &str) -> Option<&'static str> {
     line_of(provider, model, &|| Date::MIN).map(|line| line.name)
 }
 
+/// Whether the table has `model` among those of `provider` itself; what it knows of every provider's counts for nobody.
+pub(crate) fn serves(provider: &str, model: &str) -> bool {
+    line_of(provider, model, &|| Date::MIN).is_some_and(|line| line.owner() == provider)
+}
+
 fn line_of(provider: &str, model: &str, today: &dyn Fn() -> Date) -> Option<TableLine> {
     let name = bare_name(model);
     let mut best: Option<TableLine> = None;

@@ -179,7 +179,8 @@ impl Printer {
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
-            | Event::Turn(_) => {}
+            | Event::Turn(_)
+            | Event::Pipeline(_) => {}
         }
     }
 

@@ -286,7 +286,7 @@ impl Chat {
                 }
             }
             Event::Notice(_, words) => self.add(Tone::System, words),
-            Event::Thinking(_) | Event::Turn(_) => {}
+            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) => {}
         }
     }
 

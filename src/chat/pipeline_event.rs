@@ -1,0 +1,135 @@
+//! What happens in a run of the pipeline, for whoever watches: a screen, lines on standard error, a file, a push message.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that happened in a run of the pipeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PipelineEvent {
+    /// The run starts, or goes on after an interruption.
+    RunStarted {
+        /// The task, its first line.
+        task: String,
+        /// Id of the epic ticket.
+        ticket: String,
+        /// The model of each tier.
+        tiers: Vec<TierChoice>,
+        /// The phases in order, those that are done or not asked for included.
+        phases: Vec<PhaseOutline>,
+        /// It continues an earlier run.
+        resumed: bool,
+    },
+    /// A phase starts.
+    PhaseStarted {
+        /// Its name, such as `1a_review`.
+        phase: String,
+    },
+    /// A phase has nothing to do.
+    PhaseSkipped {
+        /// Its name.
+        phase: String,
+        /// Why, as a sentence.
+        reason: String,
+    },
+    /// A round of reviews, of debugging or of another loop starts.
+    RoundStarted {
+        /// Name of the phase.
+        phase: String,
+        /// What it is about: a document, `code`, `tests`.
+        subject: String,
+        /// Counted from 1.
+        round: u64,
+        /// The most rounds there can be.
+        most: u64,
+    },
+    /// A phase is done and recorded.
+    PhaseDone {
+        /// Its name.
+        phase: String,
+        /// How long it took.
+        seconds: u64,
+    },
+    /// A child process starts.
+    ChildStarted {
+        /// Its id in this run: its label and when it was started.
+        id: String,
+        /// What it is for, such as `spec-writer`.
+        label: String,
+        /// The model that answers it.
+        model: String,
+        /// 1 for the first attempt.
+        attempt: u64,
+    },
+    /// A child runs tools.
+    ChildTools {
+        /// Id of the child.
+        id: String,
+        /// Names of the tools of a round.
+        tools: Vec<String>,
+    },
+    /// A child has made model calls.
+    ChildUsage {
+        /// Id of the child.
+        id: String,
+        /// Tokens so far, in and out.
+        tokens: u64,
+        /// US dollars so far.
+        cost: f64,
+        /// A part of the numbers is an estimate.
+        estimated: bool,
+    },
+    /// A child ended.
+    ChildEnded {
+        /// Id of the child.
+        id: String,
+        /// It did what it was for.
+        done: bool,
+        /// How it ended, as a sentence.
+        words: String,
+        /// How long it ran.
+        seconds: u64,
+    },
+    /// A commit was made.
+    Checkpoint {
+        /// First line of its message.
+        message: String,
+    },
+    /// Something went wrong, but the run continues.
+    Warning {
+        /// What, as a sentence.
+        words: String,
+    },
+    /// The run ended.
+    RunEnded {
+        /// Every phase that was asked for is done.
+        done: bool,
+        /// How it ended, as a sentence.
+        words: String,
+    },
+}
+
+/// A tier and the model that serves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TierChoice {
+    /// The tier's name.
+    pub tier: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name.
+    pub model: String,
+    /// Where the choice comes from, such as `--model` or a variable.
+    pub source: String,
+}
+
+/// A phase as the outline of a run shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseOutline {
+    /// Its name, such as `1a_review`.
+    pub name: String,
+    /// What it does, a few words.
+    pub about: String,
+    /// Recorded as done by an earlier run.
+    pub done: bool,
+    /// It will not run, because it was not asked for.
+    pub omitted: bool,
+}

@@ -1,0 +1,166 @@
+//! The phases of a run, in order.
+
+use super::run::Run;
+use super::tier::Tier;
+use crate::base::problem::Outcome;
+
+/// Which runs have a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Runs that design first.
+    Design,
+    /// Runs that write the tests first.
+    Tests,
+    /// Every run.
+    Always,
+}
+
+/// How a phase ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PhaseEnd {
+    /// It did what it is for.
+    Done,
+    /// It had nothing to do; the reason as a sentence.
+    Skipped(String),
+}
+
+/// A phase.
+pub(crate) struct Phase {
+    /// Its name in the state file.
+    pub name: &'static str,
+    /// What it does, a few words.
+    pub about: &'static str,
+    /// Which runs have it.
+    pub part: Part,
+    /// The tier of its main child.
+    pub tier: Tier,
+    /// Words that the state file may hold before the phase is done: its rounds, in order.
+    pub steps: &'static [&'static str],
+    /// The documents it leaves behind; without them it is not done, whatever the state file says.
+    pub documents: &'static [&'static str],
+    /// Does its work.
+    pub work: fn(&Run) -> Outcome<PhaseEnd>,
+}
+
+const NONE: &[&str] = &[];
+
+/// All phases, in order.
+pub(crate) static PHASES: &[Phase] = &[
+    Phase {
+        name: "1a",
+        about: "specification and user experience",
+        part: Part::Design,
+        tier: Tier::PlanGen,
+        steps: NONE,
+        documents: &[".marvin/spec.md", ".marvin/ux.md"],
+        work: not_built,
+    },
+    Phase {
+        name: "1a_review",
+        about: "review of both",
+        part: Part::Design,
+        tier: Tier::Opus,
+        steps: &[
+            "1a_review_i",
+            "1a_review_ii",
+            "1a_review_iii",
+            "1a_review_iv",
+            "1a_review_ux_i",
+            "1a_review_ux_ii",
+            "1a_review_ux_iii",
+            "1a_review_ux_iv",
+        ],
+        documents: &[".marvin/spec.md", ".marvin/ux.md"],
+        work: not_built,
+    },
+    Phase {
+        name: "1b",
+        about: "architecture and test plan",
+        part: Part::Design,
+        tier: Tier::PlanGen,
+        steps: NONE,
+        documents: &[".marvin/design.md"],
+        work: not_built,
+    },
+    Phase {
+        name: "1b_review",
+        about: "review of the architecture",
+        part: Part::Design,
+        tier: Tier::Opus,
+        steps: &[
+            "1b_review_i",
+            "1b_review_ii",
+            "1b_review_iii",
+            "1b_review_iv",
+        ],
+        documents: &[".marvin/design.md"],
+        work: not_built,
+    },
+    Phase {
+        name: "2a",
+        about: "functional tests, which must fail",
+        part: Part::Tests,
+        tier: Tier::TestWriter,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "2b",
+        about: "integration tests, which must fail",
+        part: Part::Tests,
+        tier: Tier::TestWriter,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "3",
+        about: "implementation",
+        part: Part::Always,
+        tier: Tier::Codex,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "4a",
+        about: "tests run and mended until green",
+        part: Part::Tests,
+        tier: Tier::Plan,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "4b",
+        about: "the program started and tried",
+        part: Part::Tests,
+        tier: Tier::Plan,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "4c",
+        about: "served pages checked",
+        part: Part::Tests,
+        tier: Tier::Plan,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+    Phase {
+        name: "5",
+        about: "attempts to break it, and fixes",
+        part: Part::Tests,
+        tier: Tier::Opus,
+        steps: NONE,
+        documents: NONE,
+        work: not_built,
+    },
+];
+
+fn not_built(_: &Run) -> Outcome<PhaseEnd> {
+    Ok(PhaseEnd::Skipped("Not built yet.".to_owned()))
+}
