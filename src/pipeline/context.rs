@@ -58,7 +58,10 @@ pub(crate) fn prompt(run: &Run, access: &Access, view: View, instructions: &str)
 
 /// Task, documents, files, upstream documents and memory, each between marks: they are data.
 fn project(run: &Run) -> String {
-    let mut parts = vec![format!("## Task\n{}", enclosed("task", "", run.task.trim()))];
+    let mut parts = vec![format!(
+        "## Task\n{}",
+        enclosed("task", "", run.task.trim())
+    )];
     for (path, most) in EXTRACTS {
         if let Some(text) = extract(run, path, most) {
             parts.push(text);
@@ -105,7 +108,10 @@ pub(crate) fn beginning(run: &Run, path: &str, max: usize) -> Option<String> {
 }
 
 fn upstream(run: &Run) -> Option<String> {
-    let entries = run.root.list(&run.root.check(PROJECT_UPSTREAM).ok()?).ok()?;
+    let entries = run
+        .root
+        .list(&run.root.check(PROJECT_UPSTREAM).ok()?)
+        .ok()?;
     let names: Vec<String> = entries
         .iter()
         .map(|entry| format!("{PROJECT_UPSTREAM}/{}", entry.name))
@@ -122,9 +128,7 @@ fn upstream(run: &Run) -> Option<String> {
 fn access_words(access: &Access) -> String {
     match access {
         Access::Read => prompts::ACCESS_READ.trim_end().to_owned(),
-        Access::WriteFiles(files) => {
-            fill(prompts::ACCESS_FILES, &[("files", &files.join(", "))])
-        }
+        Access::WriteFiles(files) => fill(prompts::ACCESS_FILES, &[("files", &files.join(", "))]),
         Access::Write { ticket } if ticket.is_empty() => {
             prompts::ACCESS_WRITE.trim_end().to_owned()
         }

@@ -75,10 +75,7 @@ fn write(run: &Run, document: &Document) -> Outcome<()> {
     }
     let before = content(&run.root, &rel);
     let access = Access::WriteFiles(vec![document.path.to_owned()]);
-    let writing = fill(
-        prompts::WRITING,
-        &[("min_bytes", &thousands(MIN_BYTES))],
-    );
+    let writing = fill(prompts::WRITING, &[("min_bytes", &thousands(MIN_BYTES))]);
     let instructions = fill(document.prompt, &[("writing", &writing)]);
     let written = child::run(
         run,
@@ -168,7 +165,9 @@ pub(crate) fn put_back(
     words: &str,
 ) -> Outcome<()> {
     let before = before.ok_or_else(|| Problem::missing(words.to_owned()))?;
-    run.warn(format!("{words} It was put back as it was before the fixer."));
+    run.warn(format!(
+        "{words} It was put back as it was before the fixer."
+    ));
     run.root.put(rel, before)
 }
 

@@ -53,7 +53,8 @@ pub(crate) fn is_test(path: &str) -> bool {
     !is_text
         && (has_word(stem)
             || has_word(name)
-            || parts.any(|folder| matches!(folder, "test" | "tests" | "__tests__" | "spec" | "e2e")))
+            || parts
+                .any(|folder| matches!(folder, "test" | "tests" | "__tests__" | "spec" | "e2e")))
 }
 
 /// A text file that can be told from an earlier version of itself.

@@ -66,6 +66,12 @@ prompts! {
     REVIEW_CODE = "review_code.md";
     /// The area of the reviewer for conformance.
     AREA_CONFORMANCE = "area_conformance.md";
+    /// A look at what the code does.
+    FOCUS_LOGIC = "focus_logic.md";
+    /// A look at what goes wrong.
+    FOCUS_ERRORS = "focus_errors.md";
+    /// A look at tests and interfaces.
+    FOCUS_TESTS = "focus_tests.md";
     /// The fixer of code.
     FIX_CODE = "fix_code.md";
     /// The implementation.
@@ -89,10 +95,35 @@ mod tests {
 
     /// Every slot that a prompt may have.
     const SLOTS: [&str; 29] = [
-        "access", "angle", "area", "changes", "dir", "documents", "earlier", "facts", "files",
-        "findings", "guidance", "history", "history_path", "instructions", "min_bytes",
-        "min_chars", "most", "name", "no_mocks", "outcome", "passing", "path", "round", "source",
-        "subject", "ticket", "told", "words", "writing",
+        "access",
+        "angle",
+        "area",
+        "changes",
+        "dir",
+        "documents",
+        "earlier",
+        "facts",
+        "files",
+        "findings",
+        "guidance",
+        "history",
+        "history_path",
+        "instructions",
+        "min_bytes",
+        "min_chars",
+        "most",
+        "name",
+        "no_mocks",
+        "outcome",
+        "passing",
+        "path",
+        "round",
+        "source",
+        "subject",
+        "ticket",
+        "told",
+        "words",
+        "writing",
     ];
 
     #[test]
@@ -120,8 +151,17 @@ mod tests {
     #[test]
     fn the_first_review_does_not_name_a_passing_word() {
         let told = [
-            CONTEXT, NO_MOCKS, ACCESS_READ, REVIEW_FIRST, SOURCE_TASK, SOURCE_SPEC, SOURCE_NONE,
-            ANGLE_MAIN, ANGLE_GAPS, ANGLE_CONFLICTS, ANGLE_QUALITY,
+            CONTEXT,
+            NO_MOCKS,
+            ACCESS_READ,
+            REVIEW_FIRST,
+            SOURCE_TASK,
+            SOURCE_SPEC,
+            SOURCE_NONE,
+            ANGLE_MAIN,
+            ANGLE_GAPS,
+            ANGLE_CONFLICTS,
+            ANGLE_QUALITY,
         ];
         for prompt in told {
             assert_eq!(without_passing_words(prompt), prompt);

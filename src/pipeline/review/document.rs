@@ -57,7 +57,10 @@ fn review_document(
     };
     review::run(run, &subject, done)?;
     // Whoever is satisfied early leaves rounds over.
-    subject.steps.last().map_or(Ok(()), |step| state::save(&run.root, step))
+    subject
+        .steps
+        .last()
+        .map_or(Ok(()), |step| state::save(&run.root, step))
 }
 
 /// The steps of a phase that belong to its `position`th document.
@@ -129,7 +132,10 @@ impl Subject for DocumentReview {
                 ("round", &round.number.to_string()),
                 ("most", &round.most.to_string()),
                 ("history", &review::as_part(&round.history)),
-                ("changes", &review::as_part(round.changes.as_deref().unwrap_or_default())),
+                (
+                    "changes",
+                    &review::as_part(round.changes.as_deref().unwrap_or_default()),
+                ),
                 ("min_chars", &MIN_REPORT_CHARS.to_string()),
             ],
         );

@@ -76,7 +76,10 @@ impl History {
         let end: String = text.chars().skip(skipped).collect();
         match end.trim() {
             "" => String::new(),
-            end => format!("What earlier rounds found:\n{}\n", enclosed("history", "", end)),
+            end => format!(
+                "What earlier rounds found:\n{}\n",
+                enclosed("history", "", end)
+            ),
         }
     }
 
@@ -100,7 +103,10 @@ impl History {
     /// The end of the file; empty when there is none.
     fn read(&self, run: &Run) -> String {
         let read = || -> Option<Vec<u8>> {
-            let mut file = run.root.open_read(&run.root.check(&self.path()).ok()?).ok()?;
+            let mut file = run
+                .root
+                .open_read(&run.root.check(&self.path()).ok()?)
+                .ok()?;
             let len = file.metadata().ok()?.len();
             file.seek(SeekFrom::Start(len.saturating_sub(MAX_READ_BYTES)))
                 .ok()?;

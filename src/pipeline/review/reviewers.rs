@@ -76,7 +76,9 @@ pub(super) fn ask(
         return Ok(reports);
     }
     let mut empty = Problem::new(
-        failure.as_ref().map_or(ProblemKind::Limit, |problem| problem.kind),
+        failure
+            .as_ref()
+            .map_or(ProblemKind::Missing, |problem| problem.kind),
         format!(
             "No reviewer of {} reviewed in round {}, so nothing is known about it.",
             subject.name(),

@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn passing_words_vanish_in_any_case() {
-        let text = "SPEC_VERIFIED spec_Verified, Production-Ready; All issues fixed. ünï REVIEW_CLEAN";
+        let text =
+            "SPEC_VERIFIED spec_Verified, Production-Ready; All issues fixed. ünï REVIEW_CLEAN";
         let out = without_passing_words(text).to_ascii_lowercase();
         for (word, _) in PASSING {
             assert!(!out.contains(&word.to_ascii_lowercase()), "{out}");
