@@ -43,9 +43,10 @@ pub(crate) fn run(settings: Settings) -> u8 {
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
-    let watch = RunWatch::start(run.stop.clone(), move |signal| {
+    let leashed = run.settings.is_leashed;
+    let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
-        if let Some(status) = late.end(signal_status(signal)) {
+        if let Some(status) = late.end(status) {
             std::process::exit(status.into());
         }
     });
@@ -53,9 +54,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
         Ok(watch) => {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
-            watch
-                .signal()
-                .map_or_else(|| exit_status(outcome), signal_status)
+            watch.status().unwrap_or_else(|| exit_status(outcome))
         }
         Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
     };
@@ -65,11 +64,6 @@ pub(crate) fn run(settings: Settings) -> u8 {
             thread::park();
         }
     })
-}
-
-/// The exit status after a signal: 128 plus its number, as shells report it.
-fn signal_status(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 fn exit_status(outcome: Outcome<()>) -> u8 {
@@ -94,8 +88,8 @@ impl HeadlessRun {
         }
         if let Some(topic) = &self.settings.ntfy {
             let took = self.started.elapsed();
-            // After a signal, whoever sent it is waiting for the exit.
-            let ntfy_timeout = Duration::from_secs(if status > 128 { 1 } else { 5 });
+            // Whoever stopped it is waiting for the exit.
+            let ntfy_timeout = Duration::from_secs(if self.stop.is_fired() { 1 } else { 5 });
             run_notice::notify_end(
                 &self.settings.env,
                 topic,
@@ -145,6 +139,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
+            .map(|sink| match settings.is_leashed {
+                true => sink.reporting_cost(Arc::clone(&session)),
+                false => sink,
+            })
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());

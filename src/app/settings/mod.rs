@@ -8,10 +8,12 @@ use std::path::PathBuf;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES,
+    MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
+use crate::proc::supervise;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -37,6 +39,8 @@ pub(crate) struct ProcessFacts {
     /// `None` when the current directory no longer exists.
     pub current: Option<PathBuf>,
     pub stdin_is_terminal: bool,
+    /// This executable.
+    pub executable: Option<PathBuf>,
 }
 
 /// What the flags say about a run of the pipeline.
@@ -78,6 +82,8 @@ pub(crate) struct Settings {
     pub interface: Option<Interface>,
     /// Report progress on standard error.
     pub verbose: bool,
+    /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
+    pub is_leashed: bool,
 }
 
 impl Settings {
@@ -105,6 +111,7 @@ impl Settings {
             verbose,
             // These select the command before there are settings.
             fire_alarm: _,
+            supervise: _,
             help: _,
             version: _,
         } = args;
@@ -115,6 +122,7 @@ impl Settings {
                 file: prompt_file,
                 words,
                 with_stdin: stdin,
+                is_leashed: MARVIN_LEASH.read(&env),
             },
             working_dir,
             model: ModelChoice {
@@ -139,6 +147,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
+            is_leashed: MARVIN_LEASH.read(&env),
             process,
             env,
         }
@@ -186,6 +195,8 @@ pub(crate) struct CliArgs {
     pub verbose: bool,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
+    /// `--supervise`: the words are a program to run as its supervisor.
+    pub supervise: bool,
     /// `--help`.
     pub help: bool,
     /// `--version`.
@@ -390,6 +401,16 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
             args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        supervise::FLAG,
+        ValueMode::Nothing,
+        "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
+        |args, _| {
+            args.supervise = true;
             Ok(())
         },
     )
