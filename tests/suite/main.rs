@@ -57,6 +57,7 @@ mod odd_places;
 mod osrm;
 mod owners;
 mod passing_errors;
+mod pipeline_run;
 mod pipeline_start;
 mod places_around;
 mod plain_chat;
