@@ -15,7 +15,7 @@ const LOCK: &str = "work/.marvin/logs/pipeline.lock";
 
 fn run(home: &Home, words: &[&str]) -> Done {
     home.marvin()
-        .env("MARVIN_NOW", "2026-11-22T12:10:00Z")
+        .env("MARVIN_NOW", "2026-11-22T12:10:00+00:00[UTC]")
         .arg("pipeline")
         .args(words.iter().copied())
         .run()

@@ -130,7 +130,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn clock() -> Clock {
-        Clock::new(&Env::from([("MARVIN_NOW", "2026-11-22T12:00:00Z")]))
+        Clock::new(&Env::from([(
+            "MARVIN_NOW",
+            "2026-11-22T12:00:00+00:00[UTC]",
+        )]))
     }
 
     fn warning(words: &str) -> PipelineEvent {

@@ -145,7 +145,7 @@ impl LiveState {
 }
 
 /// The style of an event's lines; `None` when the picture shows it well enough.
-fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> {
+pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> {
     match event {
         PipelineEvent::RunStarted { .. } => Some(theme.dim),
         PipelineEvent::PhaseDone { .. } | PipelineEvent::PhaseSkipped { .. } => Some(theme.added),

@@ -145,11 +145,14 @@ fn task(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'static> {
 /// How many phases are done, as a bar.
 fn bar(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'static> {
     let (done, all) = progress.count();
-    let label = format!("{done} of {all} phases");
-    let room = context.width.saturating_sub(width::of(&label) + 3);
-    let columns = room.min(MAX_BAR_COLUMNS);
+    let room = |label: &str| context.width.saturating_sub(width::of(label) + 3);
+    let mut label = format!("{done} of {all} phases");
+    if room(&label) < MIN_BAR_COLUMNS {
+        label = format!("{done}/{all}");
+    }
+    let columns = room(&label).min(MAX_BAR_COLUMNS);
     if columns < MIN_BAR_COLUMNS {
-        return Line::from(width::clip(&label, context.width));
+        return Line::from(label);
     }
     let full = (columns * done).checked_div(all).unwrap_or_default();
     Line::from(vec![
@@ -164,7 +167,7 @@ fn phase_row(phase: &PhaseProgress, widest: usize, context: &PictureContext<'_>)
     let theme = context.theme;
     let short = |seconds| duration::compact(Duration::from_secs(seconds));
     let (mark, style, right, rank) = match &phase.state {
-        PhaseState::Omitted => ("-", theme.dim, "not asked for".to_owned(), 1),
+        PhaseState::Omitted => ("-", theme.dim, "omitted".to_owned(), 1),
         PhaseState::ToCome => ("·", theme.dim, String::new(), 4),
         PhaseState::Running(since) => {
             let time = context.now.saturating_sub(*since);
