@@ -59,6 +59,7 @@ mod owners;
 mod passing_errors;
 mod pipeline_run;
 mod pipeline_start;
+mod pipeline_status;
 mod places_around;
 mod plain_chat;
 mod prompt_cache;
