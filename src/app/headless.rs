@@ -42,9 +42,10 @@ pub(crate) fn run(settings: Settings) -> u8 {
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
-    let watch = RunWatch::start(run.stop.clone(), move |signal| {
+    let leashed = run.settings.is_leashed;
+    let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
-        if let Some(status) = late.end(signal_status(signal)) {
+        if let Some(status) = late.end(status) {
             std::process::exit(status.into());
         }
     });
@@ -52,9 +53,7 @@ pub(crate) fn run(settings: Settings) -> u8 {
         Ok(watch) => {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
-            watch
-                .signal()
-                .map_or_else(|| exit_status(outcome), signal_status)
+            watch.status().unwrap_or_else(|| exit_status(outcome))
         }
         Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
     };
@@ -64,11 +63,6 @@ pub(crate) fn run(settings: Settings) -> u8 {
             thread::park();
         }
     })
-}
-
-/// The exit status after a signal: 128 plus its number, as shells report it.
-fn signal_status(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 fn exit_status(outcome: Outcome<()>) -> u8 {
@@ -140,6 +134,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
+            .map(|sink| match settings.is_leashed {
+                true => sink.reporting_cost(Arc::clone(&session)),
+                false => sink,
+            })
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());

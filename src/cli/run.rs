@@ -16,6 +16,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
+use crate::proc::supervise;
 
 /// What remains to be done after parsing.
 pub(crate) enum CliOutcome {
@@ -44,6 +45,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
         Ok(CliCommand::Run(args)) if args.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
+        Ok(CliCommand::Run(args)) if args.supervise => report(supervise::run(&args.words)).into(),
         Ok(CliCommand::Run(args)) => {
             warn(variables::layer(&mut env));
             match args.fire_alarm.clone() {
@@ -86,6 +88,7 @@ fn settings(args: CliArgs, env: Env) -> Settings {
     let process = ProcessFacts {
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
+        executable: std::env::current_exe().ok(),
     };
     Settings::new(args, env, process)
 }

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES,
+    MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
+use crate::proc::supervise;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -36,6 +38,8 @@ pub(crate) struct ProcessFacts {
     /// `None` when the current directory no longer exists.
     pub current: Option<PathBuf>,
     pub stdin_is_terminal: bool,
+    /// This executable.
+    pub executable: Option<PathBuf>,
 }
 
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
@@ -64,6 +68,8 @@ pub(crate) struct Settings {
     pub interface: Option<Interface>,
     /// Report progress on standard error.
     pub verbose: bool,
+    /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
+    pub is_leashed: bool,
 }
 
 impl Settings {
@@ -87,6 +93,7 @@ impl Settings {
             verbose,
             // These select the command before there are settings.
             fire_alarm: _,
+            supervise: _,
             help: _,
             version: _,
         } = args;
@@ -97,6 +104,7 @@ impl Settings {
                 file: prompt_file,
                 words,
                 with_stdin: stdin,
+                is_leashed: MARVIN_LEASH.read(&env),
             },
             working_dir,
             model: ModelChoice {
@@ -116,6 +124,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
+            is_leashed: MARVIN_LEASH.read(&env),
             process,
             env,
         }
@@ -155,6 +164,8 @@ pub(crate) struct CliArgs {
     pub verbose: bool,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
+    /// `--supervise`: the words are a program to run as its supervisor.
+    pub supervise: bool,
     /// `--help`.
     pub help: bool,
     /// `--version`.
@@ -329,6 +340,16 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
             args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        supervise::FLAG,
+        ValueMode::Nothing,
+        "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
+        |args, _| {
+            args.supervise = true;
             Ok(())
         },
     )

@@ -1,5 +1,6 @@
 //! What a tool can use: what its session shares, and the call it is part of.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -66,6 +67,9 @@ pub struct SessionContext {
     pub agents: RwLock<Option<Arc<dyn Agents>>>,
     /// The client for outside services.
     pub services: ServiceClient,
+    /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
+    /// [`crate::proc::child::ProgramSpec::supervisor`].
+    pub supervisor: Option<PathBuf>,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -135,6 +139,7 @@ impl SessionContext {
             approval: Approval::Approve,
             summarizer: RwLock::default(),
             agents: RwLock::default(),
+            supervisor: None,
             modules: ModuleState::default(),
             env,
         }
