@@ -10,14 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::settings::Settings;
-use super::setup;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
+use super::{pipeline_run, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -122,6 +123,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         .required(settings.process.stdin_is_terminal)?;
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
+    if let Some(flags) = &settings.pipeline {
+        let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), Arc::new(NullSink));
+        return pipeline_run::run(&ctx, settings, flags, prompt);
+    }
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(

@@ -35,7 +35,9 @@ impl From<u8> for CliOutcome {
 /// Runs everything that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
-    let machine = args.iter().any(|arg| arg == "--non-interactive");
+    let machine = args
+        .iter()
+        .any(|arg| arg == "--non-interactive" || arg == "--design-first");
     match parse(args) {
         Ok(CliCommand::Sub(name, rest)) => {
             warn(variables::layer(&mut env));

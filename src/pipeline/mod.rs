@@ -12,8 +12,11 @@
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
 pub(crate) mod child;
+mod epic;
 pub(crate) mod phase;
+pub(crate) mod record;
 pub(crate) mod repository;
 pub(crate) mod run;
 pub(crate) mod state;
 pub(crate) mod tier;
+mod upstream;

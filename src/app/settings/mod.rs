@@ -12,6 +12,7 @@ use crate::base::variables::{
     MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
+use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
@@ -42,6 +43,15 @@ pub(crate) struct ProcessFacts {
     pub executable: Option<PathBuf>,
 }
 
+/// What the flags say about a run of the pipeline.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PipelineFlags {
+    /// The branch to work on instead of the current one.
+    pub branch: Option<String>,
+    /// The first checkpoint may take what is not committed.
+    pub allow_dirty: bool,
+}
+
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -52,6 +62,10 @@ pub(crate) struct Settings {
     /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
     pub model: ModelChoice,
+    /// Models that the user gave to tiers of work.
+    pub tiers: TierOverrides,
+    /// Run the pipeline instead of answering.
+    pub pipeline: Option<PipelineFlags>,
     /// How hard to think, as written.
     pub effort: Option<String>,
     /// Groups of tools to offer, as given.
@@ -85,6 +99,10 @@ impl Settings {
             working_dir,
             provider,
             model,
+            tiers,
+            design_first,
+            allow_dirty,
+            branch,
             effort,
             tools,
             max_cost,
@@ -112,6 +130,11 @@ impl Settings {
                 // The environment sets the model only for non-interactive runs, where the caller decides.
                 model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
+            tiers,
+            pipeline: design_first.then_some(PipelineFlags {
+                branch,
+                allow_dirty,
+            }),
             effort: effort
                 .map(|effort| effort.word().to_owned())
                 .or_else(|| set(MARVIN_EFFORT)),
@@ -148,8 +171,16 @@ pub(crate) struct CliArgs {
     pub working_dir: Option<PathBuf>,
     /// `--provider`.
     pub provider: Option<String>,
-    /// `--model`.
+    /// `--model MODEL`.
     pub model: Option<String>,
+    /// `--model TIER=MODEL`.
+    pub tiers: TierOverrides,
+    /// `--design-first`.
+    pub design_first: bool,
+    /// `--allow-dirty`.
+    pub allow_dirty: bool,
+    /// `--branch`.
+    pub branch: Option<String>,
     /// `--effort`.
     pub effort: Option<Effort>,
     /// `--tools`.
@@ -233,15 +264,45 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Provider),
     flag(
         "model",
-        ValueMode::Value("MODEL"),
-        "The model.",
+        ValueMode::Value("[TIER=]MODEL"),
+        "The model, or the model of a tier of work; all=MODEL sets every tier.",
         |args, value| {
             let value = text(value, "--model")?;
-            if let Some((_, model)) = value.split_once('=') {
-                return Err(Problem::input(format!("There is no model \"{value}\"."))
-                    .next(format!("Give a model's name alone: --model {model}")));
+            // What stands before the sign must look like a tier: names of models have dots, colons and dashes.
+            if let Some((name, model)) = value.split_once('=')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            {
+                return args.tiers.add(name, model);
             }
             args.model = Some(value);
+            Ok(())
+        },
+    ),
+    flag(
+        "design-first",
+        ValueMode::Nothing,
+        "Build software: documents, tests, implementation and checks, each step by a child (the pipeline).",
+        |args, _| {
+            args.design_first = true;
+            args.non_interactive = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "allow-dirty",
+        ValueMode::Nothing,
+        "Let the pipeline's first commit take changes that are not committed.",
+        |args, _| {
+            args.allow_dirty = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "branch",
+        ValueMode::Value("NAME"),
+        "Let the pipeline work on this branch, which is made when there is none.",
+        |args, value| {
+            args.branch = Some(text(value, "--branch")?);
             Ok(())
         },
     ),
