@@ -136,6 +136,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     session.set_summarizer(summarizer(&target));
+    session.set_agents(setup::agents(settings, &target));
     let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)

@@ -22,6 +22,7 @@ pub(crate) fn run(
     run::run(
         ctx,
         RunRequest {
+            root: ctx.root()?,
             task,
             ticket: None,
             design_first: true,

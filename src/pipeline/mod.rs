@@ -11,11 +11,13 @@
 //! - The recorded phase never goes back, so an interrupted run repeats at most the step that was in progress.
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
+pub(crate) mod agents;
 pub(crate) mod child;
 mod epic;
 pub(crate) mod phase;
 pub(crate) mod record;
 pub(crate) mod repository;
+pub(crate) mod review_job;
 pub(crate) mod run;
 pub(crate) mod state;
 pub(crate) mod tier;

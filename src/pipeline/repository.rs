@@ -126,7 +126,10 @@ fn switch(open: &Git<'_>, name: &str, has_commit: bool) -> Outcome<()> {
 /// # Errors
 /// git failed; the message says so, because later rounds rely on the difference.
 pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
-    let full = format!("{message}\n\nTicket: {}", run.ticket);
+    let full = match run.ticket.as_str() {
+        "" => message.to_owned(),
+        ticket => format!("{message}\n\nTicket: {ticket}"),
+    };
     let note = git(run)?
         .checkpoint(&full)
         .map_err(|problem| problem.next("The run cannot go on without its checkpoints; mend this and run the same command again."))?;

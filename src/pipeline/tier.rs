@@ -152,6 +152,11 @@ impl TierOverrides {
         Ok(())
     }
 
+    /// Each as `--model` takes it.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(tier, model)| format!("{tier}={model}"))
+    }
+
     /// True when no tier was given a model.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

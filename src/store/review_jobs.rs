@@ -52,29 +52,28 @@ impl JobStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RoundResult {
-    /// Reviewers that reported.
+    /// Reviewers of the whole review.
     pub reviewers: u64,
-    /// Those that found nothing more.
+    /// Those that are satisfied, in this round or before.
     pub satisfied: u64,
-    /// Files that the fixer changed; `None` when none was needed.
-    pub changed: Option<u64>,
-    /// What went wrong, if anything.
-    pub note: String,
+    /// Names of those that are not.
+    pub open: Vec<String>,
+    /// The fixer changed something.
+    pub changed: bool,
 }
 
 impl fmt::Display for RoundResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reviewers = counted(self.reviewers, "reviewer");
         write!(f, "{} of {reviewers} satisfied", self.satisfied)?;
-        match self.changed {
-            Some(0) => f.write_str(", the fixer changed nothing")?,
-            Some(files) => write!(f, ", {} changed by the fixer", counted(files, "file"))?,
-            None => {}
-        }
-        if self.note.is_empty() {
+        if self.open.is_empty() {
             return Ok(());
         }
-        write!(f, "; {}", self.note)
+        let open = self.open.join(", ");
+        match self.changed {
+            true => write!(f, "; findings of {open} went to the fixer"),
+            false => write!(f, "; findings of {open}, but the fixer changed nothing"),
+        }
     }
 }
 
@@ -219,7 +218,9 @@ pub(crate) fn is_alive(root: &Root, id: &str) -> bool {
 /// The id is none.
 pub(crate) fn file(root: &Root, id: &str, extension: &str) -> Outcome<RelPath> {
     let is_id = (1..=64).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if !is_id {
         return Err(Problem::input(format!(
             "\"{}\" is no id of a review.",
@@ -245,7 +246,9 @@ fn ids(root: &Root) -> Outcome<Vec<String>> {
         return Ok(Vec::new());
     }
     let entries = root.list(&folder)?;
-    let names = entries.iter().filter_map(|entry| entry.name.strip_suffix(".json"));
+    let names = entries
+        .iter()
+        .filter_map(|entry| entry.name.strip_suffix(".json"));
     let mut ids: Vec<String> = names.map(str::to_owned).collect();
     ids.retain(|id| file(root, id, "json").is_ok());
     let old = ids.len().saturating_sub(MOST);

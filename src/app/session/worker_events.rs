@@ -6,6 +6,7 @@ use super::inbox::WorkerEvent;
 use super::{BackendState, Session, advice, welcome};
 use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::UiUpdate;
+use crate::app::setup;
 use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
@@ -94,6 +95,8 @@ impl Session {
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
                 self.context.set_summarizer(summarizer);
+                let agents = setup::agents(&self.settings, &target);
+                self.context.set_agents(agents);
                 let offer = Arc::new(self.offer(&target));
                 self.backend = BackendState::Ready { target, offer };
             }

@@ -38,7 +38,9 @@ pub(super) fn files(git: &Git<'_>, focus: &str) -> Outcome<Vec<String>> {
             "No file that git tracks here is {}.",
             focus.words()
         ))
-        .next("Give another focus: all, backend, frontend, tests, or a glob such as src/**/*.rs."));
+        .next(
+            "Give another focus: all, backend, frontend, tests, or a glob such as src/**/*.rs.",
+        ));
     }
     Ok(files)
 }
@@ -105,7 +107,9 @@ pub(super) fn documents(root: &Root, given: &str) -> Outcome<Vec<String>> {
     let own = (!given.is_empty()).then_some(given);
     for folder in own.into_iter().chain(FOLDERS) {
         let rel = root.check(folder)?;
-        let is_folder = root.metadata(&rel).is_ok_and(|meta| meta.kind == FileKind::Dir);
+        let is_folder = root
+            .metadata(&rel)
+            .is_ok_and(|meta| meta.kind == FileKind::Folder);
         if is_folder {
             return texts(root, rel);
         }
@@ -118,12 +122,15 @@ fn texts(root: &Root, folder: RelPath) -> Outcome<Vec<String>> {
     let mut folders = VecDeque::from([(folder, 0)]);
     while let Some((folder, depth)) = folders.pop_front() {
         for entry in root.list(&folder)? {
-            let rel = folder.child(&entry.name);
+            // A name that is no UTF-8 is shown by another one, which is not there.
+            let Ok(rel) = root.check(&format!("{}/{}", folder.as_str(), entry.name)) else {
+                continue;
+            };
             let is_text = entry.name.rsplit_once('.').is_some_and(|(_, extension)| {
                 matches!(extension.to_ascii_lowercase().as_str(), "md" | "txt")
             });
             match entry.kind {
-                FileKind::Dir if depth < DEPTH => folders.push_back((rel, depth + 1)),
+                FileKind::Folder if depth < DEPTH => folders.push_back((rel, depth + 1)),
                 FileKind::File if is_text => found.push(rel.as_str().to_owned()),
                 _ => {}
             }

@@ -48,11 +48,10 @@ pub(crate) fn start(
     let git = Git::open(root.path(), &ctx.session.env, &ctx.stop)?;
     let _starting = review_jobs::hold_start(root, &ctx.stop)?;
     if let Some(job) = review_jobs::running(root).first() {
-        return Err(Problem::refused(format!(
-            "A review is running here already: {}.",
-            job.id
-        ))
-        .next("review_status tells how far it is."));
+        return Err(
+            Problem::refused(format!("A review is running here already: {}.", job.id))
+                .next("review_status tells how far it is."),
+        );
     }
     // Records of earlier jobs are no change of the user's.
     let _ = scratch::hide_in(ctx, root.path());
@@ -120,8 +119,10 @@ fn focus(order: &ReviewOrder) -> String {
 /// There is no commit yet, something is in progress, or there are uncommitted changes.
 fn clean_base(git: &Git<'_>) -> Outcome<String> {
     if git.is_bare() {
-        return Err(Problem::refused("This is a bare repository: it has no files to review.")
-            .next("Clone it, and review the clone."));
+        return Err(
+            Problem::refused("This is a bare repository: it has no files to review.")
+                .next("Clone it, and review the clone."),
+        );
     }
     let (branch, _) = git.head()?;
     let Some(commit) = git.head_commit()? else {
@@ -147,7 +148,12 @@ fn clean_base(git: &Git<'_>) -> Outcome<String> {
     ))
     .next("Commit or stash them first.");
     let named: Vec<String> = changed.iter().map(|path| escape_controls(path)).collect();
-    let mut list = named.iter().take(NAMED).cloned().collect::<Vec<_>>().join("\n");
+    let mut list = named
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
     if named.len() > NAMED {
         list.push_str(&format!("\nand {} more", named.len() - NAMED));
     }
@@ -157,7 +163,12 @@ fn clean_base(git: &Git<'_>) -> Outcome<String> {
 
 /// The time as an id, with a number behind it when that is taken.
 fn new_id(ctx: &ToolContext, root: &Root) -> Outcome<String> {
-    let time = ctx.session.clock.now().strftime("%Y%m%d-%H%M%S").to_string();
+    let time = ctx
+        .session
+        .clock
+        .now()
+        .strftime("%Y%m%d-%H%M%S")
+        .to_string();
     let mut id = time.clone();
     for number in 2.. {
         if !root.exists(&review_jobs::file(root, &id, "json")?)? {
@@ -201,6 +212,9 @@ fn process(
         .to_vec();
     args.push(root.path().into());
     args.extend(["--provider", &agents.provider, "--model", &agents.model].map(OsString::from));
+    for words in agents.tiers.words() {
+        args.extend(["--model".into(), words.into()]);
+    }
     if let Some(max) = agents.max_cost {
         let left = (max - ctx.session.ledger.totals().cost).max(0.0);
         args.extend(["--max-cost".into(), left.to_string().into()]);

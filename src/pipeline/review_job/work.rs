@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{rounds, scope};
-use crate::base::problem::Outcome;
+use super::{scope, subject};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::clip;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -67,12 +67,16 @@ impl EventSink for JobEvents {
             Event::Pipeline(PipelineEvent::RoundStarted { round, most, .. }) => {
                 Some(format!("round {round} of {most}"))
             }
-            Event::Pipeline(PipelineEvent::ChildStarted { label, .. }) if label == rounds::FIXER => {
+            Event::Pipeline(PipelineEvent::ChildStarted { label, .. })
+                if label == subject::FIXER =>
+            {
                 let job = self.record.job();
                 let round = job.phase.split(',').next().unwrap_or_default().to_owned();
                 Some(format!("{round}, fixing"))
             }
-            Event::Pipeline(PipelineEvent::ChildEnded { .. }) => Some(self.record.job().phase.clone()),
+            Event::Pipeline(PipelineEvent::ChildEnded { .. }) => {
+                Some(self.record.job().phase.clone())
+            }
             _ => None,
         };
         if let Some(phase) = phase {
@@ -92,7 +96,7 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
     let _held = review_jobs::hold(&run.root, id, &run.ctx.stop)?;
     let job = review_jobs::read(&run.root, id)?;
     if job.ended.is_some() {
-        return Err(crate::base::problem::Problem::refused(format!(
+        return Err(Problem::refused(format!(
             "The review {id} has ended already ({}).",
             job.status.word()
         )));
@@ -106,7 +110,8 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
         record: Arc::clone(&record),
         listener: Arc::clone(&run.ctx.listener),
     });
-    let outcome = files(&run, &job).and_then(|files| rounds::review(&run, &job, &files, &record));
+    run.task = task(&job);
+    let outcome = files(&run, &job).and_then(|files| subject::review(&run, &job, &files, &record));
     match outcome {
         Ok(text) => record.end(JobStatus::Completed, &text),
         Err(problem) => {
@@ -122,6 +127,16 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
             Err(problem)
         }
     }
+}
+
+/// What every child is told that this is about.
+fn task(job: &ReviewJob) -> String {
+    let mut task = "Review the code of this project, and mend what is wrong.".to_owned();
+    if !job.context.is_empty() {
+        task.push_str("\n\n");
+        task.push_str(&job.context);
+    }
+    task
 }
 
 fn files(run: &Run, job: &ReviewJob) -> Outcome<Vec<String>> {

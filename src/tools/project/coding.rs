@@ -77,10 +77,8 @@ fn approved_folder(ctx: &ToolContext, path: &str) -> Outcome<Root> {
     let given = path;
     let path = expand(ctx, given);
     if !path.is_absolute() {
-        return Err(
-            Problem::input(format!("{given} is not an absolute path."))
-                .next("Give it from the root, or from ~."),
-        );
+        return Err(Problem::input(format!("{given} is not an absolute path."))
+            .next("Give it from the root, or from ~."));
     }
     let root = Root::open(&path)?;
     if let Some(bound) = ctx.session.working_dir.bound()

@@ -73,8 +73,9 @@ fn status(ctx: &ToolContext, args: ReviewStatus) -> Outcome<String> {
         shown.extend(jobs.last());
     }
     if shown.is_empty() {
-        return Err(Problem::missing("No review was started here.")
-            .next("review_codebase starts one."));
+        return Err(
+            Problem::missing("No review was started here.").next("review_codebase starts one.")
+        );
     }
     let sheets: Vec<String> = shown.into_iter().map(|job| sheet(ctx, job)).collect();
     Ok(sheets.join("\n\n"))
@@ -88,7 +89,12 @@ fn sheet(ctx: &ToolContext, job: &ReviewJob) -> String {
     }
     let _ = write!(out, "\nPhase: {}", job.phase);
     if let Some(minutes) = job.minutes(&ctx.session.clock) {
-        let _ = write!(out, "\nTime: {} since {}", counted(minutes, "minute"), job.started);
+        let _ = write!(
+            out,
+            "\nTime: {} since {}",
+            counted(minutes, "minute"),
+            job.started
+        );
     }
     let _ = write!(
         out,

@@ -117,7 +117,10 @@ mod tests {
             format!("# mine\r\n*.o\n{all}")
         );
         assert_eq!(after(all.as_bytes()), None);
-        assert_eq!(after(b".marvin/memories/  \r\n.marvin/jobs/\n.marvin/logs/"), None);
+        assert_eq!(
+            after(b".marvin/memories/  \r\n.marvin/jobs/\n.marvin/logs/"),
+            None
+        );
         assert_eq!(
             after(b".marvin/memories/\n#.marvin/logs/\n").unwrap(),
             ".marvin/memories/\n#.marvin/logs/\n.marvin/logs/\n.marvin/jobs/\n"
