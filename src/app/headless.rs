@@ -88,8 +88,8 @@ impl HeadlessRun {
         }
         if let Some(topic) = &self.settings.ntfy {
             let took = self.started.elapsed();
-            // After a signal, whoever sent it is waiting for the exit.
-            let ntfy_timeout = Duration::from_secs(if status > 128 { 1 } else { 5 });
+            // Whoever stopped it is waiting for the exit.
+            let ntfy_timeout = Duration::from_secs(if self.stop.is_fired() { 1 } else { 5 });
             run_notice::notify_end(
                 &self.settings.env,
                 topic,

@@ -66,6 +66,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             ticket: String::new(),
             tiers,
             max_cost: settings.max_cost,
+            is_staged: false,
         },
         id,
     )

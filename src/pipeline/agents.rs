@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::child::environment::check_depth;
 use super::child::{self, Access, ChildReport, ChildTask};
+use super::context::{self, View};
+use super::documents;
 use super::review_job;
 use super::run::{self, Run, RunRequest};
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::template::fill;
 use crate::base::text::counted;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
@@ -29,8 +30,6 @@ const RESEARCH: &str = include_str!("../prompts/agents/research.md");
 /// How long a first attempt may take.
 const LAUNCH_LIMIT: Duration = Duration::from_secs(1_200);
 const RESEARCH_LIMIT: Duration = Duration::from_secs(600);
-/// The architecture, without which tests cannot be written first.
-const DESIGN: &str = ".marvin/design.md";
 /// Words of a task that concerns many files at once.
 const WIDE: [&str; 9] = [
     "refactor",
@@ -64,7 +63,8 @@ impl Agents for PipelineAgents {
         let ticket = workable(&folder, &task.ticket, &ctx.stop)?;
         if task.tdd && !task.design_first && !has_design(&task.root) {
             return Err(Problem::missing(format!(
-                "tdd needs a design document, and {DESIGN} is missing or empty."
+                "tdd needs a design document, and {} is missing or too short.",
+                documents::DESIGN.path
             ))
             .next("Set design_first too, or write the document first."));
         }
@@ -97,10 +97,7 @@ impl Agents for PipelineAgents {
                 label: "research".to_owned(),
                 tier: tier(model, query),
                 access: Access::Read,
-                prompt: fill(
-                    RESEARCH,
-                    &[("dir", &dir(&run.root)), ("query", query.trim())],
-                ),
+                prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
                 withhold: &[],
                 limit: RESEARCH_LIMIT,
                 check: &said_something,
@@ -143,6 +140,7 @@ impl PipelineAgents {
             ticket: ticket.to_owned(),
             tiers,
             max_cost: self.max_cost,
+            is_staged: false,
         }
     }
 
@@ -156,20 +154,16 @@ impl PipelineAgents {
         tiers: TierModels,
     ) -> Outcome<String> {
         let run = self.run(ctx, Arc::clone(&task.root), &task.prompt, ticket, tiers);
-        let slots = [
-            ("dir", &*dir(&run.root)),
-            ("ticket", ticket),
-            ("task", task.prompt.trim()),
-        ];
+        let access = Access::Write {
+            ticket: ticket.to_owned(),
+        };
         let report = child::run(
             &run,
             &ChildTask {
                 label: "agent".to_owned(),
                 tier,
-                access: Access::Write {
-                    ticket: ticket.to_owned(),
-                },
-                prompt: fill(LAUNCH, &slots),
+                prompt: context::prompt(&run, &access, View::Project, LAUNCH),
+                access,
                 withhold: &[],
                 limit: LAUNCH_LIMIT,
                 check: &|_| Ok(()),
@@ -252,8 +246,10 @@ fn workable(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
 }
 
 fn has_design(root: &Root) -> bool {
-    let meta = root.check(DESIGN).and_then(|rel| root.metadata(&rel));
-    meta.is_ok_and(|meta| meta.len >= run::DOCUMENT_MIN)
+    let state = root
+        .check(documents::DESIGN.path)
+        .and_then(|rel| documents::state(root, &rel));
+    matches!(state, Ok(Ok(())))
 }
 
 /// The tier for a task: as asked, else by its words.
@@ -264,10 +260,6 @@ fn tier(model: AgentModel, words: &str) -> Tier {
         AgentModel::Auto if WIDE.iter().any(|wide| words.contains(wide)) => Tier::Opus,
         AgentModel::Auto | AgentModel::Codex => Tier::Codex,
     }
-}
-
-fn dir(root: &Root) -> String {
-    root.path().display().to_string()
 }
 
 fn said_something(report: &ChildReport) -> Result<(), String> {
@@ -360,14 +352,6 @@ mod tests {
             (AgentModel::Opus, "Add a flag", Tier::Opus),
         ] {
             assert_eq!(tier(model, words), expected, "{words}");
-        }
-    }
-
-    #[test]
-    fn every_slot_of_the_prompts_is_known() {
-        let slots = ["dir", "ticket", "task", "query"].map(|name| (name, "x"));
-        for prompt in [LAUNCH, RESEARCH] {
-            assert!(!fill(prompt, &slots).contains("{{"), "{prompt}");
         }
     }
 

@@ -44,6 +44,11 @@ impl JobRecord {
         self.change(|job| job.rounds.push(round))
     }
 
+    /// The number of rounds so far.
+    pub(super) fn rounds(&self) -> usize {
+        self.job().rounds.len()
+    }
+
     fn end(&self, status: JobStatus, text: &str) -> Outcome<()> {
         let now = self.session.clock.utc();
         self.change(|job| {
