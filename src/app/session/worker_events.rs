@@ -48,6 +48,7 @@ impl Session {
             WorkerEvent::Notice(words) if self.turn.is_some() => self.held_notices.push(words),
             WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Call(words)),
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
+            WorkerEvent::Reviews(lines) => self.reviews_running(lines),
             WorkerEvent::Loaded(entries) => {
                 self.pending_changes -= 1;
                 self.seed(&entries);

@@ -89,8 +89,9 @@ fn guidance(job: &ReviewJob) -> String {
 /// What the reviewer for conformance compares the code with.
 fn documents(job: &ReviewJob) -> String {
     match job.documents.is_empty() {
-        true => "what the project says about itself (its README, its comments, its messages)"
-            .to_owned(),
+        true => {
+            "what the project says about itself (its README, its comments, its messages)".to_owned()
+        }
         false => job.documents.join(", "),
     }
 }
