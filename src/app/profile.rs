@@ -14,6 +14,7 @@ use crate::disk::yaml;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
+use crate::store::review_jobs;
 use crate::tools::engine::context::SessionContext;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
@@ -82,8 +83,21 @@ pub(crate) fn user_facts(
             sent,
             warn,
         ),
-        jobs: String::new(),
+        jobs: jobs(session),
     }
+}
+
+/// The reviews that run in the background of this project, one per line.
+fn jobs(session: &SessionContext) -> String {
+    let running = session
+        .working_dir
+        .root()
+        .map(|root| review_jobs::running(&root));
+    let lines = running
+        .into_iter()
+        .flatten()
+        .map(|job| on_one_line(&job.line()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {

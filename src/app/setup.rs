@@ -20,7 +20,8 @@ use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
 use crate::llm::provider::{Effort, Provider};
 use crate::net::user_agent::agent;
-use crate::tools::engine::context::{Secrets, SessionContext};
+use crate::pipeline::agents::PipelineAgents;
+use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
 
@@ -139,6 +140,20 @@ pub(crate) fn model_target(
         local,
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
+    })
+}
+
+/// What runs child Marvins, with the model of `target` where no other is set; none when there is no model.
+pub(crate) fn agents(settings: &Settings, target: &ModelTarget) -> Option<Arc<dyn Agents>> {
+    let program = settings.process.executable.clone()?;
+    target.provider.is_model().then(|| {
+        Arc::new(PipelineAgents {
+            program,
+            provider: target.provider.name().to_owned(),
+            model: target.model.clone(),
+            tiers: settings.tiers.clone(),
+            max_cost: target.max_cost,
+        }) as Arc<dyn Agents>
     })
 }
 

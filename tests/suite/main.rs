@@ -12,6 +12,7 @@
 mod support;
 
 mod academic;
+mod agents;
 mod bad_input;
 mod body_limits;
 mod calendar;
@@ -67,6 +68,7 @@ mod provider_transport;
 mod providers;
 mod refusals;
 mod responses;
+mod review_jobs;
 mod search_web;
 mod server_selftest;
 mod service_client;

@@ -14,6 +14,7 @@ mod inbox;
 mod listing;
 mod log_writer;
 mod persistence;
+mod reviews;
 mod shell;
 mod turn;
 mod turns;
@@ -127,6 +128,7 @@ pub(crate) struct Session {
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::ShellJob>,
+    reviews: reviews::ReviewList,
     history: Option<Arc<Mutex<InputHistory>>>,
     ntfy_inbox: NtfyInbox,
     /// Number of ntfy topics subscribed to.
@@ -204,6 +206,7 @@ impl Session {
             abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
+            reviews: reviews::ReviewList::default(),
             history: None,
             ntfy_inbox: NtfyInbox::default(),
             topics: 0,
@@ -228,6 +231,7 @@ impl Session {
         if !past.is_empty() {
             session.updates.push(UiUpdate::Past(past));
         }
+        session.watch_reviews();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -459,7 +463,10 @@ impl Session {
             coding: self.context.coding(),
             shell: self.shell.clone(),
             topics: self.topics,
-            running: turn.chain(jobs).collect(),
+            running: turn
+                .chain(jobs)
+                .chain(self.reviews.running.iter().cloned())
+                .collect(),
         }
     }
 }

@@ -87,7 +87,12 @@ impl TurnJob {
         let mut person = setup::user_facts(&self.context, Some(&self.text), &mut |message| {
             notice(message);
         });
-        person.jobs = self.jobs;
+        let jobs = [self.jobs, std::mem::take(&mut person.jobs)];
+        person.jobs = jobs
+            .into_iter()
+            .filter(|jobs| !jobs.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n");
         let mut messages = self.messages;
         self.context.reading.reset();
         let mut system = self.system;

@@ -172,6 +172,8 @@ impl Session {
             self.log(&turn.profile, LogRole::Assistant, text + mark);
         }
         self.failed = outcome == TurnOutcome::Failed;
+        // The turn may have started one.
+        self.watch_reviews();
         self.updates.push(UiUpdate::AnswerEnd(outcome));
         let notices = std::mem::take(&mut self.held_notices);
         self.updates

@@ -6,6 +6,7 @@ use super::inbox::WorkerEvent;
 use super::{BackendState, Session, advice, welcome};
 use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::UiUpdate;
+use crate::app::setup;
 use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
@@ -47,6 +48,7 @@ impl Session {
             WorkerEvent::Notice(words) if self.turn.is_some() => self.held_notices.push(words),
             WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Call(words)),
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
+            WorkerEvent::Reviews(lines) => self.reviews_running(lines),
             WorkerEvent::Loaded(entries) => {
                 self.pending_changes -= 1;
                 self.seed(&entries);
@@ -94,6 +96,8 @@ impl Session {
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
                 self.context.set_summarizer(summarizer);
+                let agents = setup::agents(&self.settings, &target);
+                self.context.set_agents(agents);
                 let offer = Arc::new(self.offer(&target));
                 self.backend = BackendState::Ready { target, offer };
             }

@@ -16,6 +16,7 @@ use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::ticket_gate;
 use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
 
 /// Stands for the name of a call that has none.
@@ -227,7 +228,12 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
     let tool = registry
         .find(name)
         .ok_or_else(|| registry.unknown(name, bounds))?;
-    if let Some(refusal) = tool.refusal(bounds) {
+    let session = &ctx.session;
+    let refusal = tool.refusal(bounds).or_else(|| {
+        let (name, rules) = (tool.name(), tool.rules());
+        ticket_gate::refusal(name, rules, bounds, &session.env, &session.modules)
+    });
+    if let Some(refusal) = refusal {
         return Err(refusal);
     }
     match (tool.parse_arguments(raw_args)?, tool) {
