@@ -22,6 +22,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
+use crate::pipeline::record;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -137,6 +138,11 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         let display = (run.display)(settings);
         return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
+    // A resumed run waits for children of the one before.
+    let _attending = match (settings.is_leashed, session.working_dir.root()) {
+        (true, Some(root)) => record::attend(&root).ok(),
+        _ => None,
+    };
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(

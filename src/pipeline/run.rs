@@ -116,6 +116,7 @@ impl Run {
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
+    record::wait_for_children(&root, &ctx.stop)?;
     scratch::hide(ctx);
     let earlier = RunRecord::read(&root)?;
     let recorded = state::recorded(&root)?;
