@@ -194,6 +194,12 @@ impl Running {
         (output, watcher.join().expect("a watcher that ends"))
     }
 
+    /// Waits for its end no longer than this; true when it has ended.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        self.over |= self.ended.recv_timeout(limit).is_ok();
+        self.over
+    }
+
     /// Sends a signal to it alone.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid, signal).expect("a process to signal");
