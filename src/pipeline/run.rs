@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::documents;
 use super::phase::{PHASES, Part, Phase, PhaseEnd};
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
@@ -15,9 +16,7 @@ use crate::chat::event::Event;
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
-
-/// Smallest size of a document in bytes; a shorter one was not finished.
-pub(crate) const DOCUMENT_MIN: u64 = 1000;
+use crate::tools::project::scratch;
 
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
@@ -58,6 +57,8 @@ pub(crate) struct Run {
     pub tiers: TierModels,
     /// No child is started once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.
+    pub is_staged: bool,
 }
 
 impl Run {
@@ -113,6 +114,7 @@ impl Run {
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     let root = ctx.root()?;
     let _lock = record::lock(&root, &ctx.stop)?;
+    scratch::hide(ctx);
     let earlier = RunRecord::read(&root)?;
     let recorded = state::recorded(&root)?;
     refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;
@@ -124,6 +126,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         ticket: String::new(),
         tiers: request.tiers.clone(),
         max_cost: request.max_cost,
+        is_staged: request.design_first || request.tdd,
     };
     let was_interrupted = earlier
         .as_ref()
@@ -232,8 +235,11 @@ fn is_complete(run: &Run, phase: &Phase) -> Outcome<bool> {
 /// Whether the documents that a finished phase left are still there; if not, it is done again.
 fn documents_stand(run: &Run, phase: &Phase) -> bool {
     let stands = |path: &&&str| {
-        let size = run.root.check(path).and_then(|rel| run.root.metadata(&rel));
-        size.is_ok_and(|meta| meta.len >= DOCUMENT_MIN)
+        let state = run
+            .root
+            .check(path)
+            .map(|rel| documents::state(&run.root, &rel));
+        matches!(state, Ok(Ok(Ok(()))))
     };
     let missing = phase.documents.iter().find(|path| !stands(path));
     if let Some(path) = missing {

@@ -107,7 +107,7 @@ fn render(output: &ProgramOutput) -> String {
 ///
 /// # Errors
 /// `MARVIN_SHELL` is not a program.
-fn shell(env: &Env) -> Outcome<PathBuf> {
+pub(crate) fn shell(env: &Env) -> Outcome<PathBuf> {
     if let Some(own) = MARVIN_SHELL.read(env) {
         let path = Path::new(own);
         let found = if path.is_absolute() {
