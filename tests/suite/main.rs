@@ -18,6 +18,7 @@ mod body_limits;
 mod calendar;
 mod calendar_files;
 mod catalogue;
+mod children;
 mod circles;
 mod coding_task;
 mod commands;
