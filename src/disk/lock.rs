@@ -78,6 +78,39 @@ impl Lock {
     }
 }
 
+/// Whether a process holds the lock whose file this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockState {
+    /// No process holds it.
+    Free,
+    /// A process holds it: its id, if the file says it.
+    Held(Option<u32>),
+}
+
+/// The state of the lock whose `.lock` file was opened, without changing that file. Holds a shared lock for an instant, so that two processes can ask at a
+/// time.
+///
+/// # Errors
+/// The file system has no locks.
+pub(crate) fn state(file: &mut File) -> Outcome<LockState> {
+    match FileExt::try_lock_shared(&*file) {
+        Ok(()) => {
+            let _ = FileExt::unlock(&*file);
+            Ok(LockState::Free)
+        }
+        Err(error) if is_held(&error) => Ok(LockState::Held(holder(file))),
+        Err(error) => Err(Problem::system("Cannot ask for the state of a lock", error)),
+    }
+}
+
+/// The process id in a lock file.
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    let _ = file.seek(SeekFrom::Start(0));
+    let _ = file.take(20).read_to_string(&mut text);
+    text.trim().parse().ok()
+}
+
 /// Waits for the lock of an open file; false when the time is up.
 fn wait(
     file: &File,
@@ -127,12 +160,9 @@ fn is_held(reason: &std::io::Error) -> bool {
 }
 
 fn timed_out(path: &Path, file: &mut File, limit: Duration) -> Problem {
-    let mut text = String::new();
-    let _ = file.seek(SeekFrom::Start(0));
-    let _ = file.take(20).read_to_string(&mut text);
-    let holder = match text.trim().parse::<u32>() {
-        Ok(pid) => format!("process {pid}"),
-        Err(_) => "another process".to_owned(),
+    let holder = match holder(file) {
+        Some(pid) => format!("process {pid}"),
+        None => "another process".to_owned(),
     };
     Problem::limit(format!(
         "{} is in use by {holder}; waited {:.1} s.",
@@ -248,7 +278,11 @@ mod tests {
         };
         stop.fire();
         assert!(waiter.join().unwrap().unwrap_err().is_cancelled());
+        let mut file = File::open(dir.path().join("state.lock")).unwrap();
+        let own = LockState::Held(Some(std::process::id()));
+        assert_eq!(state(&mut file).unwrap(), own);
         drop(held);
+        assert_eq!(state(&mut file).unwrap(), LockState::Free);
         let again = Lock::take(&path, Duration::ZERO, &Cancel::new());
         assert!(again.is_ok());
     }
