@@ -13,6 +13,7 @@ use super::run::Run;
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural, tail};
+use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::RelPath;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
@@ -123,10 +124,15 @@ impl TestRun {
 /// # Errors
 /// The run was stopped; no shell can be started.
 pub(crate) fn run_tests(run: &Run) -> Outcome<TestRun> {
-    match detect(run) {
-        Some(command) => execute(run, command, limits::TESTS),
-        None => Ok(TestRun::NoCommand),
-    }
+    let tests = match detect(run) {
+        Some(command) => execute(run, command, limits::TESTS)?,
+        None => TestRun::NoCommand,
+    };
+    run.emit(PipelineEvent::TestsRun {
+        passed: tests.is_green(),
+        words: tests.words(),
+    });
+    Ok(tests)
 }
 
 /// The command that runs the project's tests: what the project's instructions say, else what its files suggest.

@@ -259,9 +259,14 @@ fn changes(run: &Run, subject: &dyn Subject, history: &History, number: u64) -> 
 /// A difference without the files that Marvin and the tickets keep beside the code; documents stay.
 fn without_own_files(diff: &str) -> String {
     let is_own = |path: &str| {
-        let is_below = |folder: &&str| path.trim_start_matches('"').starts_with(&format!("a/{folder}/"));
+        let is_below = |folder: &&str| {
+            path.trim_start_matches('"')
+                .starts_with(&format!("a/{folder}/"))
+        };
         [PROJECT_FOLDER, TICKETS].iter().any(is_below)
-            && !PROJECT_DOCUMENTS.iter().any(|document| path.contains(document))
+            && !PROJECT_DOCUMENTS
+                .iter()
+                .any(|document| path.contains(document))
     };
     let mut kept = String::new();
     let mut skips = false;
