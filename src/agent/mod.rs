@@ -3,7 +3,6 @@
 pub(crate) mod ask;
 pub(crate) mod compact;
 pub(crate) mod ending;
-pub(crate) mod instructions;
 mod limits;
 pub(crate) mod model_target;
 pub(crate) mod prompts;

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{instructions, prompts};
+use super::prompts;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::disk::beneath::Root;
+use crate::store::project_texts;
 use crate::tools::engine::context::SessionContext;
 
 /// Facts about the user, read from the profile's files by the floor above.
@@ -112,14 +113,14 @@ fn project(out: &mut String, session: &SessionContext, root: &Root, coding: bool
         let dir = root.path().display().to_string();
         section(out, "Coding", &fill(prompts::CODING, &[("dir", &dir)]));
     }
-    if let Some((path, text)) = instructions::instructions(&session.paths, root) {
+    if let Some((path, text)) = project_texts::instructions(&session.paths, root) {
         document(
             out,
             &format!("Project instructions ({})", path.display()),
             &text,
         );
     }
-    for (name, text) in instructions::documents(root) {
+    for (name, text) in project_texts::documents(root) {
         document(out, name, &text);
     }
 }

@@ -2,23 +2,25 @@
 //!
 //! The turn runs on the main thread; [`RunWatch`] stops it from a thread of its own.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::pipeline::sinks::MakeDisplay;
-use super::settings::Settings;
-use super::setup;
+use super::pipeline::sinks::{MakeDisplay, PipelineSinks};
+use super::pipeline::summary::{self, SummaryFacts};
+use super::settings::{PipelineFlags, Settings};
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
+use super::{pipeline_run, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -46,9 +48,10 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         finished: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
-    let watch = RunWatch::start(run.stop.clone(), move |signal| {
+    let leashed = run.settings.is_leashed;
+    let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
-        if let Some(status) = late.end(signal_status(signal)) {
+        if let Some(status) = late.end(status) {
             std::process::exit(status.into());
         }
     });
@@ -56,9 +59,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         Ok(watch) => {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
-            watch
-                .signal()
-                .map_or_else(|| exit_status(outcome), signal_status)
+            watch.status().unwrap_or_else(|| exit_status(outcome))
         }
         Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
     };
@@ -68,11 +69,6 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
             thread::park();
         }
     })
-}
-
-/// The exit status after a signal: 128 plus its number, as shells report it.
-fn signal_status(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(1)
 }
 
 fn exit_status(outcome: Outcome<()>) -> u8 {
@@ -97,8 +93,8 @@ impl HeadlessRun {
         }
         if let Some(topic) = &self.settings.ntfy {
             let took = self.started.elapsed();
-            // After a signal, whoever sent it is waiting for the exit.
-            let ntfy_timeout = Duration::from_secs(if status > 128 { 1 } else { 5 });
+            // Whoever stopped it is waiting for the exit.
+            let ntfy_timeout = Duration::from_secs(if self.stop.is_fired() { 1 } else { 5 });
             run_notice::notify_end(
                 &self.settings.env,
                 topic,
@@ -132,6 +128,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         .required(settings.process.stdin_is_terminal)?;
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
+    if let Some(flags) = &settings.pipeline {
+        return build(run, &session, flags, prompt);
+    }
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
     let target = Arc::new(setup::model_target(
@@ -144,6 +143,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let person = setup::user_facts(&session, None, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
+            .map(|sink| match settings.is_leashed {
+                true => sink.reporting_cost(Arc::clone(&session)),
+                false => sink,
+            })
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
@@ -161,5 +164,40 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             error,
         )),
         Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
+    }
+}
+
+/// Runs the pipeline: progress goes to standard error, the summary to standard output.
+fn build(
+    run: &HeadlessRun,
+    session: &Arc<SessionContext>,
+    flags: &PipelineFlags,
+    task: String,
+) -> Outcome<()> {
+    let settings = &run.settings;
+    let root =
+        ToolContext::new(Arc::clone(session), run.stop.clone(), Arc::new(NullSink)).root()?;
+    let display = (run.display)(settings);
+    let watch = PipelineSinks::new(session, &root, display, settings.ntfy.as_deref(), &run.stop);
+    let ctx = ToolContext::new(
+        Arc::clone(session),
+        run.stop.clone(),
+        Arc::clone(&watch) as _,
+    );
+    let outcome = pipeline_run::run(&ctx, settings, flags, task);
+    let facts = SummaryFacts {
+        problem: outcome.as_ref().err(),
+        branch: flags.branch.clone(),
+        commits: summary::commits(&root, &settings.env, &run.stop),
+        resume: None,
+    };
+    match io::stdout()
+        .lock()
+        .write_all(watch.summary(&facts).as_bytes())
+    {
+        Err(error) if outcome.is_ok() && error.kind() != ErrorKind::BrokenPipe => Err(
+            Problem::system("Cannot write the summary to standard output", error),
+        ),
+        _ => outcome,
     }
 }

@@ -37,6 +37,9 @@ pub(crate) fn session(
     let mut session = SessionContext::new(settings.env.clone(), bounds);
     session.registry = registry();
     let env = settings.env.clone();
+    if settings.is_leashed || session.policy.depth > 0 || settings.pipeline.is_some() {
+        session.supervisor.clone_from(&settings.process.executable);
+    }
     session.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&session.paths);
     session.set_profile(&active);

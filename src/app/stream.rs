@@ -7,22 +7,23 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
 use crate::base::text::escape_controls;
-use crate::chat::event::{Event, EventSink, Level};
+use crate::chat::event::{Event, EventSink, Level, TOOLS_MARKER};
 use crate::chat::message::ToolCall;
+use crate::chat::pipeline_event::PipelineEvent;
 use crate::chat::usage::charge;
-
-/// The prefix of the names of a round's tools: two spaces, U+1F527, one space.
-const MARKER: &str = "  \u{1f527} ";
+use crate::tools::engine::context::SessionContext;
 
 /// Writes the answer to standard output and everything else to standard error. Fires the token when the reader closes the pipe.
 pub(crate) struct StdoutSink {
     state: Mutex<StreamState>,
     reader_gone: Cancel,
     verbose: bool,
+    /// The session whose cost goes to standard error after each model call: a parent that reads it loses none when this process is killed.
+    reported: Option<Arc<SessionContext>>,
 }
 
 struct StreamState {
@@ -49,7 +50,20 @@ impl StdoutSink {
             }),
             reader_gone: gone,
             verbose,
+            reported: None,
         })
+    }
+
+    /// The same with a cost line after each model call, of this process or of a child. The last one counts.
+    pub(crate) fn reporting_cost(mut self, session: Arc<SessionContext>) -> Self {
+        self.reported = Some(session);
+        self
+    }
+
+    fn report_cost(&self) {
+        if let Some(session) = &self.reported {
+            say(&session.ledger.totals().cost_line());
+        }
     }
 
     /// Ends the last line of the answer.
@@ -88,7 +102,7 @@ impl StdoutSink {
         let newline = if state.line_start { "" } else { "\n" };
         self.write(
             &mut state,
-            &format!("{newline}{MARKER}{}\n", names.join(", ")),
+            &format!("{newline}{TOOLS_MARKER}{}\n", names.join(", ")),
         );
     }
 }
@@ -115,17 +129,22 @@ impl EventSink for StdoutSink {
                     took.as_millis()
                 ));
             }
-            Event::Turn(turn) if self.verbose => say(&format!(
-                "{}: {}{}",
-                turn.model,
-                turn.tokens.words(),
-                charge(", ", 1, turn.cost, turn.cost_estimated)
-            )),
+            Event::Turn(turn) => {
+                if self.verbose {
+                    say(&format!(
+                        "{}: {}{}",
+                        turn.model,
+                        turn.tokens.words(),
+                        charge(", ", 1, turn.cost, turn.cost_estimated)
+                    ));
+                }
+                self.report_cost();
+            }
+            Event::Pipeline(PipelineEvent::ChildUsage { .. }) => self.report_cost(),
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::ToolDone { .. }
-            | Event::Turn(_)
             | Event::Pipeline(_) => {}
         }
     }

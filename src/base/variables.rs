@@ -40,7 +40,8 @@ impl Secret {
 /// On or off; off when it is not set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch {
-    name: &'static str,
+    /// The variable.
+    pub name: &'static str,
 }
 
 impl Switch {

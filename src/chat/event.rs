@@ -109,6 +109,9 @@ fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error
     to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// In the output of the non-interactive mode, the prefix of a line with the names of a round's tools: two spaces, U+1F527, one space.
+pub(crate) const TOOLS_MARKER: &str = "  \u{1f527} ";
+
 /// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
 /// Called from the turn's thread and from tool threads. It must not block on anything but its own output.

@@ -141,6 +141,9 @@ pub struct Totals {
     pub tool_calls: BTreeMap<String, u64>,
 }
 
+/// What the cost line begins with.
+const COST_PREFIX: &str = "MARVIN_COST:";
+
 /// The keys of the cost line. Calling programs parse it: names and order stay, and new ones follow at the end.
 #[derive(Serialize)]
 struct CostLine<'a> {
@@ -175,6 +178,26 @@ impl Totals {
             .add(turn.tokens);
     }
 
+    /// Adds what a child reported, whose model is of `provider`.
+    fn add_reported(&mut self, provider: &str, cost: &ReportedCost) {
+        self.cost += cost.session_cost;
+        self.turns = self.turns.saturating_add(cost.llm_turns);
+        for (model, turns) in &cost.model_turns {
+            let sum = self.model_turns.entry(model.clone()).or_default();
+            *sum = sum.saturating_add(*turns);
+        }
+        for (model, dollars) in &cost.model_cost {
+            *self.model_cost.entry(model.clone()).or_default() += dollars;
+            if cost.estimated && *dollars > 0.0 {
+                *self.model_estimated_cost.entry(model.clone()).or_default() += dollars;
+            }
+        }
+        self.provider_tokens
+            .entry(provider.to_owned())
+            .or_default()
+            .add(cost.tokens());
+    }
+
     /// Tokens of all providers.
     pub fn tokens(&self) -> Tokens {
         Tokens::sum(self.provider_tokens.values().copied())
@@ -205,9 +228,52 @@ impl Totals {
             estimated: tokens.estimated || self.cost_estimated(),
         };
         format!(
-            "MARVIN_COST:{}",
+            "{COST_PREFIX}{}",
             serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned())
         )
+    }
+}
+
+/// The cost line of another Marvin, read back.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ReportedCost {
+    /// US dollars.
+    pub session_cost: f64,
+    /// Model round trips.
+    pub llm_turns: u64,
+    model_turns: BTreeMap<String, u64>,
+    model_cost: BTreeMap<String, f64>,
+    input_tokens: u64,
+    cached_tokens: u64,
+    written_tokens: u64,
+    reasoning_tokens: u64,
+    output_tokens: u64,
+    /// Any of the numbers is an estimate.
+    pub estimated: bool,
+}
+
+impl ReportedCost {
+    /// Reads a line of standard error; `None` when it is no cost line.
+    pub fn parse(line: &str) -> Option<Self> {
+        let json = line.trim_end().strip_prefix(COST_PREFIX)?;
+        let cost: Self = serde_json::from_str(json).ok()?;
+        let is_amount = |dollars: &f64| (0.0..f64::MAX).contains(dollars);
+        let are_amounts = is_amount(&cost.session_cost) && cost.model_cost.values().all(is_amount);
+        are_amounts.then_some(cost)
+    }
+
+    /// Its tokens.
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cached: self.cached_tokens,
+            written: self.written_tokens,
+            written_1h: 0,
+            reasoning: self.reasoning_tokens,
+            estimated: self.estimated,
+        }
     }
 }
 
@@ -242,7 +308,10 @@ pub struct Ledger(Mutex<UsageState>);
 
 #[derive(Debug, Default)]
 struct UsageState {
+    /// Of this process.
     all: Totals,
+    /// The last report of each child, and its provider.
+    children: BTreeMap<String, (String, ReportedCost)>,
     /// Not saved yet.
     unsaved: UsageRecord,
 }
@@ -265,9 +334,22 @@ impl Ledger {
         }
     }
 
-    /// A copy of the totals so far.
+    /// Records what the child `id` has cost so far: its last report counts. It is part of the totals, but never saved: a child saves its own usage.
+    pub fn set_child(&self, id: &str, provider: &str, cost: ReportedCost) {
+        let mut state = self.lock();
+        state
+            .children
+            .insert(id.to_owned(), (provider.to_owned(), cost));
+    }
+
+    /// A copy of the totals so far, children included.
     pub fn totals(&self) -> Totals {
-        self.lock().all.clone()
+        let state = self.lock();
+        let mut totals = state.all.clone();
+        for (provider, cost) in state.children.values() {
+            totals.add_reported(provider, cost);
+        }
+        totals
     }
 
     /// A copy of what is not saved yet.
@@ -363,6 +445,45 @@ mod tests {
         assert_eq!(dollars(0.000_025, true), "~$0.000025");
         assert_eq!(charge(", ", 0, 0.0, false), ", $0.0000");
         assert_eq!(charge(", ", 2, 0.0, false), "");
+    }
+
+    #[test]
+    fn the_last_report_of_a_child_is_in_the_totals_and_never_in_what_is_saved() {
+        let ledger = Ledger::default();
+        ledger.add_turn(turn(Tokens::default(), 0.5, false), false, String::new());
+        let mut of_child = Totals::default();
+        let tokens = Tokens {
+            input: 10,
+            output: 4,
+            ..Tokens::default()
+        };
+        for _ in 0..2 {
+            of_child.add_turn(&turn(tokens, 0.25, false), false);
+            let line = format!("{}\n", of_child.cost_line());
+            ledger.set_child("a-1", "p", ReportedCost::parse(&line).unwrap());
+        }
+        let totals = ledger.totals();
+        assert_eq!((totals.cost, totals.turns), (1.0, 3));
+        assert_eq!((totals.model_turns["m"], totals.tokens().total()), (3, 28));
+        assert_eq!(ledger.unsaved().totals.cost, 0.5);
+    }
+
+    #[test]
+    fn a_line_that_is_no_cost_line_is_none() {
+        for line in [
+            "",
+            "MARVIN_COST:",
+            "MARVIN_COST:{\"session_cost\":-1}",
+            "MARVIN_COST:{\"session_cost\":1e999}",
+            "MARVIN_COST:{\"session_cost\":1,\"model_cost\":{\"m\":-1}}",
+            " MARVIN_COST:{}",
+        ] {
+            assert_eq!(ReportedCost::parse(line), None, "{line}");
+        }
+        assert_eq!(
+            ReportedCost::parse("MARVIN_COST:{}\r\n"),
+            Some(ReportedCost::default())
+        );
     }
 
     #[test]

@@ -69,7 +69,31 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
         };
         (flag.apply)(&mut typed, value)?;
     }
+    together(&typed)?;
     Ok(CliCommand::Run(Box::new(typed)))
+}
+
+/// Flags that mean something only beside others.
+fn together(typed: &CliArgs) -> Outcome<()> {
+    if typed.design_first && typed.working_dir.is_none() {
+        return Err(Problem::input(
+            "--design-first needs the folder to build in: --working-dir DIR.",
+        )
+        .next("For example: marvin --design-first --working-dir DIR --prompt \"…\""));
+    }
+    let alone = [
+        (typed.allow_dirty, "--allow-dirty"),
+        (typed.branch.is_some(), "--branch"),
+    ];
+    match alone
+        .iter()
+        .find(|(given, _)| *given && !typed.design_first)
+    {
+        Some((_, flag)) => Err(Problem::input(format!(
+            "{flag} is only for the pipeline: give it with --design-first."
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The flag's value. One that starts with `-` is accepted only after `=`.
@@ -163,18 +187,37 @@ mod tests {
     }
 
     #[test]
-    fn the_last_model_wins_and_a_pair_is_none() {
-        let args = typed(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
+    fn the_last_model_wins_and_a_pair_names_a_tier() {
+        let args = typed(&[
+            "--model",
+            "m",
+            "--model",
+            "openai/gpt:free",
+            "--model",
+            "plan=a=b",
+        ])
+        .unwrap();
         assert_eq!(args.model.as_deref(), Some("openai/gpt:free"));
-        let problem = typed(&["--model", "opus=x"]).unwrap_err().one_line();
-        assert!(problem.contains("--model x"), "{problem}");
+        assert!(!args.tiers.is_empty());
+        let args = typed(&["--model", "org/model-1.5=x"]).unwrap();
+        assert_eq!(args.model.as_deref(), Some("org/model-1.5=x"));
+        let problem = typed(&["--model", "opos=x"]).unwrap_err().one_line();
+        assert!(problem.contains("opus"), "{problem}");
     }
 
     #[test]
-    fn flags_of_what_is_not_built_are_unknown() {
-        for flag in ["--design-first", "--allow-dirty", "--branch"] {
-            let problem = typed(&[flag]).unwrap_err().one_line();
-            assert!(problem.contains(&format!("\"{flag}\"")), "{problem}");
+    fn the_pipelines_flags_need_each_other() {
+        let pipeline = ["--design-first", "--working-dir", "d"];
+        assert!(typed(&pipeline).unwrap().non_interactive);
+        let args = typed(&[&pipeline[..], &["--allow-dirty", "--branch", "b"]].concat()).unwrap();
+        assert!(args.allow_dirty && args.branch.as_deref() == Some("b"));
+        for (alone, named) in [
+            (&["--design-first"][..], "--working-dir"),
+            (&["--allow-dirty"], "--design-first"),
+            (&["--branch", "b"], "--design-first"),
+        ] {
+            let problem = typed(alone).unwrap_err().one_line();
+            assert!(problem.contains(named), "{problem}");
         }
     }
 

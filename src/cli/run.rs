@@ -16,6 +16,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
+use crate::proc::supervise;
 
 /// What remains to be done after parsing.
 pub(crate) enum CliOutcome {
@@ -36,7 +37,9 @@ impl From<u8> for CliOutcome {
 /// Runs everything that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
-    let machine = args.iter().any(|arg| arg == "--non-interactive");
+    let machine = args
+        .iter()
+        .any(|arg| arg == "--non-interactive" || arg == "--design-first");
     match parse(args) {
         Ok(CliCommand::Sub(name, rest)) => {
             warn(variables::layer(&mut env));
@@ -46,6 +49,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
         Ok(CliCommand::Run(args)) if args.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
+        Ok(CliCommand::Run(args)) if args.supervise => report(supervise::run(&args.words)).into(),
         Ok(CliCommand::Run(args)) => {
             warn(variables::layer(&mut env));
             match args.fire_alarm.clone() {
@@ -88,6 +92,7 @@ fn settings(args: CliArgs, env: Env) -> Settings {
     let process = ProcessFacts {
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
+        executable: std::env::current_exe().ok(),
     };
     Settings::new(args, env, process)
 }

@@ -12,8 +12,24 @@
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
 pub(crate) mod child;
+pub(crate) mod context;
+mod debugging;
+mod documents;
+mod epic;
+pub(crate) mod files;
+mod front_end;
+mod implementation;
+mod limits;
 pub(crate) mod phase;
+mod prompts;
+mod quality;
+pub(crate) mod record;
 pub(crate) mod repository;
+pub(crate) mod review;
 pub(crate) mod run;
+mod smoke_test;
 pub(crate) mod state;
+mod test_command;
+mod test_writing;
 pub(crate) mod tier;
+mod upstream;

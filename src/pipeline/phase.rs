@@ -1,7 +1,9 @@
 //! The phases of a run, in order.
 
+use super::review::document;
 use super::run::Run;
 use super::tier::Tier;
+use super::{debugging, documents, front_end, implementation, quality, smoke_test, test_writing};
 use crate::base::problem::Outcome;
 
 /// Which runs have a phase.
@@ -53,7 +55,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::PlanGen,
         steps: NONE,
         documents: &[".marvin/spec.md", ".marvin/ux.md"],
-        work: not_built,
+        work: documents::specify,
     },
     Phase {
         name: "1a_review",
@@ -71,7 +73,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1a_review_ux_iv",
         ],
         documents: &[".marvin/spec.md", ".marvin/ux.md"],
-        work: not_built,
+        work: document::review_specification,
     },
     Phase {
         name: "1b",
@@ -80,7 +82,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::PlanGen,
         steps: NONE,
         documents: &[".marvin/design.md"],
-        work: not_built,
+        work: documents::design,
     },
     Phase {
         name: "1b_review",
@@ -94,7 +96,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1b_review_iv",
         ],
         documents: &[".marvin/design.md"],
-        work: not_built,
+        work: document::review_design,
     },
     Phase {
         name: "2a",
@@ -103,7 +105,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::TestWriter,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: test_writing::functional,
     },
     Phase {
         name: "2b",
@@ -112,7 +114,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::TestWriter,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: test_writing::integration,
     },
     Phase {
         name: "3",
@@ -121,7 +123,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::Codex,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: implementation::implement,
     },
     Phase {
         name: "4a",
@@ -130,7 +132,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: debugging::debug,
     },
     Phase {
         name: "4b",
@@ -139,7 +141,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: smoke_test::smoke_test,
     },
     Phase {
         name: "4c",
@@ -148,7 +150,7 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: front_end::check_front_end,
     },
     Phase {
         name: "5",
@@ -157,10 +159,6 @@ pub(crate) static PHASES: &[Phase] = &[
         tier: Tier::Opus,
         steps: NONE,
         documents: NONE,
-        work: not_built,
+        work: quality::assure_quality,
     },
 ];
-
-fn not_built(_: &Run) -> Outcome<PhaseEnd> {
-    Ok(PhaseEnd::Skipped("Not built yet.".to_owned()))
-}

@@ -1,1 +1,179 @@
-//! The repository of a run: checkpoints before and after what children do, and the difference that one of them made.
+//! The repository of a run: checkpoints around what children do, and what one of them changed.
+
+use super::run::Run;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::pipeline_event::PipelineEvent;
+use crate::proc::git::checkpoint as git_checkpoint;
+use crate::proc::git::{Git, repository};
+use crate::tools::project::scratch;
+
+/// The most uncommitted files that a message names.
+const NAMED: usize = 10;
+
+/// What stands in the working tree before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Uncommitted {
+    /// Refuse to start beside it.
+    Refuse,
+    /// It goes into the first checkpoint: the user said so, or an interrupted run left it.
+    Take,
+}
+
+fn git(run: &Run) -> Outcome<Git<'_>> {
+    Git::open(run.root.path(), &run.ctx.session.env, &run.ctx.stop)
+}
+
+/// Makes sure that there is a repository in which the run can commit: makes one where there is none, and refuses one that is not in a state for it.
+///
+/// # Errors
+/// It has no files of its own, no branch is checked out, a merge is not finished, or there is uncommitted work and `uncommitted` says to refuse.
+pub(crate) fn prepare(run: &Run, branch: Option<&str>, uncommitted: Uncommitted) -> Outcome<()> {
+    let (dir, session) = (run.root.path(), &run.ctx.session);
+    let is_new = repository::find(dir)?.is_none();
+    if is_new {
+        git_checkpoint::init(dir, &session.env, &run.ctx.stop)?;
+        let count = git(run)?.uncommitted()?.len();
+        if count > 0 {
+            run.warn(format!(
+                "A git repository was made here; its first commit takes the {} that were here before.",
+                crate::base::text::counted(count as u64, "file")
+            ));
+        }
+    }
+    let open = git(run)?;
+    if open.is_bare() {
+        return Err(Problem::refused(format!(
+            "{} is a bare repository: it has no files to work on.",
+            dir.display()
+        ))
+        .next("Clone it, and give --working-dir the clone."));
+    }
+    if let Some(what) = open.unfinished() {
+        return Err(
+            Problem::refused(format!("A {what} is in progress in this repository."))
+                .next("Finish or abort it first, then start again."),
+        );
+    }
+    let (current, has_commit) = open.head()?;
+    if !is_new && uncommitted == Uncommitted::Refuse {
+        let mut paths = open.uncommitted()?;
+        // A commit takes what is staged outside of the working directory too.
+        paths.extend(open.staged()?);
+        paths.dedup();
+        refuse_uncommitted(&paths)?;
+    }
+    match branch {
+        Some(name) if current.as_deref() == Some(name) => {}
+        Some(name) => switch(&open, name, has_commit)?,
+        None if current.is_none() => {
+            return Err(Problem::refused(
+                "No branch is checked out (the HEAD is detached), so commits would be lost.",
+            )
+            .next("Check out a branch, or name one for the run: --branch NAME"));
+        }
+        None => {}
+    }
+    scratch::hide(&run.ctx);
+    Ok(())
+}
+
+/// Marvin's own files and the tickets are no work of the user.
+fn refuse_uncommitted(paths: &[String]) -> Outcome<()> {
+    let is_users = |path: &&String| {
+        let first = path.split('/').next();
+        !matches!(first, Some(".marvin" | ".tickets"))
+    };
+    let theirs: Vec<&str> = paths.iter().filter(is_users).map(String::as_str).collect();
+    if theirs.is_empty() {
+        return Ok(());
+    }
+    let mut named = theirs
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("  {}", crate::base::text::escape_controls(path)))
+        .collect::<Vec<_>>()
+        .join("\n");
+    if theirs.len() > NAMED {
+        named.push_str(&format!("\n  and {} more", theirs.len() - NAMED));
+    }
+    let mut problem = Problem::refused(
+        "There are changes here that are not committed, and the run's commits would take them along.",
+    )
+    .next("Commit or stash them, or let the first checkpoint take them: --allow-dirty");
+    problem.facts = Some(named);
+    Err(problem)
+}
+
+/// Switches to the run's own branch, which is made at the current commit when there is none of that name.
+fn switch(open: &Git<'_>, name: &str, has_commit: bool) -> Outcome<()> {
+    let known = open.branches()?;
+    let is_known = known
+        .lines()
+        .filter_map(|line| line.trim_start_matches('*').split_whitespace().next())
+        .any(|branch| branch == name);
+    if is_known && has_commit {
+        open.checkout(name, || {
+            Err(Problem::missing(format!("There is no branch \"{name}\".")))
+        })?;
+    } else {
+        open.create_branch(name)?;
+    }
+    Ok(())
+}
+
+/// Commits everything there is, even when nothing changed: what follows can then be told from what was before.
+///
+/// # Errors
+/// git failed; the message says so, because later rounds rely on the difference.
+pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
+    let full = format!("{message}\n\nTicket: {}", run.ticket);
+    let note = git(run)?
+        .checkpoint(&full)
+        .map_err(|problem| problem.next("The run cannot go on without its checkpoints; mend this and run the same command again."))?;
+    if let Some(note) = note {
+        run.warn(note);
+    }
+    run.emit(PipelineEvent::Checkpoint {
+        message: message.to_owned(),
+    });
+    Ok(())
+}
+
+/// The id of the current commit.
+///
+/// # Errors
+/// There is none, or git failed.
+pub(crate) fn head(run: &Run) -> Outcome<String> {
+    git(run)?
+        .head_commit()?
+        .ok_or_else(|| Problem::missing("The repository has no commit yet."))
+}
+
+/// What changed since `commit`, as a unified diff; of one path when given. Empty when nothing did.
+///
+/// # Errors
+/// git failed.
+pub(crate) fn changes_since(run: &Run, commit: &str, path: Option<&str>) -> Outcome<String> {
+    git(run)?.diff_since(commit, path)
+}
+
+/// The files that differ from `commit`, new ones that are not ignored included.
+///
+/// # Errors
+/// git failed.
+pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
+    let open = git(run)?;
+    let mut paths = open.changed_since(commit)?;
+    paths.extend(open.uncommitted()?);
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// The number of commits since `commit`.
+///
+/// # Errors
+/// git failed.
+pub(crate) fn commits_since(run: &Run, commit: &str) -> Outcome<u64> {
+    git(run)?.count_since(commit)
+}

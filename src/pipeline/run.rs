@@ -2,13 +2,44 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
+use super::documents;
+use super::phase::{PHASES, Part, Phase, PhaseEnd};
+use super::record::{self, RunRecord};
+use super::repository::{self, Uncommitted};
 use super::tier::TierModels;
-use crate::base::problem::{Outcome, Problem};
+use super::{epic, state, upstream};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls};
 use crate::chat::event::Event;
-use crate::chat::pipeline_event::PipelineEvent;
+use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::project::scratch;
+
+/// What is asked of the pipeline.
+#[derive(Debug, Clone)]
+pub(crate) struct RunRequest {
+    /// The whole task.
+    pub task: String,
+    /// The ticket of the task; a new epic when there is none.
+    pub ticket: Option<String>,
+    /// Write and review the documents first.
+    pub design_first: bool,
+    /// Write the tests first, and run and try the program afterwards.
+    pub tdd: bool,
+    /// The branch to work on instead of the current one.
+    pub branch: Option<String>,
+    /// The first checkpoint may take what is not committed.
+    pub allow_dirty: bool,
+    /// The model of each tier.
+    pub tiers: TierModels,
+    /// No child is started once this much was spent, in US dollars.
+    pub max_cost: Option<f64>,
+    /// The program that children run: this one.
+    pub program: PathBuf,
+}
 
 /// What the phases of a run share.
 pub(crate) struct Run {
@@ -26,6 +57,8 @@ pub(crate) struct Run {
     pub tiers: TierModels,
     /// No child is started once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.
+    pub is_staged: bool,
 }
 
 impl Run {
@@ -39,6 +72,15 @@ impl Run {
         self.emit(PipelineEvent::Warning {
             words: words.into(),
         });
+    }
+
+    fn is_anything_left(&self, request: &RunRequest) -> Outcome<bool> {
+        for phase in PHASES.iter().filter(|phase| request.has(phase)) {
+            if !is_complete(self, phase)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// US dollars spent so far, children included.
@@ -58,7 +100,220 @@ impl Run {
         if left > 0.0 {
             return Ok(Some(left));
         }
-        Err(Problem::limit(format!("The run has reached its ceiling of ${max:.2}."))
-            .next("Run the same command again with a higher --max-cost: finished phases are not repeated."))
+        Err(Problem::limit(format!(
+            "The run has reached its ceiling of ${max:.2}."
+        )))
     }
+}
+
+/// Runs the phases that are asked for and not done yet.
+///
+/// # Errors
+/// Another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
+/// is done is recorded, and the message says how to go on.
+pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
+    let root = ctx.root()?;
+    let _lock = record::lock(&root, &ctx.stop)?;
+    scratch::hide(ctx);
+    let earlier = RunRecord::read(&root)?;
+    let recorded = state::recorded(&root)?;
+    refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;
+    let mut run = Run {
+        ctx: ctx.clone(),
+        program: request.program.clone(),
+        root,
+        task: request.task.clone(),
+        ticket: String::new(),
+        tiers: request.tiers.clone(),
+        max_cost: request.max_cost,
+        is_staged: request.design_first || request.tdd,
+    };
+    let was_interrupted = earlier
+        .as_ref()
+        .is_some_and(|record| !record.working.is_empty());
+    let uncommitted = match request.allow_dirty || was_interrupted {
+        true => Uncommitted::Take,
+        false => Uncommitted::Refuse,
+    };
+    repository::prepare(&run, request.branch.as_deref(), uncommitted)?;
+    run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
+    let mut record = RunRecord {
+        task: run.task.clone(),
+        ticket: run.ticket.clone(),
+        started: ctx.session.clock.utc(),
+        base: repository::head(&run).unwrap_or_default(),
+        ..RunRecord::default()
+    };
+    if let Some(earlier) = earlier {
+        (record.started, record.base) = (earlier.started, earlier.base);
+    }
+    record.write(&run.root)?;
+    run.emit(PipelineEvent::RunStarted {
+        task: first_line(&run.task),
+        ticket: run.ticket.clone(),
+        tiers: run.tiers.all(),
+        phases: outline(&request, &run.root)?,
+        resumed: recorded.is_some() || was_interrupted,
+    });
+    if !run.is_anything_left(&request)? {
+        return finish(&run, Ok(()));
+    }
+    let outcome = begin(&run, was_interrupted)
+        .and_then(|()| walk(&run, &request, &mut record))
+        .and_then(|()| end(&run));
+    finish(&run, outcome)
+}
+
+/// Commits what stands here before the first phase.
+fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
+    upstream::copy(run)?;
+    repository::checkpoint(
+        run,
+        match was_interrupted {
+            true => "What the interrupted run left",
+            false => "Before the pipeline",
+        },
+    )
+}
+
+/// Closes the ticket and commits that.
+fn end(run: &Run) -> Outcome<()> {
+    epic::close(run)?;
+    repository::checkpoint(run, "The pipeline is done")
+}
+
+/// Every phase in order. An interruption leaves the record as it is, which tells the next run that children may have been writing.
+fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> {
+    let mut mark = |working: &str, finished| {
+        working.clone_into(&mut record.working);
+        record.finished = finished;
+        record.write(&run.root)
+    };
+    for phase in PHASES.iter().filter(|phase| request.has(phase)) {
+        if is_complete(run, phase)? {
+            continue;
+        }
+        run.ctx.stop.check()?;
+        run.budget_left()?;
+        mark(phase.name, false)?;
+        let outcome = work(run, phase);
+        // Stopped: whatever a child was writing is left, and the record says so.
+        run.ctx.stop.check()?;
+        if outcome.is_ok() {
+            state::save(&run.root, phase.name)?;
+        }
+        // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
+        repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about))?;
+        mark("", false)?;
+        outcome?;
+    }
+    mark("", true)
+}
+
+fn work(run: &Run, phase: &Phase) -> Outcome<()> {
+    let name = || phase.name.to_owned();
+    run.emit(PipelineEvent::PhaseStarted { phase: name() });
+    let started = Instant::now();
+    run.emit(match (phase.work)(run)? {
+        PhaseEnd::Done => PipelineEvent::PhaseDone {
+            phase: name(),
+            seconds: started.elapsed().as_secs(),
+        },
+        PhaseEnd::Skipped(reason) => PipelineEvent::PhaseSkipped {
+            phase: name(),
+            reason,
+        },
+    });
+    Ok(())
+}
+
+/// Whether a phase is recorded as done and what it left is still there.
+fn is_complete(run: &Run, phase: &Phase) -> Outcome<bool> {
+    Ok(state::is_done(&run.root, phase.name)? && documents_stand(run, phase))
+}
+
+/// Whether the documents that a finished phase left are still there; if not, it is done again.
+fn documents_stand(run: &Run, phase: &Phase) -> bool {
+    let stands = |path: &&&str| {
+        let state = run
+            .root
+            .check(path)
+            .map(|rel| documents::state(&run.root, &rel));
+        matches!(state, Ok(Ok(Ok(()))))
+    };
+    let missing = phase.documents.iter().find(|path| !stands(path));
+    if let Some(path) = missing {
+        run.warn(format!(
+            "{path} is missing or too short, although phase {} is recorded as done; it is done again.",
+            phase.name
+        ));
+    }
+    missing.is_none()
+}
+
+impl RunRequest {
+    fn has(&self, phase: &Phase) -> bool {
+        match phase.part {
+            Part::Design => self.design_first,
+            Part::Tests => self.tdd,
+            Part::Always => true,
+        }
+    }
+}
+
+/// A run continues only with the task it was started with; another one would mix two programs.
+fn refuse_other_task(
+    request: &RunRequest,
+    earlier: Option<&RunRecord>,
+    recorded: Option<&str>,
+) -> Outcome<()> {
+    let Some(earlier) = earlier.filter(|earlier| earlier.task.trim() != request.task.trim()) else {
+        return Ok(());
+    };
+    if recorded.is_none() && earlier.working.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::refused(format!(
+        "The pipeline was run in this directory for another task: \"{}\".",
+        first_line(&earlier.task)
+    ))
+    .next("Give the same prompt to continue it.")
+    .next("For a new task use another directory, or remove .marvin/pipeline_state and the documents beside it."))
+}
+
+fn outline(request: &RunRequest, root: &Root) -> Outcome<Vec<PhaseOutline>> {
+    let outlined = PHASES.iter().map(|phase| {
+        Ok(PhaseOutline {
+            name: phase.name.to_owned(),
+            about: phase.about.to_owned(),
+            done: state::is_done(root, phase.name)?,
+            omitted: !request.has(phase),
+        })
+    });
+    outlined.collect()
+}
+
+/// The first line of a text, short enough for a title.
+pub(crate) fn first_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    clip(&escape_controls(line.unwrap_or_default()), 120)
+}
+
+/// Tells how the run ended, and how to go on when it is not done.
+fn finish(run: &Run, outcome: Outcome<()>) -> Outcome<()> {
+    let outcome = outcome.map_err(|problem| match problem.kind {
+        ProblemKind::Limit if run.budget_left().is_err() => problem.next(
+            "Run the same command again with a higher --max-cost: finished phases are not repeated.",
+        ),
+        _ => problem.next("Run the same command again to continue: finished phases are not repeated."),
+    });
+    let words = match &outcome {
+        Ok(()) => "Every phase is done.".to_owned(),
+        Err(problem) => problem.one_line(),
+    };
+    run.emit(PipelineEvent::RunEnded {
+        done: outcome.is_ok(),
+        words,
+    });
+    outcome
 }

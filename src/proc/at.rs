@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 
-use super::child::ProgramSpec;
+use super::child::{ProgramSpec, Stdin};
 use super::cron::CronMark;
 use super::program::find_program;
 use crate::base::cancel::Cancel;
@@ -37,7 +37,7 @@ pub(crate) fn add(
         "at",
         &["-t".to_owned(), when.strftime("%Y%m%d%H%M").to_string()],
     );
-    run.input = Some(format!("'{quoted}'{}\n", mark.text()).into_bytes());
+    run.stdin = Stdin::Bytes(format!("'{quoted}'{}\n", mark.text()).into_bytes());
     let output = run.run(stop)?.unless_cancelled()?;
     let words = output.stderr.text();
     let number = words.lines().find_map(|line| {

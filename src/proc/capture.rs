@@ -57,14 +57,16 @@ struct SpillFile {
 }
 
 impl Captured {
-    pub(super) fn new(keep: KeepLimits) -> Self {
+    /// An empty one, to be fed with [`Captured::push`].
+    pub(crate) fn new(keep: KeepLimits) -> Self {
         Self {
             keep,
             ..Self::default()
         }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    /// Adds what came next.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         self.spill(bytes);
         let room = self

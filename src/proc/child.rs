@@ -20,8 +20,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::capture::{Captured, KeepLimits};
 use super::program::find_on_path;
-use super::pump::{CANCEL_FIRED, CHILD_EXITED, Pump, Split};
+use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, Pump};
 use super::spawn::spawn_in_new_session;
+use super::supervise;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
@@ -41,6 +42,29 @@ pub(crate) enum Leftovers {
     Leave,
 }
 
+/// What a program reads on its standard input.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Stdin {
+    /// Nothing: `/dev/null`.
+    #[default]
+    Null,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// An open file, read from its current offset.
+    File(Arc<File>),
+    /// An empty pipe that stays open while Marvin waits for the program. It closes when Marvin dies, however it dies: the program ends itself then.
+    Leash,
+}
+
+/// The streams a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
 /// A program to run, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgramSpec {
@@ -52,10 +76,11 @@ pub(crate) struct ProgramSpec {
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,
-    /// Its standard input; `file` when `None`.
-    pub input: Option<Vec<u8>>,
-    /// An open file as standard input, read from its current offset; `/dev/null` when `None`.
-    pub file: Option<Arc<File>>,
+    /// Its standard input.
+    pub stdin: Stdin,
+    /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
+    /// [`crate::proc::supervise`]), and reads nothing.
+    pub supervisor: Option<PathBuf>,
     /// When its group gets TERM.
     pub limit: Duration,
     /// Time between TERM and KILL after the limit.
@@ -93,8 +118,8 @@ impl ProgramSpec {
             args: args.into_iter().map(Into::into).collect(),
             dir: None,
             env,
-            input: None,
-            file: None,
+            stdin: Stdin::Null,
+            supervisor: None,
             limit: Duration::from_secs(30),
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
@@ -110,7 +135,7 @@ impl ProgramSpec {
     /// # Errors
     /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system refuses.
     pub(crate) fn run(&self, stop: &Cancel) -> Outcome<ProgramOutput> {
-        self.start(stop, None)
+        self.start(stop, Delivery::Kept)
     }
 
     /// Like [`ProgramSpec::run`], but standard output is not kept: each chunk terminated by the byte `end` (which is removed) goes to `each`, which may end the
@@ -124,10 +149,23 @@ impl ProgramSpec {
         end: u8,
         each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Outcome<ProgramOutput> {
-        self.start(stop, Some((end, each)))
+        self.start(stop, Delivery::chunks(end, each))
     }
 
-    fn start(&self, stop: &Cancel, split: Option<Split<'_>>) -> Outcome<ProgramOutput> {
+    /// Like [`ProgramSpec::run`], but neither stream is kept: each line, with its line feed, goes to `each` when it is complete. Lines longer than a mebibyte
+    /// come in pieces, of which only the last has a line feed.
+    ///
+    /// # Errors
+    /// As [`ProgramSpec::run`].
+    pub(crate) fn run_lines(
+        &self,
+        stop: &Cancel,
+        each: &mut dyn FnMut(OutputStream, &[u8]),
+    ) -> Outcome<ProgramOutput> {
+        self.start(stop, Delivery::lines(each))
+    }
+
+    fn start(&self, stop: &Cancel, delivery: Delivery<'_>) -> Outcome<ProgramOutput> {
         stop.check()?;
         let name = self.program.to_string_lossy().into_owned();
         let cannot = |error| Problem::system(format!("Cannot run {name}"), error);
@@ -163,10 +201,13 @@ impl ProgramSpec {
         let pump = Pump::new(
             wake,
             &mut child,
-            self.input.clone(),
+            match &self.stdin {
+                Stdin::Bytes(bytes) => Some(bytes.clone()),
+                Stdin::Null | Stdin::File(_) | Stdin::Leash => None,
+            },
             Captured::new(self.stdout.clone()),
             Captured::new(self.stderr.clone()),
-            split,
+            delivery,
         );
         let watching = watch(&child, waker);
         let mut pump = match (pump, watching) {
@@ -221,20 +262,25 @@ impl ProgramSpec {
             path.and_then(|(_, path)| find_on_path(name, path))
                 .ok_or_else(|| missing(name))?
         };
-        let mut command = Command::new(program);
+        let mut command = match &self.supervisor {
+            Some(supervisor) => supervise::command(supervisor, &program),
+            None => Command::new(program),
+        };
         if let Some(dir) = &self.dir {
             if !dir.is_dir() {
                 return Err(no_directory(name, dir));
             }
             command.current_dir(dir);
         }
-        let stdin = match (&self.input, &self.file) {
-            (Some(_), _) => Stdio::piped(),
-            (None, Some(file)) => file
+        let stdin = match &self.stdin {
+            // The supervisor's own; what it starts reads nothing.
+            _ if self.supervisor.is_some() => Stdio::piped(),
+            Stdin::Bytes(_) | Stdin::Leash => Stdio::piped(),
+            Stdin::File(file) => file
                 .try_clone()
                 .map(Stdio::from)
                 .map_err(|error| Problem::system(format!("Cannot start {name}"), error))?,
-            (None, None) => Stdio::null(),
+            Stdin::Null => Stdio::null(),
         };
         command
             .args(&self.args)

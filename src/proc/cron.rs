@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 
 use super::capture::KeepLimits;
-use super::child::{ProgramOutput, ProgramSpec};
+use super::child::{ProgramOutput, ProgramSpec, Stdin};
 use super::program::find_program;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -141,7 +141,7 @@ fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
     file.write_all(table).map_err(fail)?;
     file.rewind().map_err(fail)?;
     let mut run = crontab(env, &[if table.is_empty() { "-r" } else { "-" }]);
-    run.file = Some(Arc::new(file));
+    run.stdin = Stdin::File(Arc::new(file));
     let output = run.run(stop)?.unless_cancelled()?;
     if output.success() {
         Ok(())

@@ -12,6 +12,7 @@ pub(crate) mod program;
 mod pump;
 pub(crate) mod shell;
 mod spawn;
+pub(crate) mod supervise;
 
 #[cfg(test)]
 mod tests;

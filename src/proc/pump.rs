@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
 use super::capture::Captured;
+use super::child::OutputStream;
 
 /// Wake byte: the child has ended.
 pub(super) const CHILD_EXITED: u8 = b'x';
@@ -18,10 +19,42 @@ pub(super) const CANCEL_FIRED: u8 = b'f';
 /// A chunk of split output is cut at this many bytes.
 pub(super) const MAX_CHUNK_BYTES: usize = 16 << 20;
 
-type PieceHandler<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
+/// A line is delivered in pieces when it is longer than this many bytes.
+const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The byte that terminates a chunk of standard output, and the callback for chunks.
-pub(super) type Split<'a> = (u8, PieceHandler<'a>);
+type PieceHandler<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
+type LineHandler<'a> = &'a mut (dyn FnMut(OutputStream, &[u8]) + 'a);
+
+/// Where the output of a program goes.
+pub(super) enum Delivery<'a> {
+    /// Both streams are kept.
+    Kept,
+    /// Standard output goes to a callback chunk by chunk.
+    Chunks(OutputSplitter<'a>),
+    /// Both streams go to a callback line by line.
+    Lines(LineReader<'a>),
+}
+
+impl<'a> Delivery<'a> {
+    /// Standard output in chunks that the byte `end` terminates.
+    pub(super) fn chunks(end: u8, each: PieceHandler<'a>) -> Self {
+        Self::Chunks(OutputSplitter {
+            end,
+            each,
+            chunk: Vec::new(),
+            stopped_early: false,
+        })
+    }
+
+    /// Both streams by lines.
+    pub(super) fn lines(each: LineHandler<'a>) -> Self {
+        Self::Lines(LineReader {
+            each,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        })
+    }
+}
 
 /// The outcome of one iteration.
 #[derive(Default)]
@@ -36,13 +69,14 @@ pub(super) struct PumpTurn {
 pub(super) struct Pump<'a> {
     wake: PipeReader,
     stdin: Option<ChildStdin>,
-    input: Vec<u8>,
+    /// What is written to it; without it the pipe stays open and empty.
+    input: Option<Vec<u8>>,
     fed: usize,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     out: Captured,
     err: Captured,
-    split: Option<OutputSplitter<'a>>,
+    delivery: Delivery<'a>,
     last_read: Instant,
     buffer: Vec<u8>,
 }
@@ -54,7 +88,7 @@ impl<'a> Pump<'a> {
         input: Option<Vec<u8>>,
         out: Captured,
         err: Captured,
-        split: Option<Split<'a>>,
+        delivery: Delivery<'a>,
     ) -> io::Result<Self> {
         let stdin = child.stdin.take();
         if let Some(stdin) = &stdin {
@@ -64,18 +98,13 @@ impl<'a> Pump<'a> {
         Ok(Self {
             wake,
             stdin,
-            input: input.unwrap_or_default(),
+            input,
             fed: 0,
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             out,
             err,
-            split: split.map(|(end, each)| OutputSplitter {
-                end,
-                each,
-                chunk: Vec::new(),
-                stopped_early: false,
-            }),
+            delivery,
             last_read: Instant::now(),
             buffer: vec![0; 64 << 10],
         })
@@ -109,13 +138,16 @@ impl<'a> Pump<'a> {
             match read_some(&mut self.stdout, &mut self.buffer) {
                 Some(bytes) => {
                     self.last_read = Instant::now();
-                    match &mut self.split {
-                        Some(split) => seen.stopped_early = split.push(bytes).is_break(),
-                        None => self.out.push(bytes),
+                    match &mut self.delivery {
+                        Delivery::Chunks(split) => {
+                            seen.stopped_early = split.push(bytes).is_break();
+                        }
+                        Delivery::Lines(lines) => lines.push(OutputStream::Stdout, bytes),
+                        Delivery::Kept => self.out.push(bytes),
                     }
                 }
                 None => {
-                    if let Some(split) = &mut self.split {
+                    if let Delivery::Chunks(split) = &mut self.delivery {
                         seen.stopped_early = split.finish().is_break();
                     }
                 }
@@ -123,7 +155,10 @@ impl<'a> Pump<'a> {
         }
         if stderr && let Some(bytes) = read_some(&mut self.stderr, &mut self.buffer) {
             self.last_read = Instant::now();
-            self.err.push(bytes);
+            match &mut self.delivery {
+                Delivery::Lines(lines) => lines.push(OutputStream::Stderr, bytes),
+                Delivery::Chunks(_) | Delivery::Kept => self.err.push(bytes),
+            }
         }
         Ok(seen)
     }
@@ -132,7 +167,7 @@ impl<'a> Pump<'a> {
     fn wait(&self, timeout: Duration) -> io::Result<[bool; 4]> {
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let mut slots = vec![0];
-        if let Some(stdin) = &self.stdin {
+        if let (Some(stdin), Some(_)) = (&self.stdin, &self.input) {
             fds.push(PollFd::new(stdin, PollFlags::OUT));
             slots.push(1);
         }
@@ -163,8 +198,10 @@ impl<'a> Pump<'a> {
 
     /// Writes as much input as the pipe takes; closes it at the end, or when the child has closed its side.
     fn feed(&mut self) {
-        let Some(stdin) = &mut self.stdin else { return };
-        match stdin.write(self.input.get(self.fed..).unwrap_or_default()) {
+        let (Some(stdin), Some(input)) = (&mut self.stdin, &self.input) else {
+            return;
+        };
+        match stdin.write(input.get(self.fed..).unwrap_or_default()) {
             Ok(count) => self.fed += count,
             Err(reason)
                 if matches!(
@@ -174,14 +211,17 @@ impl<'a> Pump<'a> {
             {
                 return;
             }
-            Err(_) => self.fed = self.input.len(),
+            Err(_) => self.fed = input.len(),
         }
-        if self.fed >= self.input.len() {
+        if self.fed >= input.len() {
             self.stdin = None;
         }
     }
 
-    pub(super) fn finish(self) -> (Captured, Captured) {
+    pub(super) fn finish(mut self) -> (Captured, Captured) {
+        if let Delivery::Lines(lines) = &mut self.delivery {
+            lines.finish();
+        }
         (self.out, self.err)
     }
 }
@@ -200,7 +240,49 @@ fn read_some<'b, P: Read>(pipe: &mut Option<P>, buffer: &'b mut [u8]) -> Option<
     buffer.get(..count?)
 }
 
-struct OutputSplitter<'a> {
+/// Cuts both streams into lines.
+pub(super) struct LineReader<'a> {
+    each: LineHandler<'a>,
+    /// The unfinished line of each stream.
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl LineReader<'_> {
+    fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let open = match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        };
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let is_whole = piece.ends_with(b"\n");
+            if is_whole && open.is_empty() {
+                (self.each)(stream, piece);
+                continue;
+            }
+            open.extend_from_slice(piece);
+            if is_whole || open.len() >= MAX_LINE_BYTES {
+                (self.each)(stream, open);
+                open.clear();
+            }
+        }
+    }
+
+    /// Delivers what has no line feed.
+    fn finish(&mut self) {
+        for (stream, open) in [
+            (OutputStream::Stdout, &mut self.stdout),
+            (OutputStream::Stderr, &mut self.stderr),
+        ] {
+            if !open.is_empty() {
+                (self.each)(stream, open);
+                open.clear();
+            }
+        }
+    }
+}
+
+pub(super) struct OutputSplitter<'a> {
     end: u8,
     each: PieceHandler<'a>,
     chunk: Vec<u8>,

@@ -31,36 +31,51 @@ pub(crate) struct ShellOutput {
     pub cancelled: bool,
 }
 
-/// Runs `command` in `dir`. Output too long to show goes to new files under `spill`, which the result names.
-///
-/// # Errors
-/// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error: its text ends with how it ended. Neither is one that was
-/// cancelled while running: its output so far is kept.
-pub(crate) fn run(
-    command: &str,
-    dir: &Path,
-    env: &Env,
-    limit: Duration,
-    spill: &Path,
-    stop: &Cancel,
-) -> Outcome<ShellOutput> {
-    let mut run = ProgramSpec::new(shell(env)?, ["-c", command], command_env(env));
-    run.dir = Some(dir.to_owned());
-    run.limit = limit;
-    let id = crate::base::ids::hex(4);
-    let keep = |name: &str| KeepLimits {
-        spill: Some(spill.join(format!("command-{id}-{name}.txt"))),
-        ..KeepLimits::ends(HEAD_BYTES, TAIL_BYTES)
-    };
-    run.stdout = keep("stdout");
-    run.stderr = keep("stderr");
-    run.run(stop).map(|done| ShellOutput {
-        text: render(&done),
-        code: done.code,
-        signal: done.signal,
-        timed_out: done.timed_out,
-        cancelled: done.cancelled,
-    })
+/// A command to run.
+#[derive(Debug)]
+pub(crate) struct ShellCommand<'a> {
+    /// What the shell runs.
+    pub text: &'a str,
+    /// Where.
+    pub dir: &'a Path,
+    /// Variables besides those that every command gets.
+    pub variables: Vec<(String, String)>,
+    /// When it is ended.
+    pub limit: Duration,
+    /// The folder for output that is too long to show.
+    pub spill: &'a Path,
+    /// As in [`ProgramSpec::supervisor`].
+    pub supervisor: Option<&'a Path>,
+}
+
+impl ShellCommand<'_> {
+    /// Runs it to its end. Output too long to show goes to new files, which the result names.
+    ///
+    /// # Errors
+    /// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error: its text ends with how it ended. Neither is one that was
+    /// cancelled while running: its output so far is kept.
+    pub(crate) fn run(self, env: &Env, stop: &Cancel) -> Outcome<ShellOutput> {
+        let mut variables = command_env(env);
+        variables.extend(self.variables);
+        let mut run = ProgramSpec::new(shell(env)?, ["-c", self.text], variables);
+        run.dir = Some(self.dir.to_owned());
+        run.limit = self.limit;
+        run.supervisor = self.supervisor.map(Path::to_owned);
+        let id = crate::base::ids::hex(4);
+        let keep = |name: &str| KeepLimits {
+            spill: Some(self.spill.join(format!("command-{id}-{name}.txt"))),
+            ..KeepLimits::ends(HEAD_BYTES, TAIL_BYTES)
+        };
+        run.stdout = keep("stdout");
+        run.stderr = keep("stderr");
+        run.run(stop).map(|done| ShellOutput {
+            text: render(&done),
+            code: done.code,
+            signal: done.signal,
+            timed_out: done.timed_out,
+            cancelled: done.cancelled,
+        })
+    }
 }
 
 /// Standard output, then standard error under its heading, then how it ended.
@@ -92,7 +107,7 @@ fn render(output: &ProgramOutput) -> String {
 ///
 /// # Errors
 /// `MARVIN_SHELL` is not a program.
-fn shell(env: &Env) -> Outcome<PathBuf> {
+pub(crate) fn shell(env: &Env) -> Outcome<PathBuf> {
     if let Some(own) = MARVIN_SHELL.read(env) {
         let path = Path::new(own);
         let found = if path.is_absolute() {

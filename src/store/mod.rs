@@ -8,6 +8,7 @@ pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
+pub(crate) mod project_texts;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;

@@ -4,17 +4,24 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::progress::{PhaseProgress, PhaseState, RunProgress, Usage};
-use crate::base::problem::Problem;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, one_line};
 use crate::chat::usage::{dollars, estimate_mark};
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::formats::duration;
+use crate::pipeline::record::RunRecord;
+use crate::proc::git::Git;
 
 /// Characters of a text from outside.
 const MAX_TEXT_CHARS: usize = 500;
 /// Entries of a list; the newest ones.
 const MAX_LISTED: usize = 20;
+
+/// Newest commits that are looked at.
+const MAX_COMMITS: u64 = 1000;
 
 /// What the events of a run do not say.
 #[derive(Default)]
@@ -27,6 +34,26 @@ pub(crate) struct SummaryFacts<'a> {
     pub commits: Vec<String>,
     /// The command that continues the run.
     pub resume: Option<String>,
+}
+
+/// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
+pub(crate) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
+    let log = || -> Outcome<Option<String>> {
+        let Some(record) = RunRecord::read(root)? else {
+            return Ok(None);
+        };
+        // An id and nothing else: git would take other words for options.
+        if record.base.len() < 40 || !record.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let git = Git::open(root.path(), env, stop)?;
+        match git.count_since(&record.base)?.min(MAX_COMMITS) {
+            0 => Ok(None),
+            count => git.log(count, true).map(Some),
+        }
+    };
+    let log = log().ok().flatten().unwrap_or_default();
+    log.lines().rev().map(str::to_owned).collect()
 }
 
 /// A document of the project and its size in bytes.

@@ -9,7 +9,7 @@ use super::Session;
 use super::inbox::WorkerEvent;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
-use crate::proc::shell;
+use crate::proc::shell::ShellCommand;
 
 /// Applies in the foreground and in the background.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
@@ -49,8 +49,16 @@ impl ShellJob {
                         } else {
                             COMMAND_TIMEOUT
                         };
-                        shell::run(&text, &dir, &context.env, limit, &profile.logs(), &halt)
-                            .map(|ran| ran.text)
+                        let command = ShellCommand {
+                            text: &text,
+                            dir: &dir,
+                            // A Marvin that the user starts is nobody's child.
+                            variables: Vec::new(),
+                            limit,
+                            spill: &profile.logs(),
+                            supervisor: None,
+                        };
+                        command.run(&context.env, &halt).map(|ran| ran.text)
                     });
                 inbox.send(WorkerEvent::Command { id, outcome });
             })

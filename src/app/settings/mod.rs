@@ -8,9 +8,12 @@ use std::path::PathBuf;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::variables::{
-    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES, MARVIN_TOOLS, Text,
+    LLM_PROVIDER, MARVIN_EFFORT, MARVIN_LEASH, MARVIN_MODEL, MARVIN_MODELS, MARVIN_PRICES,
+    MARVIN_TOOLS, Text,
 };
 use crate::llm::provider::Effort;
+use crate::pipeline::tier::TierOverrides;
+use crate::proc::supervise;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
 
@@ -36,6 +39,17 @@ pub(crate) struct ProcessFacts {
     /// `None` when the current directory no longer exists.
     pub current: Option<PathBuf>,
     pub stdin_is_terminal: bool,
+    /// This executable.
+    pub executable: Option<PathBuf>,
+}
+
+/// What the flags say about a run of the pipeline.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PipelineFlags {
+    /// The branch to work on instead of the current one.
+    pub branch: Option<String>,
+    /// The first checkpoint may take what is not committed.
+    pub allow_dirty: bool,
 }
 
 /// The settings of a run. Flags override the environment, which overrides `config.yaml`. Computed once and the same in every mode.
@@ -48,6 +62,10 @@ pub(crate) struct Settings {
     /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
     pub model: ModelChoice,
+    /// Models that the user gave to tiers of work.
+    pub tiers: TierOverrides,
+    /// Run the pipeline instead of answering.
+    pub pipeline: Option<PipelineFlags>,
     /// How hard to think, as written.
     pub effort: Option<String>,
     /// Groups of tools to offer, as given.
@@ -64,6 +82,8 @@ pub(crate) struct Settings {
     pub interface: Option<Interface>,
     /// Report progress on standard error.
     pub verbose: bool,
+    /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
+    pub is_leashed: bool,
 }
 
 impl Settings {
@@ -79,6 +99,10 @@ impl Settings {
             working_dir,
             provider,
             model,
+            tiers,
+            design_first,
+            allow_dirty,
+            branch,
             effort,
             tools,
             max_cost,
@@ -87,6 +111,7 @@ impl Settings {
             verbose,
             // These select the command before there are settings.
             fire_alarm: _,
+            supervise: _,
             help: _,
             version: _,
         } = args;
@@ -97,6 +122,7 @@ impl Settings {
                 file: prompt_file,
                 words,
                 with_stdin: stdin,
+                is_leashed: MARVIN_LEASH.read(&env),
             },
             working_dir,
             model: ModelChoice {
@@ -104,6 +130,11 @@ impl Settings {
                 // The environment sets the model only for non-interactive runs, where the caller decides.
                 model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
             },
+            tiers,
+            pipeline: design_first.then_some(PipelineFlags {
+                branch,
+                allow_dirty,
+            }),
             effort: effort
                 .map(|effort| effort.word().to_owned())
                 .or_else(|| set(MARVIN_EFFORT)),
@@ -116,6 +147,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
+            is_leashed: MARVIN_LEASH.read(&env),
             process,
             env,
         }
@@ -139,8 +171,16 @@ pub(crate) struct CliArgs {
     pub working_dir: Option<PathBuf>,
     /// `--provider`.
     pub provider: Option<String>,
-    /// `--model`.
+    /// `--model MODEL`.
     pub model: Option<String>,
+    /// `--model TIER=MODEL`.
+    pub tiers: TierOverrides,
+    /// `--design-first`.
+    pub design_first: bool,
+    /// `--allow-dirty`.
+    pub allow_dirty: bool,
+    /// `--branch`.
+    pub branch: Option<String>,
     /// `--effort`.
     pub effort: Option<Effort>,
     /// `--tools`.
@@ -155,6 +195,8 @@ pub(crate) struct CliArgs {
     pub verbose: bool,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
+    /// `--supervise`: the words are a program to run as its supervisor.
+    pub supervise: bool,
     /// `--help`.
     pub help: bool,
     /// `--version`.
@@ -222,15 +264,45 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Provider),
     flag(
         "model",
-        ValueMode::Value("MODEL"),
-        "The model.",
+        ValueMode::Value("[TIER=]MODEL"),
+        "The model, or the model of a tier of work; all=MODEL sets every tier.",
         |args, value| {
             let value = text(value, "--model")?;
-            if let Some((_, model)) = value.split_once('=') {
-                return Err(Problem::input(format!("There is no model \"{value}\"."))
-                    .next(format!("Give a model's name alone: --model {model}")));
+            // What stands before the sign must look like a tier: names of models have dots, colons and dashes.
+            if let Some((name, model)) = value.split_once('=')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            {
+                return args.tiers.add(name, model);
             }
             args.model = Some(value);
+            Ok(())
+        },
+    ),
+    flag(
+        "design-first",
+        ValueMode::Nothing,
+        "Build software: documents, tests, implementation and checks, each step by a child (the pipeline).",
+        |args, _| {
+            args.design_first = true;
+            args.non_interactive = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "allow-dirty",
+        ValueMode::Nothing,
+        "Let the pipeline's first commit take changes that are not committed.",
+        |args, _| {
+            args.allow_dirty = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "branch",
+        ValueMode::Value("NAME"),
+        "Let the pipeline work on this branch, which is made when there is none.",
+        |args, value| {
+            args.branch = Some(text(value, "--branch")?);
             Ok(())
         },
     ),
@@ -329,6 +401,16 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
             args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        supervise::FLAG,
+        ValueMode::Nothing,
+        "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
+        |args, _| {
+            args.supervise = true;
             Ok(())
         },
     )

@@ -20,6 +20,8 @@ pub(crate) struct PromptSource {
     pub words: Vec<String>,
     /// Append standard input as data.
     pub with_stdin: bool,
+    /// Standard input is held by a parent and is no text (`MARVIN_LEASH`).
+    pub is_leashed: bool,
 }
 
 impl PromptSource {
@@ -27,7 +29,7 @@ impl PromptSource {
     pub(crate) fn required(&self, stdin_is_terminal: bool) -> Outcome<String> {
         match self.first()? {
             Some(prompt) => Ok(prompt),
-            None if stdin_is_terminal => Err(missing()),
+            None if stdin_is_terminal || self.is_leashed => Err(missing()),
             None => {
                 let prompt = text(read_stdin()?, "standard input")?;
                 if prompt.trim().is_empty() {
@@ -54,6 +56,10 @@ impl PromptSource {
             .flatten()
             .find(|text| !text.trim().is_empty());
         match given {
+            Some(_) if self.with_stdin && self.is_leashed => Err(Problem::input(
+                "--stdin cannot be used with MARVIN_LEASH: standard input is not text then.",
+            )
+            .next("Put the text into the prompt file.")),
             Some(prompt) if self.with_stdin => {
                 let data = String::from_utf8_lossy(&read_stdin()?).into_owned();
                 Ok(Some(format!(

@@ -130,6 +130,15 @@ impl Root {
             .map_err(|stop| self.problem("append to", rel, stop))
     }
 
+    /// Opens an existing file for many small additions at its end.
+    ///
+    /// # Errors
+    /// As [`Root::append`].
+    pub fn open_append(&self, rel: &RelPath) -> Outcome<File> {
+        self.appender(rel)
+            .map_err(|stop| self.problem("append to", rel, stop))
+    }
+
     /// Removes a file or a link (not what it points at).
     ///
     /// # Errors
@@ -207,10 +216,20 @@ impl Root {
     }
 
     fn append_or_stop(&self, rel: &RelPath, bytes: &[u8]) -> Result<u64, AccessError> {
+        let mut file = self.appender(rel)?;
+        let before = file.metadata()?.len();
+        if let Err(reason) = file.write_all(bytes) {
+            let _ = file.set_len(before);
+            return Err(reason.into());
+        }
+        Ok(file.metadata()?.len())
+    }
+
+    fn appender(&self, rel: &RelPath) -> Result<File, AccessError> {
         let spot = self.writable(rel, FinalLink::Follow)?;
         let old = spot.stat()?;
         require_regular(&old)?;
-        let mut file = open_name(
+        let file = open_name(
             spot.dir.as_fd(),
             spot.name()?,
             OFlags::WRONLY | OFlags::APPEND,
@@ -221,12 +240,7 @@ impl Root {
             // A file of another owner that is writable by others keeps its mode.
             let _ = fchmod(&file, allowed);
         }
-        let before = file.metadata()?.len();
-        if let Err(reason) = file.write_all(bytes) {
-            let _ = file.set_len(before);
-            return Err(reason.into());
-        }
-        Ok(file.metadata()?.len())
+        Ok(file)
     }
 
     /// Creates the folders above `rel`, each opened again through the fence before the next.

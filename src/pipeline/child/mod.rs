@@ -1,7 +1,17 @@
 //! A child Marvin: what it is for, what it may do, how often it is tried.
 //!
-//! A child gets a prompt in a file and an environment in which every restriction is set or removed explicitly. It works in files; what it prints is
-//! its report. The parent holds its standard input open as a leash, reads its tools and cost as they come, and keeps all of it in a log.
+//! A child gets a prompt in a file and an environment in which every restriction is set or removed explicitly ([`environment`]). It works in files; what it
+//! prints is its report. The parent holds its standard input open as a leash, reads its tools and cost as they come ([`process`]), and keeps all of it in a
+//! log. [`attempts`] tries it again when its work is not done, and [`questions`] answers what it asks.
+
+mod attempts;
+mod budget;
+pub(crate) mod environment;
+mod log;
+mod process;
+mod prompts;
+mod questions;
+mod report;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +19,7 @@ use std::time::Duration;
 use super::run::Run;
 use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
+use budget::Budget;
 
 /// What a child may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +43,19 @@ pub(crate) struct ChildTask<'a> {
     pub access: Access,
     /// What it is told.
     pub prompt: String,
+    /// Words that a further attempt must not see in the output of the one before, such as the passing words of a review that cannot pass.
+    pub withhold: &'a [&'a str],
     /// How long its first attempt may take; the second twice as long, and so on.
     pub limit: Duration,
-    /// Checks that the work is done: a sentence that says what is missing otherwise, which the next attempt is told.
+    /// Checks that the work is done: a sentence that says what is missing otherwise, which the next attempt is told. Asked only when the child ended with
+    /// status 0.
     pub check: &'a (dyn Fn(&ChildReport) -> Result<(), String> + Sync),
 }
 
 /// What a child left behind, besides files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildReport {
-    /// What it printed, without the lines that name its tools.
+    /// What it printed, without the lines that name its tools. The middle of a very long report is left out.
     pub text: String,
     /// Its log.
     pub log: PathBuf,
@@ -60,16 +74,44 @@ impl ChildReport {
     }
 }
 
-/// Runs a child until its work is done: up to three attempts, then one with the fallback tier.
+/// Runs a child until its work is done: up to three attempts, then one with the fallback tier. Questions it asks are answered in between.
 ///
 /// # Errors
-/// Every attempt failed; the ceiling on cost is reached; the run was stopped; the child cannot be started.
-pub(crate) fn run(_run: &Run, task: &ChildTask<'_>) -> Outcome<ChildReport> {
-    let _ = (&task.access, task.limit, &task.prompt, task.tier);
-    Err(Problem::internal(format!("{} cannot run yet.", task.label)))
+/// Every attempt failed; the ceiling on cost is reached; the run was stopped; the child cannot be started, or this process may start none.
+pub(crate) fn run(run: &Run, task: &ChildTask<'_>) -> Outcome<ChildReport> {
+    attempts::run(run, task, &Budget::of_run(run))
 }
 
-/// Runs read-only children in parallel; one outcome per task, in order.
+/// Runs read-only children in parallel, each with an equal share of what may still be spent; one outcome per task, in order.
 pub(crate) fn run_parallel(run: &Run, tasks: &[ChildTask<'_>]) -> Vec<Outcome<ChildReport>> {
-    tasks.iter().map(|task| self::run(run, task)).collect()
+    if tasks.iter().any(|task| task.access != Access::Read) {
+        let refuse = |task: &ChildTask<'_>| {
+            let label = &task.label;
+            Err(Problem::internal(format!(
+                "{label} was not started: only read-only children may run side by side."
+            )))
+        };
+        return tasks.iter().map(refuse).collect();
+    }
+    let budgets = match Budget::shares(run, tasks.len()) {
+        Ok(budgets) => budgets,
+        Err(problem) => {
+            return tasks
+                .iter()
+                .map(|_| Err(Problem::limit(&problem.what)))
+                .collect();
+        }
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = tasks
+            .iter()
+            .zip(&budgets)
+            .map(|(task, budget)| scope.spawn(move || attempts::run(run, task, budget)))
+            .collect();
+        let crashed = |_| Err(Problem::internal("A thread that ran a child crashed."));
+        running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(crashed))
+            .collect()
+    })
 }

@@ -13,7 +13,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::{ProgramOutput, ProgramSpec};
+use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::child_env::git_env;
 
 /// Bytes kept of git's output.
@@ -82,7 +82,7 @@ impl<'a> Launch<'a> {
         input: Vec<u8>,
     ) -> Outcome<ProgramOutput> {
         let mut run = self.prepared(args);
-        run.input = Some(input);
+        run.stdin = Stdin::Bytes(input);
         run.run(self.stop)?.unless_cancelled()
     }
 
@@ -94,7 +94,7 @@ impl<'a> Launch<'a> {
         on_chunk: &mut dyn FnMut(&[u8]),
     ) -> Outcome<ProgramOutput> {
         let mut run = self.prepared(args.iter().cloned());
-        run.input = input;
+        run.stdin = input.map_or(Stdin::Null, Stdin::Bytes);
         run.run_split(self.stop, 0, &mut |chunk| {
             on_chunk(chunk);
             ControlFlow::Continue(())

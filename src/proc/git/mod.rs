@@ -28,6 +28,7 @@
 //! which the author of the list would have to know.
 
 mod allowed;
+pub(crate) mod checkpoint;
 pub(crate) mod clone;
 mod config;
 mod filters;

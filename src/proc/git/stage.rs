@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::launch::Launch;
 use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, identity};
 use crate::base::problem::Outcome;
 use crate::base::text::escape_controls;
@@ -21,7 +22,7 @@ impl Git<'_> {
     /// git failed.
     pub(crate) fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
         let left_out = if add_all {
-            self.stage()?
+            self.stage(&self.at_top())?
         } else {
             BTreeSet::new()
         };
@@ -51,9 +52,8 @@ impl Git<'_> {
         Ok(self.git_output(done)? + &notes)
     }
 
-    /// Adds all changes of the working tree to the index; returns the files that were left out because of their filter.
-    fn stage(&self) -> Outcome<BTreeSet<Vec<u8>>> {
-        let top = self.at_top();
+    /// Adds all changes at and below the directory of `from` to the index; returns the files that were left out because of their filter.
+    pub(super) fn stage(&self, from: &Launch<'_>) -> Outcome<BTreeSet<Vec<u8>>> {
         let mut changed: Vec<Vec<u8>> = Vec::new();
         let list = [
             "ls-files",
@@ -62,14 +62,14 @@ impl Git<'_> {
             "--others",
             "--exclude-standard",
         ];
-        let done = top.split(&self.with_settings(&list), None, &mut |path| {
+        let done = from.split(&self.with_settings(&list), None, &mut |path| {
             // A nested repository is listed as a folder.
             changed.push(path.strip_suffix(b"/").unwrap_or(path).to_owned());
         })?;
         self.git_output(done)?;
-        let left_out = filters::filtered(&top, &self.settings, &self.filters, &changed)?;
+        let left_out = filters::filtered(from, &self.settings, &self.filters, &changed)?;
         changed.retain(|path| !left_out.contains(path));
-        self.update_index(&changed)?;
+        self.update_index(from, &changed)?;
         Ok(left_out)
     }
 
@@ -86,10 +86,11 @@ impl Git<'_> {
         unmerged.dedup();
         let left_out = filters::filtered(&self.at_top(), &self.settings, &self.filters, &unmerged)?;
         unmerged.retain(|path| !left_out.contains(path));
-        self.update_index(&unmerged)
+        self.update_index(&self.at_top(), &unmerged)
     }
 
-    fn update_index(&self, paths: &[Vec<u8>]) -> Outcome<()> {
+    /// Paths are relative to the directory of `from`.
+    fn update_index(&self, from: &Launch<'_>, paths: &[Vec<u8>]) -> Outcome<()> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -103,7 +104,7 @@ impl Git<'_> {
             "--stdin",
         ];
         let update = self.with_settings(&update);
-        let done = self.at_top().feed(update, filters::nul_joined(paths))?;
+        let done = from.feed(update, filters::nul_joined(paths))?;
         self.git_output(done).map(drop)
     }
 
@@ -124,7 +125,7 @@ impl Git<'_> {
     }
 
     /// Settings that complete an unconfigured identity, and the line that says so.
-    fn author(&self) -> (Vec<OsString>, String) {
+    pub(super) fn author(&self) -> (Vec<OsString>, String) {
         let mut settings = Vec::new();
         let mut parts = Vec::new();
         for (what, nobody) in FALLBACK_IDENTITY {

@@ -10,12 +10,23 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
+use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::child_env::command_env;
-use crate::proc::shell;
+use crate::proc::shell::ShellCommand;
 
 fn sh(script: &str) -> ProgramSpec {
     ProgramSpec::new("sh", ["-c", script], command_env(&env()))
+}
+
+fn command<'a>(text: &'a str, dir: &'a Path) -> ShellCommand<'a> {
+    ShellCommand {
+        text,
+        dir,
+        variables: Vec::new(),
+        limit: Duration::from_secs(60),
+        spill: dir,
+        supervisor: None,
+    }
 }
 
 fn run(run: &ProgramSpec) -> ProgramOutput {
@@ -85,14 +96,14 @@ fn standard_input_is_empty_or_the_given_bytes() {
     assert_eq!(text(&run(&sh("cat"))).0, "");
     let input = vec![b'x'; 3 << 20];
     let output = run(&ProgramSpec {
-        input: Some(input.clone()),
+        stdin: Stdin::Bytes(input.clone()),
         stdout: KeepLimits::first(8 << 20),
         ..sh("cat")
     });
     assert_eq!(output.stdout.bytes(), input);
     // A child that does not read its input is not an error.
     let output = run(&ProgramSpec {
-        input: Some(input),
+        stdin: Stdin::Bytes(input),
         ..sh("exec <&-; echo ok")
     });
     assert_eq!(text(&output).0, "ok\n");
@@ -347,10 +358,7 @@ fn a_cancelled_command_keeps_its_output() {
     );
     let runner = {
         let (stop, dir) = (stop.clone(), dir.path().to_owned());
-        thread::spawn(move || {
-            let limit = Duration::from_secs(60);
-            shell::run(&script, &dir, &env(), limit, &dir.join("logs"), &stop).unwrap()
-        })
+        thread::spawn(move || command(&script, &dir).run(&env(), &stop).unwrap())
     };
     wait_for(&ready);
     stop.fire();
@@ -358,13 +366,6 @@ fn a_cancelled_command_keeps_its_output() {
         runner.join().unwrap().text,
         "the first part\nstderr:\nand errors\n[stopped] It was cancelled, and its whole process group killed."
     );
-    let again = shell::run(
-        "true",
-        dir.path(),
-        &env(),
-        Duration::from_secs(60),
-        dir.path(),
-        &stop,
-    );
+    let again = command("true", dir.path()).run(&env(), &stop);
     assert!(again.unwrap_err().is_cancelled(), "nothing ran");
 }

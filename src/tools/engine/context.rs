@@ -1,5 +1,6 @@
 //! What a tool can use: what its session shares, and the call it is part of.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -63,6 +64,9 @@ pub struct SessionContext {
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The client for outside services.
     pub services: ServiceClient,
+    /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
+    /// [`crate::proc::child::ProgramSpec::supervisor`].
+    pub supervisor: Option<PathBuf>,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -110,6 +114,7 @@ impl SessionContext {
             alerts,
             approval: Approval::Approve,
             summarizer: RwLock::default(),
+            supervisor: None,
             modules: ModuleState::default(),
             env,
         }

@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
-use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_WRITABLE_FILES};
+use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
 use crate::tools::Tool;
 use crate::tools::engine::rules::{Rules, SideEffect};
 
@@ -35,6 +35,28 @@ impl ToolPolicy {
             depth: MARVIN_DEPTH.read(env, warn),
             groups: tools.map(groups).transpose()?.flatten(),
         })
+    }
+
+    /// The variables by which a Marvin that this process starts, directly or from a command, is bounded at least as this one is.
+    pub(crate) fn child_variables(&self) -> Vec<(String, String)> {
+        let mut variables = vec![(
+            MARVIN_DEPTH.name.to_owned(),
+            self.depth.saturating_add(1).to_string(),
+        )];
+        if self.readonly {
+            variables.push((MARVIN_READONLY.name.to_owned(), "1".to_owned()));
+        }
+        if let Some(files) = &self.writable {
+            variables.push((MARVIN_WRITABLE_FILES.name.to_owned(), files.join(",")));
+        }
+        if let Some(groups) = &self.groups {
+            let groups = match groups.is_empty() {
+                true => "none".to_owned(),
+                false => groups.join(","),
+            };
+            variables.push((MARVIN_TOOLS.name.to_owned(), groups));
+        }
+        variables
     }
 
     /// Whether `tool` is offered in this process.

@@ -291,6 +291,7 @@ fn install_one(
     let mut run = ProgramSpec::new(program, arguments(manager, name, dev), vars);
     run.dir = Some(root.path().to_owned());
     run.limit = INSTALL_TIMEOUT;
+    run.supervisor.clone_from(&ctx.session.supervisor);
     run.stdout = KeepLimits::ends(4096, 8192);
     run.stderr = KeepLimits::ends(4096, 16 * 1024);
     let before = ProjectSnapshot::of(manager, root);

@@ -8,7 +8,7 @@ use crate::base::variables::MARVIN_TICKET;
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_LOGS;
-use crate::proc::shell::{self, ShellOutput};
+use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
@@ -60,14 +60,15 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let request = ApprovalRequest::new("Run this command?", "run this command", command);
     ctx.approve(request.in_dir(root.path()))?;
     let spill = logs(ctx, &root)?;
-    let output = shell::run(
-        command,
-        root.path(),
-        &ctx.session.env,
-        Duration::from_secs(args.timeout.min(24 * 3600)),
-        &spill,
-        &ctx.stop,
-    );
+    let output = ShellCommand {
+        text: command,
+        dir: root.path(),
+        variables: ctx.session.policy.child_variables(),
+        limit: Duration::from_secs(args.timeout.min(24 * 3600)),
+        spill: &spill,
+        supervisor: ctx.session.supervisor.as_deref(),
+    }
+    .run(&ctx.session.env, &ctx.stop);
     // Long output was spilled, which created the folder.
     if spill.is_dir() {
         scratch::hide(ctx);

@@ -10,7 +10,7 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::{ProgramSpec, ResourceLimits};
+use crate::proc::child::{ProgramSpec, ResourceLimits, Stdin};
 use crate::proc::child_env::git_env;
 use crate::store::tickets::change::{self, STATUSES};
 use crate::store::tickets::folder::{Folder, pick};
@@ -360,7 +360,7 @@ impl TicketCli<'_> {
             ["-c".to_owned(), format!("select({filter})")],
             crate::proc::child_env::command_env(self.env),
         );
-        jq.input = Some(lines.into_bytes());
+        jq.stdin = Stdin::Bytes(lines.into_bytes());
         jq.limit = FILTER_TIMEOUT;
         jq.ceiling = Some(FILTER_CEILING);
         jq.stdout = KeepLimits::first(256 << 20);

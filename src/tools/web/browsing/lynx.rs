@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::base::problem::Outcome;
 use crate::formats::address::Address;
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::ProgramSpec;
+use crate::proc::child::{ProgramSpec, Stdin};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
@@ -45,7 +45,7 @@ pub(super) fn render(ctx: &ToolContext, html: &str, address: &Address) -> Outcom
     let mut run = ProgramSpec::new(program, words, vars);
     // Before the page's own declarations, so that it wins: the bytes are UTF-8 by now.
     let before = format!("<meta charset=\"utf-8\"><base href=\"{address}\">\n");
-    run.input = Some([before.as_bytes(), html.as_bytes()].concat());
+    run.stdin = Stdin::Bytes([before.as_bytes(), html.as_bytes()].concat());
     run.limit = RUN_TIMEOUT;
     run.stdout = KeepLimits::first(MAX_TEXT_BYTES);
     let output = match run.run(&ctx.stop) {

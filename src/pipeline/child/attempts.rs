@@ -1,0 +1,193 @@
+//! Attempts at a task: which child is started next, what it is told, and when to give up.
+
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::process::{ChildStart, EndedChild, run_child};
+use super::questions::{self, MAX_ROUNDS};
+use super::{ChildReport, ChildTask, prompts};
+use crate::base::marks::enclosed;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::template::fill;
+use crate::base::text::{counted, tail};
+use crate::pipeline::run::Run;
+use crate::pipeline::tier::Tier;
+
+/// Attempts with the task's own tier; one with the fallback tier follows.
+const OWN_ATTEMPTS: u32 = 3;
+/// Characters of the output that the next attempt is told.
+const OUTPUT_CHARS: usize = 3_000;
+/// Wait after a child that failed, times the number of its attempt: its provider may need a moment, and the child has waited and retried itself.
+const RETRY_WAIT: Duration = Duration::from_secs(2);
+/// Exit statuses of a shell that found no program, or may not run it.
+const NOT_RUNNABLE: [i32; 2] = [126, 127];
+
+/// Tries until the work is done. See [`super::run`].
+pub(super) fn run(run: &Run, task: &ChildTask<'_>, budget: &Budget<'_>) -> Outcome<ChildReport> {
+    tries(run, task, budget, MAX_ROUNDS)
+}
+
+/// The same for a child that may ask nothing.
+pub(super) fn run_without_questions(
+    run: &Run,
+    task: &ChildTask<'_>,
+    budget: &Budget<'_>,
+) -> Outcome<ChildReport> {
+    tries(run, task, budget, 0)
+}
+
+fn tries(
+    run: &Run,
+    task: &ChildTask<'_>,
+    budget: &Budget<'_>,
+    question_rounds: usize,
+) -> Outcome<ChildReport> {
+    let mut answers = String::new();
+    let mut rounds_left = question_rounds;
+    let mut failure: Option<Failure> = None;
+    let mut attempt = 1;
+    loop {
+        let prompt = prompt(task, &answers, failure.as_ref());
+        let tier = match attempt > OWN_ATTEMPTS {
+            true => Tier::Fallback,
+            false => task.tier,
+        };
+        let start = ChildStart {
+            model: run.tiers.of(tier),
+            attempt,
+            prompt: &prompt,
+            limit: task.limit.saturating_mul(attempt),
+            max_cost: budget.left()?,
+        };
+        let child = run_child(run, task, &start)?;
+        budget.spend(child.spent);
+        if child.output.cancelled {
+            child.announce(run, false, "It was stopped.");
+            return Err(Problem::cancelled());
+        }
+        if rounds_left > 0
+            && child.output.success()
+            && let Some(questions) = questions::asked(&child.report.text)
+        {
+            child.announce(run, false, "It has questions.");
+            rounds_left -= 1;
+            answers.push_str("\n\n");
+            answers.push_str(&questions::answered(run, task, questions, budget)?);
+            if rounds_left == 0 {
+                answers.push_str("\n\n");
+                answers.push_str(prompts::NO_MORE_QUESTIONS.trim_end());
+            }
+            continue;
+        }
+        let failed = match judge(task, &child) {
+            Ok(()) => {
+                child.announce(run, true, "It did its work.");
+                return Ok(child.report);
+            }
+            Err(failed) => failed,
+        };
+        child.announce(run, false, failed.words.as_str());
+        if attempt > OWN_ATTEMPTS || failed.is_final {
+            return Err(gave_up(run, task, attempt, failed, &child));
+        }
+        if failed.is_worth_a_wait && !run.ctx.stop.sleep(RETRY_WAIT.saturating_mul(attempt)) {
+            return Err(Problem::cancelled());
+        }
+        failure = Some(failed);
+        attempt += 1;
+    }
+}
+
+/// Why an attempt did not do the work.
+struct Failure {
+    /// As a sentence.
+    words: String,
+    kind: ProblemKind,
+    /// No further attempt can do better.
+    is_final: bool,
+    /// Something outside failed that may recover.
+    is_worth_a_wait: bool,
+    /// The end of what it printed.
+    output: String,
+}
+
+/// Whether the work is done. A child that failed has not done it, whatever is in its files: a provider may have gone away in the middle of a document that is
+/// long enough already, and the next attempt finds what there is. When it ended well, the task's check alone decides.
+fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
+    let output = &child.output;
+    let failure = |words: String, kind: ProblemKind| Failure {
+        words,
+        kind,
+        is_final: false,
+        is_worth_a_wait: false,
+        output: withheld(tail(&child.report.text, OUTPUT_CHARS), task.withhold),
+    };
+    if output.timed_out {
+        let words = format!("It did not end within {} s.", output.limit.as_secs());
+        return Err(failure(words, ProblemKind::Timeout));
+    }
+    if output.success() {
+        return (task.check)(&child.report)
+            .map_err(|missing| failure(missing, ProblemKind::Missing));
+    }
+    let words = match &child.error {
+        Some(error) => format!("It failed ({}): {error}", output.ending()),
+        None => format!("It failed ({}).", output.ending()),
+    };
+    Err(Failure {
+        is_final: output.code.is_some_and(|code| NOT_RUNNABLE.contains(&code)),
+        is_worth_a_wait: true,
+        ..failure(withheld(&words, task.withhold), ProblemKind::System)
+    })
+}
+
+/// `text` without the words that the next attempt must not see.
+fn withheld(text: &str, words: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for word in words.iter().filter(|word| !word.is_empty()) {
+        // Lower case of ASCII letters alone, so that places in the text stay the same.
+        let word = word.to_ascii_lowercase();
+        while let Some(at) = text.to_ascii_lowercase().find(&word) {
+            text.replace_range(at..at + word.len(), "…");
+        }
+    }
+    text
+}
+
+fn prompt(task: &ChildTask<'_>, answers: &str, failure: Option<&Failure>) -> String {
+    let mut prompt = format!("{}{answers}", task.prompt);
+    if let Some(failure) = failure {
+        let output = match failure.output.trim() {
+            "" => "(It printed nothing.)".to_owned(),
+            output => enclosed("output", "", output),
+        };
+        prompt.push_str("\n\n");
+        prompt.push_str(&fill(
+            prompts::RETRY,
+            &[("missing", failure.words.as_str()), ("output", &output)],
+        ));
+    }
+    prompt
+}
+
+fn gave_up(
+    run: &Run,
+    task: &ChildTask<'_>,
+    attempts: u32,
+    failed: Failure,
+    child: &EndedChild,
+) -> Problem {
+    let log = &child.report.log;
+    let log = log.strip_prefix(run.root.path()).unwrap_or(log);
+    let what = format!(
+        "{} did not do its work in {}: {}",
+        task.label,
+        counted(attempts.into(), "attempt"),
+        failed.words
+    );
+    let problem = Problem::new(failed.kind, what).next(format!("Its log: {}", log.display()));
+    match failed.output.trim() {
+        "" => problem,
+        output => problem.facts(output),
+    }
+}

@@ -1,0 +1,144 @@
+//! The files of one child below `.marvin/logs`: its prompt while it runs, and its log, which is written while it runs.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::ChildTask;
+use crate::base::ids;
+use crate::base::problem::Outcome;
+use crate::base::redact;
+use crate::base::text::clip;
+use crate::disk::beneath::{RelPath, Root};
+use crate::disk::paths::PROJECT_LOGS;
+use crate::pipeline::run::Run;
+use crate::proc::child::OutputStream;
+use crate::tools::engine::context::SessionContext;
+
+/// Characters of the prompt that the log shows.
+const PROMPT_CHARS: usize = 2_000;
+/// The log ends at this many bytes: a child may print for ever.
+const MAX_LOG_BYTES: usize = 16 << 20;
+/// Attempts to find a name that is free.
+const MAX_NAMES: usize = 8;
+
+/// The log of a child.
+pub(super) struct ChildLog {
+    /// Identifies the child in this run: its label, the time and a random part, because several may start at once.
+    pub id: String,
+    /// Where the log is.
+    pub path: PathBuf,
+    session: Arc<SessionContext>,
+    file: File,
+    written: usize,
+}
+
+impl ChildLog {
+    /// Creates a log with a name of its own.
+    ///
+    /// # Errors
+    /// The folder leads out of the project, or the disk fails.
+    pub(super) fn create(run: &Run, task: &ChildTask<'_>, head: &str) -> Outcome<Self> {
+        let session = Arc::clone(&run.ctx.session);
+        let mut tried = 0;
+        loop {
+            let now = session.clock.now().timestamp();
+            let id = format!(
+                "{}-{}-{}",
+                task.label,
+                now.strftime("%Y%m%d-%H%M%S"),
+                ids::hex(2)
+            );
+            let rel = file(&run.root, &id, "log")?;
+            tried += 1;
+            match run.root.create_new(&rel, b"") {
+                Err(_) if tried < MAX_NAMES => {}
+                created => {
+                    created?;
+                    let mut log = Self {
+                        path: run.root.path().join(rel.as_str()),
+                        file: run.root.open_append(&rel)?,
+                        id,
+                        session,
+                        written: 0,
+                    };
+                    let prompt = clip(&task.prompt, PROMPT_CHARS);
+                    log.write(&format!(
+                        "{head}started: {}\n\n--- prompt ---\n{prompt}\n\n--- output ---\n",
+                        log.session.clock.utc()
+                    ));
+                    return Ok(log);
+                }
+            }
+        }
+    }
+
+    /// The file in which the child records its tool calls.
+    pub(super) fn tool_log(&self) -> PathBuf {
+        self.path.with_file_name(format!("{}.tools.jsonl", self.id))
+    }
+
+    /// Adds a line of the child's output.
+    pub(super) fn line(&mut self, stream: OutputStream, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        match stream {
+            OutputStream::Stdout => self.write(&text),
+            OutputStream::Stderr => self.write(&format!("stderr: {text}")),
+        }
+    }
+
+    /// Adds how the child ended.
+    pub(super) fn end(&mut self, words: &str) {
+        // Room for the end is left, however long the output was.
+        self.written = 0;
+        self.write(&format!("\n--- end ---\n{words}\n"));
+    }
+
+    /// A log that cannot be written must not end the child.
+    fn write(&mut self, text: &str) {
+        if self.written > MAX_LOG_BYTES {
+            return;
+        }
+        let text = redact::secrets(text, &self.session.secrets);
+        self.written += text.len();
+        let _ = self.file.write_all(text.as_bytes());
+        if self.written > MAX_LOG_BYTES {
+            let _ = self
+                .file
+                .write_all("\n[… the rest of the output is left out …]\n".as_bytes());
+        }
+    }
+}
+
+/// A file that holds a prompt as long as this value lives.
+pub(super) struct PromptFile<'a> {
+    root: &'a Root,
+    rel: RelPath,
+}
+
+impl<'a> PromptFile<'a> {
+    /// Writes `prompt` for the child `id`.
+    ///
+    /// # Errors
+    /// As [`Root::create_new`].
+    pub(super) fn create(root: &'a Root, id: &str, prompt: &str) -> Outcome<Self> {
+        let rel = file(root, id, "prompt.md")?;
+        root.create_new(&rel, prompt.as_bytes())?;
+        Ok(Self { root, rel })
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.root.path().join(self.rel.as_str())
+    }
+}
+
+impl Drop for PromptFile<'_> {
+    fn drop(&mut self) {
+        let _ = self.root.remove_file(&self.rel);
+    }
+}
+
+fn file(root: &Root, id: &str, suffix: &str) -> Outcome<RelPath> {
+    root.check(&format!("{PROJECT_LOGS}/{id}.{suffix}"))
+}

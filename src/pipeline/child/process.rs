@@ -1,0 +1,178 @@
+//! One child process from its start to its end.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use super::environment;
+use super::log::{ChildLog, PromptFile};
+use super::report::{ChildLine, ReportReader};
+use super::{ChildReport, ChildTask};
+use crate::base::problem::Outcome;
+use crate::base::redact;
+use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
+use crate::chat::usage::{ReportedCost, dollars};
+use crate::pipeline::run::Run;
+use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
+use crate::tools::project::scratch;
+
+/// Time between TERM and KILL when the run is stopped: enough for a child to end its own children, and less than a person waits.
+const CANCEL_GRACE: Duration = Duration::from_millis(150);
+
+/// What a child is started with.
+pub(super) struct ChildStart<'a> {
+    /// Provider and model.
+    pub model: &'a TierChoice,
+    /// Counted from 1.
+    pub attempt: u32,
+    /// What it is told.
+    pub prompt: &'a str,
+    pub limit: Duration,
+    /// US dollars it may spend.
+    pub max_cost: Option<f64>,
+}
+
+/// A child that ended.
+pub(super) struct EndedChild {
+    pub id: String,
+    pub report: ChildReport,
+    pub output: ProgramOutput,
+    /// Its last error message.
+    pub error: Option<String>,
+    /// US dollars it has spent.
+    pub spent: f64,
+    pub took: Duration,
+}
+
+impl EndedChild {
+    /// Tells whoever watches how it ended.
+    pub(super) fn announce(&self, run: &Run, done: bool, words: impl Into<String>) {
+        run.emit(PipelineEvent::ChildEnded {
+            id: self.id.clone(),
+            done,
+            words: words.into(),
+            seconds: self.took.as_secs(),
+        });
+    }
+}
+
+/// Starts a child and waits for its end; the caller announces the end when it knows what became of the work.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn run_child(
+    run: &Run,
+    task: &ChildTask<'_>,
+    start: &ChildStart<'_>,
+) -> Outcome<EndedChild> {
+    let session = &run.ctx.session;
+    environment::check_depth(session)?;
+    let model = start.model;
+    let head = format!(
+        "label: {}\nmodel: {} ({})\nattempt: {}\n",
+        task.label, model.model, model.provider, start.attempt
+    );
+    let mut log = ChildLog::create(run, task, &head)?;
+    scratch::hide(&run.ctx);
+    let prompt = PromptFile::create(&run.root, &log.id, start.prompt)?;
+    let variables =
+        environment::variables(session, &run.root, &task.access, model, &log.tool_log())?;
+    let mut program = ProgramSpec::new(
+        run.program.as_os_str(),
+        arguments(run, start, &prompt),
+        variables,
+    );
+    program.dir = Some(run.root.path().to_owned());
+    program.stdin = Stdin::Leash;
+    program.limit = start.limit;
+    program.cancel_grace = CANCEL_GRACE;
+
+    let id = log.id.clone();
+    run.emit(PipelineEvent::ChildStarted {
+        id: id.clone(),
+        label: task.label.clone(),
+        model: model.model.clone(),
+        attempt: u64::from(start.attempt),
+    });
+    let started = Instant::now();
+    let mut reader = ReportReader::new();
+    let mut cost = ReportedCost::default();
+    let output = program.run_lines(&run.ctx.stop, &mut |stream, line| {
+        match reader.push(stream, line) {
+            ChildLine::Tools(tools) => {
+                let id = id.clone();
+                run.emit(PipelineEvent::ChildTools { id, tools });
+            }
+            ChildLine::Cost(reported) => {
+                session
+                    .ledger
+                    .set_child(&id, &model.provider, reported.clone());
+                run.emit(PipelineEvent::ChildUsage {
+                    id: id.clone(),
+                    tokens: reported.tokens().total(),
+                    cost: reported.session_cost,
+                    estimated: reported.estimated,
+                });
+                cost = reported;
+                // It is told at the end of the log.
+                return;
+            }
+            ChildLine::Text => {}
+        }
+        log.line(stream, line);
+    });
+    let took = started.elapsed();
+    let output = match output {
+        Ok(output) => output,
+        Err(problem) => {
+            log.end(&problem.one_line());
+            run.emit(PipelineEvent::ChildEnded {
+                id,
+                done: false,
+                words: problem.what.clone(),
+                seconds: took.as_secs(),
+            });
+            return Err(problem);
+        }
+    };
+    log.end(&format!(
+        "{}\n{} s, {}, {}",
+        output.ending(),
+        took.as_secs(),
+        cost.tokens().words(),
+        dollars(cost.session_cost, cost.estimated)
+    ));
+    let hide = |text: &str| redact::secrets(text, &session.secrets).into_owned();
+    Ok(EndedChild {
+        id,
+        report: ChildReport {
+            text: hide(&reader.text()),
+            log: log.path.clone(),
+            status: output.code,
+        },
+        output,
+        error: reader.error().map(|error| hide(&error)),
+        spent: cost.session_cost,
+        took,
+    })
+}
+
+fn arguments(run: &Run, start: &ChildStart<'_>, prompt: &PromptFile<'_>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec![
+        "--non-interactive".into(),
+        "--working-dir".into(),
+        run.root.path().into(),
+        "--prompt-file".into(),
+        prompt.path().into(),
+    ];
+    // After `=`, a value may begin with a dash.
+    if !start.model.model.is_empty() {
+        arguments.push(format!("--model={}", start.model.model).into());
+    }
+    if !start.model.provider.is_empty() {
+        arguments.push(format!("--provider={}", start.model.provider).into());
+    }
+    if let Some(left) = start.max_cost {
+        arguments.push(format!("--max-cost={left:.6}").into());
+    }
+    arguments
+}

@@ -1,0 +1,144 @@
+//! Questions of a child to its parent: it prints a list instead of working, and is started again with the answers.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::prompts;
+use super::{Access, ChildTask, attempts};
+use crate::base::marks::enclosed;
+use crate::base::problem::Outcome;
+use crate::base::template::fill;
+use crate::base::text::clip;
+use crate::pipeline::run::Run;
+use crate::pipeline::tier::Tier;
+
+/// What a report with questions begins with.
+const MARKER: &str = "QUESTIONS_FOR_PARENT:";
+/// How often the questions of a task are answered.
+pub(super) const MAX_ROUNDS: usize = 3;
+/// How long an answer may take.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+/// The documents that decide, and how many characters of each the prompt holds; the rest is there to be read.
+const DOCUMENTS: [&str; 3] = [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+const DOCUMENT_CHARS: usize = 30_000;
+const DOCUMENT_BYTES: u64 = 8 << 20;
+
+/// The list of questions, when `report` is one and nothing else.
+pub(super) fn asked(report: &str) -> Option<&str> {
+    let list = report
+        .trim()
+        .strip_prefix(MARKER)?
+        .trim_start_matches(['\r', '\n']);
+    let mut count = 0;
+    for line in list.lines().filter(|line| !line.trim().is_empty()) {
+        if is_numbered(line) {
+            count += 1;
+        } else if count == 0 || !line.starts_with([' ', '\t']) {
+            return None;
+        }
+    }
+    (count > 0).then(|| list.trim())
+}
+
+/// True for `1. Why?` and `2) Why?`.
+fn is_numbered(line: &str) -> bool {
+    let rest = line
+        .trim_start()
+        .trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.trim_start().len() && rest.starts_with(['.', ')'])
+}
+
+/// What is appended to the prompt of a child that asked `questions`: them and the answers of a read-only child.
+///
+/// # Errors
+/// The run was stopped, or the ceiling on cost is reached.
+pub(super) fn answered(
+    run: &Run,
+    task: &ChildTask<'_>,
+    questions: &str,
+    budget: &Budget<'_>,
+) -> Outcome<String> {
+    let prompt = fill(
+        prompts::ANSWER,
+        &[
+            ("documents", &documents(run)),
+            ("questions", &enclosed("questions", "", questions)),
+        ],
+    );
+    let answer = attempts::run_without_questions(
+        run,
+        &ChildTask {
+            label: format!("{}-answers", task.label),
+            tier: Tier::Plan,
+            access: Access::Read,
+            prompt,
+            withhold: task.withhold,
+            limit: ANSWER_LIMIT,
+            check: &|report| match report.text.trim().is_empty() {
+                true => Err("It answered nothing.".to_owned()),
+                false => Ok(()),
+            },
+        },
+        budget,
+    );
+    let answers = match answer {
+        Ok(report) => report.text.trim().to_owned(),
+        Err(problem) if problem.is_cancelled() => return Err(problem),
+        Err(problem) => {
+            budget.left()?;
+            run.warn(format!(
+                "The questions of {} were not answered: {}",
+                task.label, problem.what
+            ));
+            "There are none. Make the simplest choice that fits the documents.".to_owned()
+        }
+    };
+    Ok(fill(
+        prompts::ANSWERED,
+        &[
+            ("questions", &enclosed("questions", "", questions)),
+            ("answers", &answers),
+        ],
+    ))
+}
+
+/// The task of the run and its documents, marked as data.
+fn documents(run: &Run) -> String {
+    let mut text = enclosed("task", "", &clip(&run.task, DOCUMENT_CHARS));
+    for name in DOCUMENTS {
+        let read = run
+            .root
+            .check(name)
+            .and_then(|rel| run.root.read(&rel, DOCUMENT_BYTES));
+        if let Ok(bytes) = read {
+            let document = clip(&String::from_utf8_lossy(&bytes), DOCUMENT_CHARS);
+            let attributes = format!("path=\"{name}\"");
+            let _ = write!(text, "\n\n{}", enclosed("document", &attributes, &document));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_numbered_list_after_the_marker_is_a_list_of_questions() {
+        for (report, questions) in [
+            (
+                "\nQUESTIONS_FOR_PARENT:\n1. Which port?\n   The default?\n2) Why?\n\n",
+                Some("1. Which port?\n   The default?\n2) Why?"),
+            ),
+            ("QUESTIONS_FOR_PARENT:\n", None),
+            ("QUESTIONS_FOR_PARENT:\nWhich port?", None),
+            ("I did it.\nQUESTIONS_FOR_PARENT:\n1. Which port?", None),
+            ("QUESTIONS_FOR_PARENT:\n1. Which?\nI wrote it anyway.", None),
+            ("QUESTIONS_FOR_PARENT:\n. Which?", None),
+            ("", None),
+        ] {
+            assert_eq!(asked(report), questions, "{report}");
+        }
+    }
+}

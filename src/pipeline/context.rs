@@ -1,0 +1,141 @@
+//! What every child is told before its own instructions: the project, the task, the documents, what it may do.
+
+use super::child::Access;
+use super::prompts;
+use super::run::Run;
+use crate::base::marks::enclosed;
+use crate::base::template::fill;
+use crate::base::text::{counted, head};
+use crate::disk::beneath::{ListingOptions, RelPath};
+use crate::disk::paths::{PROJECT_MEMORIES, PROJECT_UPSTREAM};
+
+/// How much a child is shown of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Everything that there is to know.
+    Project,
+    /// Nothing but where it is: the child judges a document by itself.
+    DocumentAlone,
+}
+
+/// A document, and the number of its first characters that every child sees.
+const EXTRACTS: [(&str, usize); 3] = [
+    (".marvin/spec.md", 2_000),
+    (".marvin/ux.md", 2_000),
+    (".marvin/design.md", 1_500),
+];
+/// Characters of the memory index that every child sees.
+const MEMORY_CHARS: usize = 2_000;
+/// The listing in a prompt: three levels, at most 120 lines.
+const LISTING: ListingOptions = ListingOptions {
+    depth: 3,
+    max_entries: 120,
+    marvin: true,
+    respect_gitignore: true,
+    count: true,
+};
+
+/// A child's whole prompt: what it has to know, then its own `instructions`.
+pub(crate) fn prompt(run: &Run, access: &Access, view: View, instructions: &str) -> String {
+    let dir = run.root.path();
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
+    let facts = match view {
+        View::Project => project(run),
+        View::DocumentAlone => String::new(),
+    };
+    fill(
+        prompts::CONTEXT,
+        &[
+            ("name", &name.to_string_lossy()),
+            ("dir", &dir.to_string_lossy()),
+            ("facts", &facts),
+            ("access", &access_words(access)),
+            ("no_mocks", prompts::NO_MOCKS.trim_end()),
+            ("instructions", instructions.trim_end()),
+        ],
+    )
+}
+
+/// Task, documents, files, upstream documents and memory, each between marks: they are data.
+fn project(run: &Run) -> String {
+    let mut parts = vec![format!(
+        "## Task\n{}",
+        enclosed("task", "", run.task.trim())
+    )];
+    for (path, most) in EXTRACTS {
+        if let Some(text) = extract(run, path, most) {
+            parts.push(text);
+        }
+    }
+    if let Ok(listing) = run.root.listing(&RelPath::here(), &LISTING) {
+        parts.push(format!("## Files\n{}", enclosed("listing", "", &listing)));
+    }
+    if let Some(upstream) = upstream(run) {
+        parts.push(upstream);
+    }
+    let index = format!("{PROJECT_MEMORIES}/INDEX.md");
+    parts.extend(extract(run, &index, MEMORY_CHARS));
+    format!("\n{}\n", parts.join("\n\n"))
+}
+
+/// The beginning of a file, or nothing when there is none.
+fn extract(run: &Run, path: &str, most: usize) -> Option<String> {
+    let text = beginning(run, path, most * 4)?;
+    let shown: String = text.chars().take(most).collect();
+    let is_whole = shown.len() == text.len();
+    let note = match is_whole {
+        true => String::new(),
+        false => format!(
+            "\nThis is its beginning, {}; read the file for the rest.",
+            counted(most as u64, "character")
+        ),
+    };
+    Some(format!(
+        "## {path}\n{}{note}",
+        enclosed("document", &format!("path=\"{path}\""), &shown)
+    ))
+}
+
+/// The first `max` bytes of an ordinary file of the project as text; `None` when there is no such file, or nothing in it.
+pub(crate) fn beginning(run: &Run, path: &str, max: usize) -> Option<String> {
+    use std::io::Read;
+    let file = run.root.open_read(&run.root.check(path).ok()?).ok()?;
+    let mut bytes = Vec::new();
+    file.take(max as u64 + 4).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = head(&text, max);
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
+fn upstream(run: &Run) -> Option<String> {
+    let entries = run
+        .root
+        .list(&run.root.check(PROJECT_UPSTREAM).ok()?)
+        .ok()?;
+    let names: Vec<String> = entries
+        .iter()
+        .map(|entry| format!("{PROJECT_UPSTREAM}/{}", entry.name))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "## Upstream documents\nThese were copied in to be looked up. They are read-only and no part of the project's code.\n{}",
+            enclosed("listing", "", &names.join("\n"))
+        )
+    })
+}
+
+/// What the child may do, and what it has to do about tickets and commits.
+fn access_words(access: &Access) -> String {
+    match access {
+        Access::Read => prompts::ACCESS_READ.trim_end().to_owned(),
+        Access::WriteFiles(files) => fill(prompts::ACCESS_FILES, &[("files", &files.join(", "))]),
+        Access::Write { ticket } if ticket.is_empty() => {
+            prompts::ACCESS_WRITE.trim_end().to_owned()
+        }
+        Access::Write { ticket } => format!(
+            "{}\n{}",
+            prompts::ACCESS_WRITE.trim_end(),
+            fill(prompts::TICKETS, &[("ticket", ticket)])
+        ),
+    }
+}

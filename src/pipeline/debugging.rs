@@ -1,0 +1,127 @@
+//! Phase 4a: the tests are run, and what they show is corrected, until they pass. The pipeline's own run of the tests decides, whatever a child says.
+
+use super::child::{self, Access, ChildTask};
+use super::context::{self, View};
+use super::phase::PhaseEnd;
+use super::review::code;
+use super::review::reviewers::is_final;
+use super::run::Run;
+use super::test_command::{self, TestRun};
+use super::tier::Tier;
+use super::{files, limits, prompts, repository};
+use crate::base::problem::Outcome;
+use crate::base::template::fill;
+use crate::base::variables::MARVIN_DEBUG_ROUNDS;
+use crate::chat::pipeline_event::PipelineEvent;
+
+/// Rounds for what a later phase broke.
+const LATER_ROUNDS: u64 = 3;
+/// After so many children in a row that could not work, something else is wrong than the code.
+const MAX_FAILED_CHILDREN: u64 = 3;
+
+/// Debugs until the tests pass, has the code reviewed, and makes sure that the tests still pass.
+///
+/// # Errors
+/// No child can work; the review fails; the run was stopped.
+pub(crate) fn debug(run: &Run) -> Outcome<PhaseEnd> {
+    let most = MARVIN_DEBUG_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
+    let mut rounds = DebugRounds::new("4a", most);
+    if rounds.until_green(run)? {
+        let before = files::states(&run.root, &run.ctx.stop);
+        code::review_sources(run, "4a")?;
+        if files::states(&run.root, &run.ctx.stop) != before {
+            rounds.until_green(run)?;
+        }
+    }
+    Ok(PhaseEnd::Done)
+}
+
+/// Runs the tests after a later phase has changed the code, and corrects what it broke.
+///
+/// # Errors
+/// As [`debug`].
+pub(crate) fn keep_green(run: &Run, phase: &'static str) -> Outcome<bool> {
+    DebugRounds::new(phase, LATER_ROUNDS).until_green(run)
+}
+
+struct DebugRounds {
+    phase: &'static str,
+    most: u64,
+    used: u64,
+}
+
+impl DebugRounds {
+    fn new(phase: &'static str, most: u64) -> Self {
+        Self {
+            phase,
+            most,
+            used: 0,
+        }
+    }
+
+    /// Debugs until the tests pass; false, with a warning, when the rounds are used up.
+    fn until_green(&mut self, run: &Run) -> Outcome<bool> {
+        let mut failed = 0;
+        loop {
+            let tests = test_command::run_tests(run)?;
+            if tests.is_green() {
+                return Ok(true);
+            }
+            if self.used >= self.most {
+                run.warn(format!(
+                    "The tests do not pass after {} rounds of debugging; the run goes on. {}",
+                    self.used,
+                    tests.words()
+                ));
+                return Ok(false);
+            }
+            self.used += 1;
+            match self.round(run, &tests) {
+                Ok(()) => failed = 0,
+                Err(problem) if is_final(&problem) || failed + 1 >= MAX_FAILED_CHILDREN => {
+                    return Err(problem);
+                }
+                Err(problem) => {
+                    failed += 1;
+                    run.warn(problem.one_line());
+                }
+            }
+        }
+    }
+
+    fn round(&self, run: &Run, tests: &TestRun) -> Outcome<()> {
+        run.emit(PipelineEvent::RoundStarted {
+            phase: self.phase.to_owned(),
+            subject: "tests".to_owned(),
+            round: self.used,
+            most: self.most,
+        });
+        let access = Access::Write {
+            ticket: run.ticket.clone(),
+        };
+        let instructions = fill(
+            prompts::DEBUG,
+            &[
+                ("round", &self.used.to_string()),
+                ("most", &self.most.to_string()),
+                ("outcome", &tests.for_child()),
+            ],
+        );
+        child::run(
+            run,
+            &ChildTask {
+                label: "debugger".to_owned(),
+                tier: Tier::Plan,
+                prompt: context::prompt(run, &access, View::Project, &instructions),
+                access,
+                limit: limits::DEBUGGING,
+                // The tests are run after it anyway.
+                check: &|_| Ok(()),
+            },
+        )?;
+        repository::checkpoint(
+            run,
+            &format!("{}: debugged, round {}", self.phase, self.used),
+        )
+    }
+}

@@ -1,0 +1,62 @@
+//! The epic ticket of a run: what its children's tickets descend from.
+
+use super::record::RunRecord;
+use super::run::{Run, first_line};
+use crate::base::problem::{Outcome, Problem};
+use crate::formats::front_matter::NewTicket;
+use crate::store::tickets::change;
+use crate::store::tickets::folder::Folder;
+use crate::store::tickets::location::TicketLocation;
+
+fn location(run: &Run) -> Outcome<TicketLocation> {
+    TicketLocation::from(&run.ctx.session.env, run.root.path()).check_inside()
+}
+
+/// The id of the run's ticket: `given`, else that of the earlier run, else a new epic with the whole task as its description. It is in progress then.
+///
+/// # Errors
+/// There is no ticket `given`, or none can be made.
+pub(crate) fn find_or_create(
+    run: &Run,
+    given: Option<&str>,
+    earlier: Option<&RunRecord>,
+) -> Outcome<String> {
+    let place = location(run)?;
+    let known = |id: &str| place.open().and_then(|folder| folder.resolve(id));
+    let kept = earlier
+        .map(|earlier| earlier.ticket.as_str())
+        .filter(|id| !id.is_empty())
+        .and_then(|id| known(id).ok());
+    let id = match (given, kept) {
+        (Some(given), _) => known(given)?,
+        (None, Some(kept)) => kept,
+        (None, None) => change::create(
+            &place,
+            NewTicket {
+                title: first_line(&run.task),
+                description: run.task.trim().to_owned(),
+                priority: 0,
+                kind: "epic".to_owned(),
+                ..NewTicket::default()
+            },
+            &run.ctx.session.clock,
+        )?,
+    };
+    set_status(run, &place.open()?, &id, "in_progress")?;
+    Ok(id)
+}
+
+/// Closes the run's ticket.
+///
+/// # Errors
+/// It is gone, or cannot be written.
+pub(crate) fn close(run: &Run) -> Outcome<()> {
+    let folder = location(run)?.open()?;
+    set_status(run, &folder, &run.ticket, "closed")
+}
+
+fn set_status(run: &Run, folder: &Folder, id: &str, status: &str) -> Outcome<()> {
+    change::set_status(folder, id, status, &run.ctx.stop)
+        .map(drop)
+        .map_err(|problem: Problem| problem.next("Look at the folder .tickets."))
+}

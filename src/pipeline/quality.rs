@@ -1,0 +1,126 @@
+//! Phase 5: somebody who may only read tries to break the program; somebody else corrects what was found.
+
+use super::child::{self, Access, ChildReport, ChildTask};
+use super::context::{self, View};
+use super::debugging;
+use super::phase::PhaseEnd;
+use super::review::reviewers::{has_reviewed, is_final};
+use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
+use super::review::{self};
+use super::run::Run;
+use super::tier::Tier;
+use super::{files, limits, prompts, repository};
+use crate::base::marks::enclosed;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::template::fill;
+use crate::base::text::clip;
+use crate::base::variables::MARVIN_QA_ROUNDS;
+use crate::chat::pipeline_event::PipelineEvent;
+
+const PHASE: &str = "5";
+/// Characters of a report that the fixer and later rounds see.
+const MAX_FINDINGS_CHARS: usize = 20_000;
+
+/// Rounds of attempts and fixes, until an attempt fails.
+///
+/// # Errors
+/// Nobody could try; the run was stopped.
+pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
+    let most = MARVIN_QA_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
+    let mut earlier = String::new();
+    let mut failure: Option<Problem> = None;
+    for number in 1..=most {
+        let report = match attempt(run, number, most, &earlier) {
+            Ok(report) => report,
+            Err(problem) if is_final(&problem) || failure.is_some() => return Err(problem),
+            Err(problem) => {
+                run.warn(problem.one_line());
+                failure = Some(problem);
+                continue;
+            }
+        };
+        failure = None;
+        if verdict(&report, false) == Verdict::Satisfied {
+            return Ok(PhaseEnd::Done);
+        }
+        let findings = enclosed(
+            "findings",
+            "",
+            &clip(report.text.trim(), MAX_FINDINGS_CHARS),
+        );
+        fix(run, number, &findings)?;
+        earlier = review::as_part(&format!(
+            "The last round found the following, and somebody was asked to correct it. Check in the code whether it was.\n{findings}"
+        ));
+    }
+    if let Some(problem) = failure {
+        return Err(problem);
+    }
+    run.warn(format!(
+        "Phase {PHASE} used up its {most} rounds, and the last one still had findings; they were given to the fixer, and the run goes on."
+    ));
+    Ok(PhaseEnd::Done)
+}
+
+fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildReport> {
+    run.emit(PipelineEvent::RoundStarted {
+        phase: PHASE.to_owned(),
+        subject: "quality".to_owned(),
+        round: number,
+        most,
+    });
+    let instructions = fill(
+        prompts::QUALITY,
+        &[
+            ("round", &number.to_string()),
+            ("most", &most.to_string()),
+            ("earlier", earlier),
+            ("min_chars", &MIN_REPORT_CHARS.to_string()),
+        ],
+    );
+    child::run(
+        run,
+        &ChildTask {
+            label: "quality-tester".to_owned(),
+            tier: Tier::Opus,
+            prompt: context::prompt(run, &Access::Read, View::Project, &instructions),
+            access: Access::Read,
+            limit: limits::QUALITY,
+            check: &has_reviewed,
+        },
+    )
+}
+
+/// Lets the findings be corrected, and makes sure that the tests still pass.
+fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
+    let before = files::states(&run.root, &run.ctx.stop);
+    let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
+    let access = Access::Write {
+        ticket: run.ticket.clone(),
+    };
+    let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
+    let outcome = child::run(
+        run,
+        &ChildTask {
+            label: "quality-fixer".to_owned(),
+            tier: Tier::Plan,
+            prompt: context::prompt(run, &access, View::Project, &instructions),
+            access,
+            limit: limits::QUALITY,
+            check: &|_| match has_changed() {
+                true => Ok(()),
+                false => Err("No file has changed. Correct the findings in the files.".to_owned()),
+            },
+        },
+    );
+    match outcome {
+        Err(problem) if is_final(&problem) => return Err(problem),
+        Err(problem) => run.warn(problem.one_line()),
+        Ok(_) => {}
+    }
+    repository::checkpoint(run, &format!("{PHASE}: findings corrected, round {number}"))?;
+    if has_changed() {
+        debugging::keep_green(run, PHASE)?;
+    }
+    Ok(())
+}

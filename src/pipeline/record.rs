@@ -1,0 +1,92 @@
+//! What is kept about a run beside its state: its lock, its task and ticket, and whether it was interrupted.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::disk::beneath::Root;
+use crate::disk::lock::Lock;
+use crate::disk::paths::PROJECT_LOGS;
+
+/// In the folder of logs, so that git does not see it.
+const FILE: &str = "pipeline.json";
+/// What the lock is of; the lock file has `.lock` at its end.
+const LOCKED: &str = "pipeline";
+/// Largest record in bytes; it holds the whole task.
+const CAP: u64 = 8 << 20;
+/// Another run has the lock for hours, so waiting is no use; a reader of the status has it for a moment.
+const LOCK_WAIT: Duration = Duration::from_millis(300);
+
+/// The record of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunRecord {
+    /// The whole task.
+    pub task: String,
+    /// Id of its epic ticket.
+    pub ticket: String,
+    /// When it was first started (RFC 3339, UTC).
+    pub started: String,
+    /// The commit that was current then; empty in a new repository.
+    pub base: String,
+    /// The phase in which children may be writing; empty between phases and after the end. Still set when a run was killed.
+    pub working: String,
+    /// Every phase that was asked for is done.
+    pub finished: bool,
+}
+
+impl RunRecord {
+    /// The record of the project, if it has one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(root: &Root) -> Outcome<Option<Self>> {
+        let rel = root.check(&format!("{PROJECT_LOGS}/{FILE}"))?;
+        if !root.exists(&rel)? {
+            return Ok(None);
+        }
+        let bytes = root.read(&rel, CAP)?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            Problem::config(format!("{PROJECT_LOGS}/{FILE} cannot be read: {error}."))
+                .next("Remove it to go on; the recorded phase is kept elsewhere.")
+        })
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The disk is full or not writable.
+    pub(crate) fn write(&self, root: &Root) -> Outcome<()> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| {
+            Problem::internal(format!("The record of the run is no JSON: {error}."))
+        })?;
+        root.put(&root.check(&format!("{PROJECT_LOGS}/{FILE}"))?, &text)
+    }
+}
+
+/// Takes the lock of the project: one run at a time.
+///
+/// # Errors
+/// Another run has it; the message names its process.
+pub(crate) fn lock(root: &Root, stop: &Cancel) -> Outcome<Lock> {
+    // Through the fence first: `.marvin` may be a link to somewhere else.
+    root.make_folder(&root.check(PROJECT_LOGS)?)?;
+    root.check_write(&format!("{PROJECT_LOGS}/{LOCKED}.lock"))?;
+    let path = root.path().join(PROJECT_LOGS).join(LOCKED);
+    Lock::take(&path, LOCK_WAIT, stop).map_err(|problem| match problem.kind {
+        ProblemKind::Limit => {
+            let holder = std::fs::read_to_string(path.with_extension("lock")).unwrap_or_default();
+            let holder = holder.trim().parse::<u32>();
+            Problem::refused(match holder {
+                Ok(pid) => {
+                    format!("A pipeline is running in this directory already (process {pid}).")
+                }
+                Err(_) => "A pipeline is running in this directory already.".to_owned(),
+            })
+            .next("Watch it with marvin pipeline status, or wait until it has ended.")
+        }
+        _ => problem,
+    })
+}

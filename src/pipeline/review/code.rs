@@ -1,0 +1,295 @@
+//! Reviews of code: after the tests, the implementation and the debugging of a run, and of a whole codebase on its own.
+
+use super::reviewers::{Reviewer, is_final};
+use super::verdict::{CLEAN, CONFORMANT, MIN_REPORT_CHARS};
+use super::{ReviewEnd, Round, RoundResult, Subject};
+use crate::base::marks::enclosed;
+use crate::base::problem::Outcome;
+use crate::base::template::fill;
+use crate::base::text::plural;
+use crate::disk::paths::PROJECT_DOCUMENTS;
+use crate::pipeline::child::{self, Access, ChildTask};
+use crate::pipeline::context::{self, View};
+use crate::pipeline::run::Run;
+use crate::pipeline::tier::Tier;
+use crate::pipeline::{files, limits, prompts, review};
+
+/// Rounds of a review inside a run.
+const ROUNDS: u64 = 3;
+/// Most reviewers that share the files of a run.
+const MAX_AREAS: usize = 3;
+/// Files that one reviewer can well read.
+const FILES_PER_AREA: usize = 8;
+/// Files that a prompt names.
+const MAX_NAMED: usize = 200;
+/// Files that a fixer may be limited to; more do not fit into its environment.
+const MAX_WRITABLE: usize = 200;
+
+/// A review of code.
+pub(crate) struct CodeReview<'a> {
+    /// The phase, for events.
+    pub phase: &'a str,
+    /// Its name in events, commits and the history.
+    pub name: &'a str,
+    /// The most rounds.
+    pub rounds: u64,
+    /// What a finding is.
+    pub about: String,
+    /// What reviewers have to know besides; may be empty.
+    pub guidance: String,
+    /// The files under review.
+    pub files: Vec<String>,
+    /// How many reviewers share them.
+    pub areas: usize,
+    /// What the code is compared with by the last reviewer, as its prompt says it.
+    pub documents: String,
+    /// What the fixer may do.
+    pub fixer: Access,
+    /// Told after each round.
+    pub after_round: &'a dyn Fn(&RoundResult) -> Outcome<()>,
+}
+
+/// Reviews the tests that a phase wrote. Fixers can write tests only: neither implementation nor anything that runs them.
+///
+/// # Errors
+/// As [`review::run`].
+pub(crate) fn review_tests(run: &Run, phase: &str) -> Outcome<()> {
+    let tests: Vec<String> = files::paths(&run.root, &run.ctx.stop)
+        .into_iter()
+        .filter(|path| files::is_test(path))
+        .collect();
+    let writable: Vec<String> = tests
+        .iter()
+        .filter(|path| !path.contains(','))
+        .take(MAX_WRITABLE)
+        .cloned()
+        .collect();
+    if writable.is_empty() {
+        return Ok(());
+    }
+    review_files(
+        run,
+        &CodeReview {
+            about: format!("{}{}", prompts::RED_TESTS, prompts::REVIEW_TESTS),
+            fixer: Access::WriteFiles(writable),
+            ..of_run(run, phase, "tests", tests)
+        },
+    )
+    .map(drop)
+}
+
+/// Reviews the code of the project.
+///
+/// # Errors
+/// As [`review::run`].
+pub(crate) fn review_sources(run: &Run, phase: &str) -> Outcome<()> {
+    let sources = files::paths(&run.root, &run.ctx.stop);
+    review_files(run, &of_run(run, phase, "code", sources)).map(drop)
+}
+
+/// A review inside a run, of at most three rounds.
+fn of_run<'a>(run: &Run, phase: &'a str, name: &'a str, files: Vec<String>) -> CodeReview<'a> {
+    CodeReview {
+        phase,
+        name,
+        rounds: ROUNDS,
+        about: prompts::REVIEW_SOURCES.to_owned(),
+        guidance: String::new(),
+        areas: files.len().div_ceil(FILES_PER_AREA).clamp(1, MAX_AREAS),
+        files,
+        documents: existing_documents(run),
+        fixer: Access::Write {
+            ticket: run.ticket.clone(),
+        },
+        after_round: &|_| Ok(()),
+    }
+}
+
+/// Reviews what `subject` names; nothing to review is clean.
+///
+/// # Errors
+/// As [`review::run`].
+pub(crate) fn review_files(run: &Run, subject: &CodeReview<'_>) -> Outcome<ReviewEnd> {
+    if subject.files.is_empty() {
+        return Ok(ReviewEnd::Clean);
+    }
+    review::run(run, subject, 0)
+}
+
+/// The documents that are there, else the task.
+fn existing_documents(run: &Run) -> String {
+    let there = PROJECT_DOCUMENTS
+        .iter()
+        .filter(|path| context::beginning(run, path, 1).is_some());
+    let names: Vec<String> = there.map(|path| format!("`{path}`")).collect();
+    match names.is_empty() {
+        true => "the task above".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+impl Subject for CodeReview<'_> {
+    fn phase(&self) -> &str {
+        self.phase
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    fn first_is_adversarial(&self) -> bool {
+        false
+    }
+
+    fn reviewers(&self) -> Vec<Reviewer> {
+        let areas = areas(&self.files, self.areas);
+        let by_area = areas.into_iter().zip(1..).map(|(task, number)| Reviewer {
+            name: format!("area-{number}"),
+            tier: if number == 1 {
+                Tier::Opus
+            } else {
+                Tier::AuxReviewer
+            },
+            task,
+            sees_only_subject: false,
+            passing: CLEAN,
+        });
+        let conformance = Reviewer {
+            name: "conformance".to_owned(),
+            tier: Tier::AuxReviewer,
+            task: fill(prompts::AREA_CONFORMANCE, &[("documents", &self.documents)]),
+            sees_only_subject: false,
+            passing: CONFORMANT,
+        };
+        by_area.chain([conformance]).collect()
+    }
+
+    fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
+        let changes = round.changes.as_deref().unwrap_or_default();
+        let instructions = fill(
+            prompts::REVIEW_CODE,
+            &[
+                ("round", &round.number.to_string()),
+                ("most", &round.most.to_string()),
+                ("subject", self.about.trim_end()),
+                ("guidance", &review::as_part(&self.guidance)),
+                ("area", &reviewer.task),
+                ("history", &review::as_part(&round.history)),
+                ("changes", &review::as_part(changes)),
+                ("min_chars", &MIN_REPORT_CHARS.to_string()),
+                ("passing", reviewer.passing),
+            ],
+        );
+        context::prompt(run, &Access::Read, View::Project, &instructions)
+    }
+
+    fn path(&self) -> Option<&str> {
+        None
+    }
+
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
+        let before = files::states(&run.root, &run.ctx.stop);
+        let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
+        let instructions = fill(
+            prompts::FIX_CODE,
+            &[
+                ("subject", &review::as_part(&self.about)),
+                ("history_path", &round.history_path),
+                ("findings", findings),
+            ],
+        );
+        let outcome = child::run(
+            run,
+            &ChildTask {
+                label: format!("{}-fixer", self.name),
+                tier: Tier::Fallback,
+                prompt: context::prompt(run, &self.fixer, View::Project, &instructions),
+                access: self.fixer.clone(),
+                limit: limits::IMPLEMENTATION,
+                check: &|_| {
+                    match has_changed() {
+                    true => Ok(()),
+                    false => Err(
+                        "No file has changed. Correct the findings in the files themselves, without asking first."
+                            .to_owned(),
+                    ),
+                }
+                },
+            },
+        );
+        match outcome {
+            Err(problem) if is_final(&problem) => return Err(problem),
+            Err(problem) => run.warn(problem.one_line()),
+            Ok(_) => {}
+        }
+        Ok(has_changed())
+    }
+
+    fn round_done(&self, _: &Run, result: &RoundResult) -> Outcome<()> {
+        (self.after_round)(result)
+    }
+}
+
+/// What each of `count` reviewers looks at: its share of the files, neighbours together; of few files each looks at all, for something else.
+fn areas(files: &[String], count: usize) -> Vec<String> {
+    const FOCUS: [&str; 3] = [
+        prompts::FOCUS_LOGIC,
+        prompts::FOCUS_ERRORS,
+        prompts::FOCUS_TESTS,
+    ];
+    let count = count.max(1);
+    if count == 1 {
+        return vec![named(files)];
+    }
+    if files.len() < 2 * count {
+        let focused = FOCUS.iter().cycle().take(count);
+        return focused
+            .map(|focus| format!("{focus}{}", named(files)))
+            .collect();
+    }
+    let size = files.len().div_ceil(count);
+    files.chunks(size).map(named).collect()
+}
+
+/// The names of files, as data.
+fn named(files: &[String]) -> String {
+    let mut lines: Vec<String> = files.iter().take(MAX_NAMED).cloned().collect();
+    let (Some(first), Some(last)) = (files.first(), files.last()) else {
+        return String::new();
+    };
+    if files.len() > MAX_NAMED {
+        lines.push(format!(
+            "and {} more: everything from {first} to {last} in the order of paths",
+            plural(files.len() - MAX_NAMED, "file")
+        ));
+    }
+    enclosed("listing", "", &lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_shared_and_few_files_are_looked_at_from_each_side() {
+        let some = |count: usize| -> Vec<String> {
+            (0..count).map(|n| format!("src/{n:03}.rs")).collect()
+        };
+        let shared = areas(&some(9), 3);
+        assert_eq!(shared.len(), 3);
+        for (share, first) in shared.iter().zip(["000", "003", "006"]) {
+            assert_eq!(share.matches(".rs").count(), 3, "{share}");
+            assert!(share.contains(first), "{share}");
+        }
+        let few = areas(&some(2), 3);
+        assert_eq!(few.len(), 3);
+        assert!(few.iter().all(|share| share.matches(".rs").count() == 2));
+        assert!(few[0] != few[1] && few[1] != few[2]);
+        assert_eq!(areas(&some(500), 1).len(), 1);
+        assert!(areas(&some(500), 1)[0].contains("and 300 files more:"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Phases 1a_review and 1b_review: the documents are reviewed and corrected.
+
+use super::reviewers::{Reviewer, is_final};
+use super::verdict::{MIN_REPORT_CHARS, VERIFIED, without_passing_words};
+use super::{Round, RoundResult, Subject};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::template::fill;
+use crate::pipeline::child::{self, Access, ChildTask};
+use crate::pipeline::context::{self, View};
+use crate::pipeline::documents::{self, Document};
+use crate::pipeline::phase::{PHASES, PhaseEnd};
+use crate::pipeline::run::Run;
+use crate::pipeline::tier::Tier;
+use crate::pipeline::{limits, prompts, review, state};
+
+/// Phase 1a_review: the specification, then the user experience.
+///
+/// # Errors
+/// As [`review::run`].
+pub(crate) fn review_specification(run: &Run) -> Outcome<PhaseEnd> {
+    review_document(run, &documents::SPEC, "1a_review", 0)?;
+    review_document(run, &documents::UX, "1a_review", 1)?;
+    Ok(PhaseEnd::Done)
+}
+
+/// Phase 1b_review: the architecture.
+///
+/// # Errors
+/// As [`review::run`].
+pub(crate) fn review_design(run: &Run) -> Outcome<PhaseEnd> {
+    review_document(run, &documents::DESIGN, "1b_review", 0)?;
+    Ok(PhaseEnd::Done)
+}
+
+/// Rounds that a document's review can have: a step of the state file each.
+const ROUNDS: usize = 4;
+
+/// Reviews the `position`th document of a phase, from the first round that is not recorded as done.
+fn review_document(
+    run: &Run,
+    document: &'static Document,
+    phase: &'static str,
+    position: usize,
+) -> Outcome<()> {
+    let steps = steps(phase, position)?;
+    let mut done = 0;
+    for step in steps {
+        done += u64::from(state::is_done(&run.root, step)?);
+    }
+    if done == steps.len() as u64 {
+        return Ok(());
+    }
+    let subject = DocumentReview {
+        document,
+        phase,
+        steps,
+    };
+    review::run(run, &subject, done)?;
+    // Whoever is satisfied early leaves rounds over.
+    subject
+        .steps
+        .last()
+        .map_or(Ok(()), |step| state::save(&run.root, step))
+}
+
+/// The steps of a phase that belong to its `position`th document.
+fn steps(phase: &str, position: usize) -> Outcome<&'static [&'static str]> {
+    let row = PHASES.iter().find(|row| row.name == phase);
+    row.and_then(|row| row.steps.chunks(ROUNDS).nth(position))
+        .ok_or_else(|| Problem::internal(format!("{phase} has no steps for its documents.")))
+}
+
+struct DocumentReview {
+    document: &'static Document,
+    phase: &'static str,
+    steps: &'static [&'static str],
+}
+
+impl Subject for DocumentReview {
+    fn phase(&self) -> &str {
+        self.phase
+    }
+
+    fn name(&self) -> &str {
+        self.document.name
+    }
+
+    fn rounds(&self) -> u64 {
+        self.steps.len() as u64
+    }
+
+    fn first_is_adversarial(&self) -> bool {
+        true
+    }
+
+    fn reviewers(&self) -> Vec<Reviewer> {
+        let reviewer = |name: &str, tier, angle: &str| Reviewer {
+            name: name.to_owned(),
+            tier,
+            task: angle.trim_end().to_owned(),
+            sees_only_subject: false,
+            passing: VERIFIED,
+        };
+        vec![
+            reviewer("main", Tier::Opus, prompts::ANGLE_MAIN),
+            reviewer("gaps", Tier::AuxReviewer, prompts::ANGLE_GAPS),
+            reviewer("conflicts", Tier::AuxReviewer, prompts::ANGLE_CONFLICTS),
+            Reviewer {
+                sees_only_subject: true,
+                ..reviewer("quality", Tier::AuxReviewer, prompts::ANGLE_QUALITY)
+            },
+        ]
+    }
+
+    fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String {
+        let is_design = self.document.path == documents::DESIGN.path;
+        let (view, source) = match (reviewer.sees_only_subject, is_design) {
+            (true, _) => (View::DocumentAlone, prompts::SOURCE_NONE),
+            (false, true) => (View::Project, prompts::SOURCE_SPEC),
+            (false, false) => (View::Project, prompts::SOURCE_TASK),
+        };
+        let template = match round.adversarial {
+            true => prompts::REVIEW_FIRST,
+            false => prompts::REVIEW_AGAIN,
+        };
+        let instructions = fill(
+            template,
+            &[
+                ("path", self.document.path),
+                ("source", source.trim_end()),
+                ("angle", &reviewer.task),
+                ("round", &round.number.to_string()),
+                ("most", &round.most.to_string()),
+                ("history", &review::as_part(&round.history)),
+                (
+                    "changes",
+                    &review::as_part(round.changes.as_deref().unwrap_or_default()),
+                ),
+                ("min_chars", &MIN_REPORT_CHARS.to_string()),
+            ],
+        );
+        let prompt = context::prompt(run, &Access::Read, view, &instructions);
+        match round.adversarial {
+            // The task and the documents may hold such a word, too.
+            true => without_passing_words(&prompt),
+            false => prompt,
+        }
+    }
+
+    fn path(&self) -> Option<&str> {
+        Some(self.document.path)
+    }
+
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool> {
+        let rel = run.root.check(self.document.path)?;
+        let before = documents::content(&run.root, &rel);
+        let has_changed = || documents::content(&run.root, &rel) != before;
+        let access = Access::WriteFiles(vec![self.document.path.to_owned()]);
+        let instructions = fill(
+            prompts::FIX_DOCUMENT,
+            &[
+                ("path", self.document.path),
+                ("history_path", &round.history_path),
+                ("findings", findings),
+            ],
+        );
+        let outcome = child::run(
+            run,
+            &ChildTask {
+                label: format!("{}-fixer", self.document.name.trim_end_matches(".md")),
+                tier: Tier::Fallback,
+                prompt: context::prompt(run, &access, View::Project, &instructions),
+                access,
+                limit: limits::DOCUMENT,
+                check: &|_| match has_changed() {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "{} is as it was. Correct the findings in the file itself, without asking first.",
+                        self.document.path
+                    )),
+                },
+            },
+        );
+        match outcome {
+            Err(problem) if is_final(&problem) => return Err(problem),
+            Err(problem) => run.warn(problem.one_line()),
+            Ok(_) => {}
+        }
+        if let Err(words) = documents::state(&run.root, &rel)? {
+            documents::put_back(run, &rel, before.as_deref(), &words)?;
+        }
+        Ok(has_changed())
+    }
+
+    fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {
+        let step = usize::try_from(result.number - 1)
+            .ok()
+            .and_then(|at| self.steps.get(at));
+        step.map_or(Ok(()), |step| state::save(&run.root, step))
+    }
+}

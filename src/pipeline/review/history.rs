@@ -1,0 +1,155 @@
+//! `.marvin/review-history-<name>.md`: what every round of a review found. Reviewers and fixers read it; so does an interrupted run that goes on.
+//!
+//! Reports are quoted line by line, so that no report can pass for an entry of the history. No passing word is ever in it.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::Judged;
+use super::verdict::{Verdict, without_passing_words};
+use crate::base::marks::enclosed;
+use crate::base::problem::Outcome;
+use crate::base::text::clip;
+use crate::disk::paths::PROJECT_FOLDER;
+use crate::pipeline::run::Run;
+
+/// Bytes of the history's end that are read back.
+const MAX_READ_BYTES: u64 = 256 << 10;
+/// Characters of it that a prompt shows.
+const MAX_SHOWN_CHARS: usize = 12_000;
+/// Characters of a report that are kept.
+const MAX_REPORT_CHARS: usize = 20_000;
+
+const SATISFIED: &str = "satisfied";
+const FINDINGS: &str = "findings";
+const NO_REVIEW: &str = "did not review";
+
+/// The history of a subject.
+pub(crate) struct History {
+    name: String,
+}
+
+/// What a round adds.
+pub(super) struct RoundEntry<'a> {
+    pub number: u64,
+    /// The commit that the fixer of this round starts from.
+    pub base: &'a str,
+    pub judged: &'a [Judged<'a>],
+}
+
+impl History {
+    /// The history of `subject`: `spec.md` and `spec` are one.
+    pub(crate) fn of(subject: &str) -> Self {
+        let name = subject.strip_suffix(".md").unwrap_or(subject);
+        Self {
+            name: name.to_owned(),
+        }
+    }
+
+    /// Its path in the project.
+    pub(crate) fn path(&self) -> String {
+        format!("{PROJECT_FOLDER}/review-history-{}.md", self.name)
+    }
+
+    /// Adds a round.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn append(&self, run: &Run, entry: &RoundEntry<'_>) -> Outcome<()> {
+        let rel = run.root.check(&self.path())?;
+        let text = without_passing_words(&entry.text(&run.ctx.session.clock.utc()));
+        if run.root.exists(&rel)? {
+            run.root.append(&rel, text.as_bytes())?;
+        } else {
+            let heading = format!("# Review history of {}\n", self.name);
+            run.root.create_new(&rel, (heading + &text).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// What a prompt of round `number` shows: nothing in the first, which has to look for itself.
+    pub(super) fn shown(&self, run: &Run, number: u64) -> String {
+        if number < 2 {
+            return String::new();
+        }
+        let text = since_first_round(&self.read(run));
+        let skipped = text.chars().count().saturating_sub(MAX_SHOWN_CHARS);
+        let end: String = text.chars().skip(skipped).collect();
+        match end.trim() {
+            "" => String::new(),
+            end => format!(
+                "What earlier rounds found:\n{}\n",
+                enclosed("history", "", end)
+            ),
+        }
+    }
+
+    /// Names of the reviewers who were satisfied in a round of this review.
+    pub(super) fn satisfied(&self, run: &Run) -> Vec<String> {
+        let text = since_first_round(&self.read(run));
+        let names = text.lines().filter_map(|line| {
+            let (name, verdict) = line.strip_prefix("- ")?.rsplit_once(": ")?;
+            (verdict == SATISFIED).then(|| name.to_owned())
+        });
+        names.collect()
+    }
+
+    /// The commit that the last fixer started from.
+    pub(super) fn last_base(&self, run: &Run) -> Option<String> {
+        let text = since_first_round(&self.read(run));
+        let bases = text.lines().filter_map(|line| line.strip_prefix(BASE));
+        bases.last().map(|base| base.trim().to_owned())
+    }
+
+    /// The end of the file; empty when there is none.
+    fn read(&self, run: &Run) -> String {
+        let read = || -> Option<Vec<u8>> {
+            let mut file = run
+                .root
+                .open_read(&run.root.check(&self.path()).ok()?)
+                .ok()?;
+            let len = file.metadata().ok()?.len();
+            file.seek(SeekFrom::Start(len.saturating_sub(MAX_READ_BYTES)))
+                .ok()?;
+            let mut bytes = Vec::new();
+            file.take(MAX_READ_BYTES).read_to_end(&mut bytes).ok()?;
+            Some(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        // The beginning may be cut inside a report.
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// How the line with the commit begins.
+const BASE: &str = "Commit before the fixer: ";
+
+/// The rounds since the last first one: earlier ones belong to another run.
+fn since_first_round(text: &str) -> String {
+    let from = text.rfind("\n## Round 1 ").unwrap_or_default();
+    text.get(from..).unwrap_or_default().to_owned()
+}
+
+impl RoundEntry<'_> {
+    fn text(&self, time: &str) -> String {
+        let mut text = format!("\n## Round {} ({time})\n\n", self.number);
+        for judged in self.judged {
+            let verdict = match (judged.verdict, judged.report) {
+                (Verdict::Satisfied, _) => SATISFIED,
+                (Verdict::Findings, Some(_)) => FINDINGS,
+                (Verdict::Findings, None) => NO_REVIEW,
+            };
+            text.push_str(&format!("- {}: {verdict}\n", judged.name));
+        }
+        text.push_str(&format!("\n{BASE}{}\n", self.base));
+        for judged in self.judged {
+            if let (Verdict::Findings, Some(report)) = (judged.verdict, judged.report) {
+                text.push_str(&format!("\n### {}\n\n", judged.name));
+                for line in clip(report, MAX_REPORT_CHARS).lines() {
+                    text.push_str(format!("> {line}").trim_end());
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,255 @@
+//! The review loop: read-only reviewers in parallel, then one fixer who gets the findings of those who are not satisfied, until nobody has any.
+//!
+//! A reviewer who is satisfied is not asked again. What was found is kept in a history that both sides read; commits before each round and after each fixer
+//! let a reviewer see what the fixer really changed.
+
+pub(crate) mod code;
+pub(crate) mod document;
+pub(crate) mod history;
+pub(crate) mod reviewers;
+pub(crate) mod verdict;
+
+use self::history::{History, RoundEntry};
+use self::reviewers::Reviewer;
+use self::verdict::{Verdict, verdict};
+use super::child::ChildReport;
+use super::repository;
+use super::run::Run;
+use crate::base::marks::enclosed;
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, plural};
+use crate::chat::pipeline_event::PipelineEvent;
+
+/// Characters of a difference that reviewers are shown.
+const MAX_CHANGES_CHARS: usize = 8_000;
+/// Characters of one reviewer's findings that the fixer gets.
+const MAX_FINDINGS_CHARS: usize = 20_000;
+
+/// What is reviewed, by whom, and who corrects it.
+pub(crate) trait Subject {
+    /// The phase, for events.
+    fn phase(&self) -> &str;
+    /// Its name in events, commits and the history: a document's, or `code`.
+    fn name(&self) -> &str;
+    /// The most rounds.
+    fn rounds(&self) -> u64;
+    /// The first round looks for faults alone and passes nobody.
+    fn first_is_adversarial(&self) -> bool;
+    /// Everybody who reviews it.
+    fn reviewers(&self) -> Vec<Reviewer>;
+    /// A reviewer's whole prompt.
+    fn prompt(&self, run: &Run, reviewer: &Reviewer, round: &Round) -> String;
+    /// The path whose difference reviewers see; everything when `None`.
+    fn path(&self) -> Option<&str>;
+    /// Lets a fixer correct it; false when it changed nothing.
+    ///
+    /// # Errors
+    /// The run was stopped, or has nothing left to spend.
+    fn fix(&self, run: &Run, round: &Round, findings: &str) -> Outcome<bool>;
+    /// Records that a round is over.
+    ///
+    /// # Errors
+    /// It cannot be recorded.
+    fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()>;
+}
+
+/// What a round is given.
+pub(crate) struct Round {
+    /// Counted from 1.
+    pub number: u64,
+    /// The most there can be.
+    pub most: u64,
+    /// Nobody passes, and nobody may learn how to.
+    pub adversarial: bool,
+    /// The end of the history.
+    pub history: String,
+    /// Path of the history.
+    pub history_path: String,
+    /// What the last fixer changed.
+    pub changes: Option<String>,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RoundResult {
+    /// Counted from 1.
+    pub number: u64,
+    /// Names of the reviewers who had findings, or did not review.
+    pub unsatisfied: Vec<String>,
+    /// Names of those who were satisfied in this round.
+    pub satisfied: Vec<String>,
+    /// The fixer changed something.
+    pub changed: bool,
+}
+
+/// How a review ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReviewEnd {
+    /// Everybody is satisfied.
+    Clean,
+    /// The rounds are used up.
+    RoundsUsedUp,
+}
+
+/// Reviews `subject`, whose first `done` rounds are over already.
+///
+/// # Errors
+/// In a round nobody reviewed; a checkpoint cannot be made; the run was stopped, or has nothing left to spend.
+pub(crate) fn run(run: &Run, subject: &dyn Subject, done: u64) -> Outcome<ReviewEnd> {
+    let history = History::of(subject.name());
+    let mut active = subject.reviewers();
+    if done > 0 {
+        let satisfied = history.satisfied(run);
+        active.retain(|reviewer| !satisfied.contains(&reviewer.name));
+    }
+    for number in done + 1..=subject.rounds() {
+        if active.is_empty() {
+            break;
+        }
+        let result = round(run, subject, &history, &mut active, number)?;
+        subject.round_done(run, &result)?;
+    }
+    if active.is_empty() {
+        return Ok(ReviewEnd::Clean);
+    }
+    run.warn(format!(
+        "After {} of review of {} there are still findings; the run goes on. They are in {}.",
+        plural(subject.rounds().try_into().unwrap_or(usize::MAX), "round"),
+        subject.name(),
+        history.path()
+    ));
+    Ok(ReviewEnd::RoundsUsedUp)
+}
+
+/// One round: checkpoint, reviewers, history, fixer, checkpoint.
+fn round(
+    run: &Run,
+    subject: &dyn Subject,
+    history: &History,
+    active: &mut Vec<Reviewer>,
+    number: u64,
+) -> Outcome<RoundResult> {
+    let name = subject.name();
+    run.emit(PipelineEvent::RoundStarted {
+        phase: subject.phase().to_owned(),
+        subject: name.to_owned(),
+        round: number,
+        most: subject.rounds(),
+    });
+    repository::checkpoint(run, &format!("{name}: before review round {number}"))?;
+    let base = repository::head(run)?;
+    let round = Round {
+        number,
+        most: subject.rounds(),
+        adversarial: number == 1 && subject.first_is_adversarial(),
+        history: history.shown(run, number),
+        history_path: history.path(),
+        changes: changes(run, subject, history, number),
+    };
+    let reports = reviewers::ask(run, subject, active, &round)?;
+    let judged = judge(active, &reports, round.adversarial);
+    history.append(
+        run,
+        &RoundEntry {
+            number,
+            base: &base,
+            judged: &judged,
+        },
+    )?;
+    let findings = findings(&judged);
+    let (satisfied, unsatisfied) = names(&judged);
+    active.retain(|reviewer| !satisfied.contains(&reviewer.name));
+    let mut changed = false;
+    if !findings.is_empty() {
+        changed = subject.fix(run, &round, &findings)?;
+        if !changed {
+            run.warn(format!(
+                "The fixer of {name} changed nothing in round {number}."
+            ));
+        }
+        repository::checkpoint(run, &format!("{name}: after the fixer of round {number}"))?;
+    }
+    Ok(RoundResult {
+        number,
+        unsatisfied,
+        satisfied,
+        changed,
+    })
+}
+
+/// A text as a paragraph of a prompt, or nothing.
+pub(crate) fn as_part(text: &str) -> String {
+    match text.trim() {
+        "" => String::new(),
+        text => format!("\n{text}\n"),
+    }
+}
+
+/// A reviewer's name, its verdict, and its report if it gave one.
+pub(crate) struct Judged<'a> {
+    pub name: &'a str,
+    pub verdict: Verdict,
+    pub report: Option<&'a str>,
+}
+
+fn judge<'a>(
+    active: &'a [Reviewer],
+    reports: &'a [Option<ChildReport>],
+    adversarial: bool,
+) -> Vec<Judged<'a>> {
+    let judged = active.iter().zip(reports).map(|(reviewer, report)| Judged {
+        name: &reviewer.name,
+        verdict: match report {
+            Some(report) => verdict(report, adversarial),
+            // Who did not review has not passed anything.
+            None => Verdict::Findings,
+        },
+        report: report.as_ref().map(|report| report.text.trim()),
+    });
+    judged.collect()
+}
+
+fn names(judged: &[Judged<'_>]) -> (Vec<String>, Vec<String>) {
+    let (satisfied, unsatisfied): (Vec<_>, Vec<_>) = judged
+        .iter()
+        .partition(|judged| judged.verdict == Verdict::Satisfied);
+    let names = |some: Vec<&Judged<'_>>| some.iter().map(|one| one.name.to_owned()).collect();
+    (names(satisfied), names(unsatisfied))
+}
+
+/// What the fixer gets: the reports of those who are not satisfied. They are data: a report quotes files.
+fn findings(judged: &[Judged<'_>]) -> String {
+    let open = judged.iter().filter_map(|judged| {
+        let report = judged
+            .report
+            .filter(|_| judged.verdict == Verdict::Findings)?;
+        Some(enclosed(
+            "findings",
+            &format!("reviewer=\"{}\"", judged.name),
+            &clip(report, MAX_FINDINGS_CHARS),
+        ))
+    });
+    open.collect::<Vec<_>>().join("\n\n")
+}
+
+/// What the last fixer changed, from the second round on.
+fn changes(run: &Run, subject: &dyn Subject, history: &History, number: u64) -> Option<String> {
+    if number < 2 {
+        return None;
+    }
+    let base = history.last_base(run)?;
+    match repository::changes_since(run, &base, subject.path()) {
+        Ok(diff) if diff.trim().is_empty() => Some("The last fixer changed nothing.".to_owned()),
+        Ok(diff) => Some(format!(
+            "What the last fixer changed:\n{}",
+            enclosed("difference", "", &clip(&diff, MAX_CHANGES_CHARS))
+        )),
+        Err(problem) => {
+            run.warn(format!(
+                "The difference of the last fixer cannot be shown: {}",
+                problem.one_line()
+            ));
+            None
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a reviewer's report says of its subject: the words that pass it, where they count, and how they are kept from reviewers who must not know them.
+
+use crate::pipeline::child::ChildReport;
+
+/// The word of a reviewer who found something.
+pub(crate) const FAILED: &str = "REVIEW_FAILED";
+/// The word that passes a document.
+pub(crate) const VERIFIED: &str = "SPEC_VERIFIED";
+/// The word that passes code.
+pub(crate) const CLEAN: &str = "REVIEW_CLEAN";
+/// The word that says that code does what the documents ask for.
+pub(crate) const CONFORMANT: &str = "SPEC_CONFORMANT";
+/// A shorter report is none: so little cannot be the result of reading.
+pub(crate) const MIN_REPORT_CHARS: usize = 200;
+
+/// Everything that passes a subject, and what stands in its place in texts that must not name it.
+const PASSING: [(&str, &str); 7] = [
+    (VERIFIED, "(verdict)"),
+    (CLEAN, "(verdict)"),
+    (CONFORMANT, "(verdict)"),
+    ("no issues found", "no issue named"),
+    ("all issues fixed", "issues called fixed"),
+    ("no corrections needed", "no correction named"),
+    ("production-ready", "ready for production"),
+];
+
+/// A reviewer's verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is left to correct.
+    Satisfied,
+    /// There are findings.
+    Findings,
+}
+
+/// The verdict of a report. An adversarial round never passes. Otherwise a passing word has to stand alone on the last line, and the failing word must
+/// not occur: "no issues found in section 2" passes nothing.
+pub(crate) fn verdict(report: &ChildReport, adversarial: bool) -> Verdict {
+    let passes = !adversarial && !report.text.contains(FAILED) && is_passing(report.last_line());
+    match passes {
+        true => Verdict::Satisfied,
+        false => Verdict::Findings,
+    }
+}
+
+/// Whether a line is a marker and nothing else.
+pub(crate) fn is_marker(line: &str, marker: &str) -> bool {
+    bare(line) == marker
+}
+
+fn is_passing(line: &str) -> bool {
+    let line = bare(line);
+    PASSING
+        .iter()
+        .any(|(word, _)| match word.contains(char::is_lowercase) {
+            true => line.eq_ignore_ascii_case(word),
+            false => line == *word,
+        })
+}
+
+/// A line without what models put around a word to emphasize it.
+fn bare(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || "*_`#>\"'.!".contains(c))
+}
+
+/// Whether a report is one: long enough to be the result of reading.
+pub(crate) fn is_review(report: &ChildReport) -> bool {
+    report.text.trim().chars().count() >= MIN_REPORT_CHARS
+}
+
+/// `text` without any passing word.
+pub(crate) fn without_passing_words(text: &str) -> String {
+    let mut out = text.to_owned();
+    for (word, instead) in PASSING {
+        out = replaced(&out, word, instead);
+    }
+    out
+}
+
+/// `text` with `word` replaced in any case.
+fn replaced(text: &str, word: &str, instead: &str) -> String {
+    let (lower, word) = (text.to_ascii_lowercase(), word.to_ascii_lowercase());
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, found) in lower.match_indices(&word) {
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push_str(instead);
+        from = at + found.len();
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, adversarial: bool) -> Verdict {
+        let report = ChildReport {
+            text: text.to_owned(),
+            ..ChildReport::default()
+        };
+        verdict(&report, adversarial)
+    }
+
+    #[test]
+    fn an_adversarial_round_never_passes() {
+        for text in ["x\nSPEC_VERIFIED", "REVIEW_CLEAN", "", "No issues found"] {
+            assert_eq!(of(text, true), Verdict::Findings, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_passing_word_counts_alone_on_the_last_line_only() {
+        for text in [
+            "Checked everything.\n\nSPEC_VERIFIED\n\n",
+            "x\n**SPEC_VERIFIED**",
+            "x\n`REVIEW_CLEAN`.",
+            "x\nNo issues found.",
+            "x\nPRODUCTION-READY",
+            "x\r\nSPEC_CONFORMANT\r\n",
+        ] {
+            assert_eq!(of(text, false), Verdict::Satisfied, "{text}");
+        }
+        for text in [
+            "",
+            "SPEC_VERIFIED\nbut section 3 is wrong",
+            "x\nNo issues found in section 2.",
+            "REVIEW_FAILED\nSPEC_VERIFIED",
+            "I would not say REVIEW_FAILED.\nSPEC_VERIFIED",
+            "x\nNot SPEC_VERIFIED",
+            "x\nspec_verified",
+            "x\nREVIEW_FAILED",
+            "x\nSPEC_VERIFIED SPEC_VERIFIED",
+        ] {
+            assert_eq!(of(text, false), Verdict::Findings, "{text}");
+        }
+    }
+
+    #[test]
+    fn passing_words_vanish_in_any_case() {
+        let text =
+            "SPEC_VERIFIED spec_Verified, Production-Ready; All issues fixed. ünï REVIEW_CLEAN";
+        let out = without_passing_words(text).to_ascii_lowercase();
+        for (word, _) in PASSING {
+            assert!(!out.contains(&word.to_ascii_lowercase()), "{out}");
+        }
+        assert!(out.contains("ünï"), "{out}");
+        assert_eq!(without_passing_words("REVIEW_FAILED"), "REVIEW_FAILED");
+    }
+}

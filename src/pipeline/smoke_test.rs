@@ -1,0 +1,111 @@
+//! Phase 4b: the program is started and used. Its loop serves the check of served pages, too.
+
+use super::child::{self, Access, ChildTask};
+use super::context::{self, View};
+use super::debugging;
+use super::phase::PhaseEnd;
+use super::review::reviewers::is_final;
+use super::review::verdict::is_marker;
+use super::run::Run;
+use super::tier::Tier;
+use super::{files, limits, prompts, repository};
+use crate::base::problem::Outcome;
+use crate::base::template::fill;
+use crate::base::variables::MARVIN_E2E_ROUNDS;
+use crate::chat::pipeline_event::PipelineEvent;
+
+/// Has the program tried until somebody finds nothing wrong.
+///
+/// # Errors
+/// No child can work; the run was stopped.
+pub(crate) fn smoke_test(run: &Run) -> Outcome<PhaseEnd> {
+    let most = MARVIN_E2E_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
+    let trial = Trial {
+        phase: "4b",
+        subject: "program",
+        label: "smoke-tester",
+        prompt: prompts::SMOKE,
+        marker: "E2E_SMOKE_PASS",
+        most,
+    };
+    trial.run(run)?;
+    Ok(PhaseEnd::Done)
+}
+
+/// Something that children try and correct until one of them reports that it works.
+pub(super) struct Trial {
+    pub phase: &'static str,
+    pub subject: &'static str,
+    pub label: &'static str,
+    pub prompt: &'static str,
+    /// What the last line of a report says when everything works.
+    pub marker: &'static str,
+    pub most: u64,
+}
+
+impl Trial {
+    /// Tries, at most as often as allowed, and makes sure that the tests still pass when something was changed.
+    pub(super) fn run(&self, run: &Run) -> Outcome<()> {
+        let before = files::states(&run.root, &run.ctx.stop);
+        if !self.until_it_works(run)? {
+            run.warn(format!(
+                "Phase {} used up its {} rounds without {}; the run goes on.",
+                self.phase, self.most, self.marker
+            ));
+        }
+        if files::states(&run.root, &run.ctx.stop) != before {
+            debugging::keep_green(run, self.phase)?;
+        }
+        Ok(())
+    }
+
+    fn until_it_works(&self, run: &Run) -> Outcome<bool> {
+        let mut failure = None;
+        for number in 1..=self.most {
+            match self.round(run, number) {
+                Ok(true) => return Ok(true),
+                Ok(false) => failure = None,
+                Err(problem) if is_final(&problem) => return Err(problem),
+                // Twice in a row: something else is wrong than the program.
+                Err(problem) if failure.is_some() => return Err(problem),
+                Err(problem) => {
+                    run.warn(problem.one_line());
+                    failure = Some(problem);
+                }
+            }
+        }
+        failure.map_or(Ok(false), Err)
+    }
+
+    fn round(&self, run: &Run, number: u64) -> Outcome<bool> {
+        run.emit(PipelineEvent::RoundStarted {
+            phase: self.phase.to_owned(),
+            subject: self.subject.to_owned(),
+            round: number,
+            most: self.most,
+        });
+        let access = Access::Write {
+            ticket: run.ticket.clone(),
+        };
+        let instructions = fill(
+            self.prompt,
+            &[
+                ("round", &number.to_string()),
+                ("most", &self.most.to_string()),
+            ],
+        );
+        let report = child::run(
+            run,
+            &ChildTask {
+                label: self.label.to_owned(),
+                tier: Tier::Plan,
+                prompt: context::prompt(run, &access, View::Project, &instructions),
+                access,
+                limit: limits::DEBUGGING,
+                check: &|_| Ok(()),
+            },
+        )?;
+        repository::checkpoint(run, &format!("{}: tried, round {number}", self.phase))?;
+        Ok(is_marker(report.last_line(), self.marker))
+    }
+}

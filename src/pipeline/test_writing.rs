@@ -1,0 +1,120 @@
+//! Phases 2a and 2b: tests that come before the product. There must be some, and they must fail; the pipeline runs them itself.
+
+use super::child::{self, Access, ChildTask};
+use super::context::{self, View};
+use super::files::{self, FileStates};
+use super::phase::PhaseEnd;
+use super::review::code;
+use super::run::Run;
+use super::test_command::{self, TestRun};
+use super::tier::Tier;
+use super::{limits, prompts, repository};
+use crate::base::problem::Outcome;
+use crate::base::template::fill;
+
+struct Writer {
+    phase: &'static str,
+    label: &'static str,
+    prompt: &'static str,
+}
+
+/// Phase 2a: functional tests.
+///
+/// # Errors
+/// No tests were written; their review fails.
+pub(crate) fn functional(run: &Run) -> Outcome<PhaseEnd> {
+    write(
+        run,
+        &Writer {
+            phase: "2a",
+            label: "functional-test-writer",
+            prompt: prompts::TESTS_FUNCTIONAL,
+        },
+    )
+}
+
+/// Phase 2b: integration and end-to-end tests.
+///
+/// # Errors
+/// As [`functional`].
+pub(crate) fn integration(run: &Run) -> Outcome<PhaseEnd> {
+    write(
+        run,
+        &Writer {
+            phase: "2b",
+            label: "integration-test-writer",
+            prompt: prompts::TESTS_INTEGRATION,
+        },
+    )
+}
+
+fn write(run: &Run, writer: &Writer) -> Outcome<PhaseEnd> {
+    let before = files::at_phase_start(run, writer.phase)?;
+    ask(run, writer, &before, "")?;
+    let outcome = test_command::run_tests(run)?;
+    if !outcome.is_red() {
+        tell_once(run, writer, &before, &outcome)?;
+    }
+    code::review_tests(run, writer.phase)?;
+    files::forget_phase_start(run);
+    Ok(PhaseEnd::Done)
+}
+
+/// Tells the writer that its tests do not fail, or do not run; once, because the product may be there already.
+fn tell_once(run: &Run, writer: &Writer, before: &FileStates, outcome: &TestRun) -> Outcome<()> {
+    let words = match outcome.is_green() {
+        true => format!(
+            "{} They have to fail, because what they test does not exist yet: a test that passes now shows nothing. Rewrite those that pass; where the project does it already, leave the test as it is.",
+            outcome.for_child()
+        ),
+        false => outcome.for_child(),
+    };
+    let told = fill(prompts::TESTS_TOLD, &[("words", &words)]);
+    ask(run, writer, before, &told)?;
+    let outcome = test_command::run_tests(run)?;
+    if !outcome.is_red() {
+        run.warn(format!(
+            "The tests of phase {} were to fail, and do not: {}",
+            writer.phase,
+            outcome.words()
+        ));
+    }
+    Ok(())
+}
+
+fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<()> {
+    let access = Access::Write {
+        ticket: run.ticket.clone(),
+    };
+    let instructions = fill(writer.prompt, &[("told", told)]);
+    child::run(
+        run,
+        &ChildTask {
+            label: writer.label.to_owned(),
+            tier: Tier::TestWriter,
+            prompt: context::prompt(run, &access, View::Project, &instructions),
+            access,
+            limit: limits::IMPLEMENTATION,
+            check: &|_| has_tests(run, before),
+        },
+    )?;
+    repository::checkpoint(run, &format!("{}: tests written", writer.phase))
+}
+
+/// Whether the phase has brought tests.
+fn has_tests(run: &Run, before: &FileStates) -> Result<(), String> {
+    let now = files::states(&run.root, &run.ctx.stop);
+    let changed = files::changed(before, &now);
+    let is_rust_test = |path: &str| path.ends_with(".rs") && changed.contains(&path);
+    let found = changed.iter().any(|path| files::is_test(path))
+        || files::any_text(&run.root, &run.ctx.stop, &is_rust_test, &|text| {
+            text.contains("#[test]")
+        });
+    match found {
+        true => Ok(()),
+        false => Err(
+            "No test file was written. Tests stand in files whose names say so, such as tests/name.rs, test_name.py or name.test.js."
+                .to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,182 @@
+//! What a run of the pipeline asks of a repository: commits that record a step, and the changes since one.
+
+use std::path::Path;
+
+use super::launch::Launch;
+use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, output};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::Outcome;
+
+/// An operation that somebody has begun in the repository and not finished, by the file that says so.
+const UNFINISHED: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "merge"),
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisection"),
+];
+
+/// Makes a repository in `dir`, as the user's own `git init` would.
+///
+/// # Errors
+/// git is missing or failed.
+pub(crate) fn init(dir: &Path, env: &Env, stop: &Cancel) -> Outcome<()> {
+    let launch = Launch::new(dir, dir.parent(), env, stop);
+    let done = launch.run(["init", "--quiet"])?;
+    output::git_output(dir, done).map(drop)
+}
+
+impl Git<'_> {
+    /// Commits everything at and below the directory, even when nothing changed there, so that the commit marks a step. Returns a note about files that
+    /// were left out, if there are any.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn checkpoint(&self, message: &str) -> Outcome<Option<String>> {
+        let left_out = self.stage(&self.launch)?;
+        let (settings, _) = self.author();
+        let commit = [
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--allow-empty",
+            "-m",
+            message,
+        ];
+        self.git_output(self.run_with(&settings, &commit)?)?;
+        Ok(filters::list(&left_out).map(|names| {
+            format!("Not committed, because they go through a filter such as git-lfs: {names}.")
+        }))
+    }
+
+    /// The id of the current commit; `None` when there is none yet.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn head_commit(&self) -> Outcome<Option<String>> {
+        let found = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        let id = found.stdout.text().trim().to_owned();
+        Ok(found.success().then_some(id))
+    }
+
+    /// What changed at and below the directory since `commit`, as a unified diff; of one path when given. Empty when nothing did.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn diff_since(&self, commit: &str, path: Option<&str>) -> Outcome<String> {
+        // After `--` nothing is an option.
+        self.text(&[
+            "diff",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--submodule=short",
+            IGNORE_DIRTY_SUBMODULES,
+            commit,
+            "--",
+            path.unwrap_or("."),
+        ])
+    }
+
+    /// The number of commits since `commit`.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
+        let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
+        Ok(count.trim().parse().unwrap_or_default())
+    }
+
+    /// Paths, relative to the directory, of the tracked files that differ from `commit`.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn changed_since(&self, commit: &str) -> Outcome<Vec<String>> {
+        let list = [
+            "diff",
+            "--name-only",
+            "--relative",
+            "-z",
+            "--no-ext-diff",
+            "--no-textconv",
+            IGNORE_DIRTY_SUBMODULES,
+            commit,
+            "--",
+            ".",
+        ];
+        self.listed(&list)
+    }
+
+    /// Paths, relative to the directory, of what is changed, staged or new and not committed.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn uncommitted(&self) -> Outcome<Vec<String>> {
+        let listed = |args: &[&str]| self.listed(args);
+        let mut paths = listed(&[
+            "ls-files",
+            "-z",
+            "--modified",
+            "--others",
+            "--exclude-standard",
+        ])?;
+        if self.head_commit()?.is_some() {
+            paths.extend(listed(&[
+                "diff",
+                "--cached",
+                "--name-only",
+                "--relative",
+                "-z",
+                "--no-ext-diff",
+                "--no-textconv",
+                IGNORE_DIRTY_SUBMODULES,
+            ])?);
+        } else {
+            paths.extend(listed(&["ls-files", "-z"])?);
+        }
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Paths, relative to the top of the working tree, that are staged anywhere in it.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn staged(&self) -> Outcome<Vec<String>> {
+        self.listed(&[
+            "diff",
+            "--cached",
+            "--name-only",
+            "-z",
+            "--no-ext-diff",
+            "--no-textconv",
+            IGNORE_DIRTY_SUBMODULES,
+        ])
+    }
+
+    /// An operation that was begun and is not finished, such as a merge.
+    pub(crate) fn unfinished(&self) -> Option<&'static str> {
+        let git = self.repository.git();
+        let found = UNFINISHED.iter().find(|(file, _)| git.join(file).exists());
+        found.map(|(_, name)| *name)
+    }
+
+    /// True in a repository without files.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.repository.top().is_none()
+    }
+
+    fn listed(&self, args: &[&str]) -> Outcome<Vec<String>> {
+        let mut paths = Vec::new();
+        let done = self
+            .launch
+            .split(&self.with_settings(args), None, &mut |path| {
+                paths.push(String::from_utf8_lossy(path).into_owned());
+            })?;
+        output::git_output(&self.launch.dir, done)?;
+        Ok(paths)
+    }
+}

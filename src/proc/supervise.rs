@@ -1,0 +1,92 @@
+//! The supervisor of a command that must not outlive Marvin.
+//!
+//! A command has a session of its own, so no signal to Marvin's group reaches it, and a Marvin that is killed with SIGKILL ends nothing. Therefore Marvin
+//! starts itself once more as the leader of the command's group: this supervisor starts the command, waits for it, and kills the group when its own standard
+//! input closes, which happens when Marvin is gone.
+
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process_group, setrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+use crate::base::problem::{Outcome, Problem};
+
+/// The flag that makes Marvin a supervisor; the program and its arguments follow after `--`.
+pub(crate) const FLAG: &str = "supervise";
+/// Time between TERM and KILL when Marvin is gone.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`.
+pub(super) fn command(marvin: &Path, program: &Path) -> Command {
+    let mut command = Command::new(marvin);
+    command.arg(format!("--{FLAG}")).arg("--").arg(program);
+    command
+}
+
+/// Runs the program `words[0]` and returns its exit status; a signal that ended it ends this process too.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn run(words: &[String]) -> Outcome<u8> {
+    let [program, args @ ..] = words else {
+        return Err(Problem::input(format!("--{FLAG} needs a program to run.")));
+    };
+    let cannot = |error| Problem::system(format!("Cannot run {program}"), error);
+    // Signals are for the whole group: the program handles them, and this process reports how it ended.
+    let ignored = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        flag::register(signal, Arc::clone(&ignored)).map_err(cannot)?;
+    }
+    let mut command = Command::new(program);
+    // The group is the one that this process leads.
+    command.args(args).stdin(Stdio::null());
+    let mut child = command.spawn().map_err(cannot)?;
+    thread::Builder::new()
+        .name("leash".into())
+        .spawn(kill_group_at_end_of_input)
+        .map_err(cannot)?;
+    Ok(pass_on(child.wait().map_err(cannot)?))
+}
+
+fn kill_group_at_end_of_input() {
+    let mut stdin = io::stdin().lock();
+    let mut buffer = [0; 64];
+    loop {
+        match stdin.read(&mut buffer) {
+            Ok(0) => break,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    // The parent made this process the leader of its group; any other group is not ours to kill.
+    if rustix::process::getpgrp() != getpid() {
+        std::process::exit(1);
+    }
+    let _none_left = kill_process_group(getpid(), Signal::TERM);
+    thread::sleep(GRACE);
+    let _none_left = kill_process_group(getpid(), Signal::KILL);
+}
+
+/// The exit status for `status`. Does not return when a signal ended the program.
+fn pass_on(status: ExitStatus) -> u8 {
+    if let Some(code) = status.code() {
+        return u8::try_from(code & 0xff).unwrap_or(1);
+    }
+    let signal = status.signal().unwrap_or_default();
+    // The program has dumped its memory already, if it wanted to.
+    let no_dump = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = setrlimit(Resource::Core, no_dump);
+    let _ = low_level::emulate_default_handler(signal);
+    u8::try_from(128 + signal).unwrap_or(1)
+}
