@@ -114,6 +114,7 @@ impl DebugRounds {
                 tier: Tier::Plan,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
+                withhold: &[],
                 limit: limits::DEBUGGING,
                 // The tests are run after it anyway.
                 check: &|_| Ok(()),

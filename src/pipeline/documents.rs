@@ -84,6 +84,7 @@ fn write(run: &Run, document: &Document) -> Outcome<()> {
             tier: Tier::PlanGen,
             prompt: context::prompt(run, &access, View::Project, &instructions),
             access,
+            withhold: &[],
             limit: limits::DOCUMENT,
             check: &|_| {
                 let found = state(&run.root, &rel).map_err(|problem| problem.one_line())?;

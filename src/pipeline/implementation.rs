@@ -35,6 +35,7 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
             tier: Tier::Codex,
             prompt: context::prompt(run, &access, View::Project, prompts::IMPLEMENT),
             access,
+            withhold: &[],
             limit: limits::IMPLEMENTATION,
             check: &|_| {
                 let now = files::states(&run.root, &run.ctx.stop);

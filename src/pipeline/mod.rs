@@ -33,3 +33,6 @@ mod test_command;
 mod test_writing;
 pub(crate) mod tier;
 mod upstream;
+
+#[cfg(test)]
+mod tests;

@@ -85,6 +85,7 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
             tier: Tier::Opus,
             prompt: context::prompt(run, &Access::Read, View::Project, &instructions),
             access: Access::Read,
+            withhold: &[],
             limit: limits::QUALITY,
             check: &has_reviewed,
         },
@@ -106,6 +107,7 @@ fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
             tier: Tier::Plan,
             prompt: context::prompt(run, &access, View::Project, &instructions),
             access,
+            withhold: &[],
             limit: limits::QUALITY,
             check: &|_| match has_changed() {
                 true => Ok(()),

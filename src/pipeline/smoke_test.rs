@@ -101,6 +101,7 @@ impl Trial {
                 tier: Tier::Plan,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
+                withhold: &[],
                 limit: limits::DEBUGGING,
                 check: &|_| Ok(()),
             },

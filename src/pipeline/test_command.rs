@@ -136,7 +136,7 @@ pub(crate) fn run_tests(run: &Run) -> Outcome<TestRun> {
 }
 
 /// The command that runs the project's tests: what the project's instructions say, else what its files suggest.
-fn detect(run: &Run) -> Option<String> {
+pub(super) fn detect(run: &Run) -> Option<String> {
     stated(run)
         .or_else(|| has(run, "Cargo.toml").then(|| "cargo test".to_owned()))
         .or_else(|| npm(run))
@@ -246,10 +246,13 @@ fn make(run: &Run) -> Option<String> {
 }
 
 /// Runs `command`; its output is read line by line, and only its end is kept: a test may print a gigabyte.
-fn execute(run: &Run, command: String, limit: Duration) -> Outcome<TestRun> {
-    let env = &run.ctx.session.env;
+pub(super) fn execute(run: &Run, command: String, limit: Duration) -> Outcome<TestRun> {
+    let session = &run.ctx.session;
     let script = format!("exec 2>&1\n{command}");
-    let mut program = ProgramSpec::new(shell(env)?, ["-c", &script], command_env(env));
+    let mut variables = command_env(&session.env);
+    variables.extend(session.policy.child_variables());
+    let mut program = ProgramSpec::new(shell(&session.env)?, ["-c", &script], variables);
+    program.supervisor.clone_from(&session.supervisor);
     program.dir = Some(run.root.path().to_owned());
     program.limit = limit;
     let mut output = TestOutput::default();

@@ -94,6 +94,7 @@ fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<(
             tier: Tier::TestWriter,
             prompt: context::prompt(run, &access, View::Project, &instructions),
             access,
+            withhold: &[],
             limit: limits::IMPLEMENTATION,
             check: &|_| has_tests(run, before),
         },

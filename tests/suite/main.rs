@@ -57,6 +57,7 @@ mod odd_places;
 mod osrm;
 mod owners;
 mod passing_errors;
+mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;
 mod places_around;

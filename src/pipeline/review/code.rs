@@ -209,6 +209,7 @@ impl Subject for CodeReview<'_> {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &self.fixer, View::Project, &instructions),
                 access: self.fixer.clone(),
+                withhold: &[],
                 limit: limits::IMPLEMENTATION,
                 check: &|_| {
                     match has_changed() {

@@ -171,6 +171,7 @@ impl Subject for DocumentReview {
                 tier: Tier::Fallback,
                 prompt: context::prompt(run, &access, View::Project, &instructions),
                 access,
+                withhold: &[],
                 limit: limits::DOCUMENT,
                 check: &|_| match has_changed() {
                     true => Ok(()),

@@ -1,6 +1,6 @@
 //! Asking the reviewers of a round, all at once.
 
-use super::verdict::{MIN_REPORT_CHARS, is_review};
+use super::verdict::{MIN_REPORT_CHARS, PASSING_WORDS, is_review};
 use super::{Round, Subject};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::plural;
@@ -40,6 +40,10 @@ pub(super) fn ask(
             tier: reviewer.tier,
             access: Access::Read,
             prompt: subject.prompt(run, reviewer, round),
+            withhold: match round.adversarial {
+                true => &PASSING_WORDS,
+                false => &[],
+            },
             limit: limits::REVIEW,
             check: &has_reviewed,
         })

@@ -13,15 +13,25 @@ pub(crate) const CONFORMANT: &str = "SPEC_CONFORMANT";
 /// A shorter report is none: so little cannot be the result of reading.
 pub(crate) const MIN_REPORT_CHARS: usize = 200;
 
-/// Everything that passes a subject, and what stands in its place in texts that must not name it.
-const PASSING: [(&str, &str); 7] = [
-    (VERIFIED, "(verdict)"),
-    (CLEAN, "(verdict)"),
-    (CONFORMANT, "(verdict)"),
-    ("no issues found", "no issue named"),
-    ("all issues fixed", "issues called fixed"),
-    ("no corrections needed", "no correction named"),
-    ("production-ready", "ready for production"),
+/// Everything that passes a subject.
+pub(crate) const PASSING_WORDS: [&str; 7] = [
+    VERIFIED,
+    CLEAN,
+    CONFORMANT,
+    "no issues found",
+    "all issues fixed",
+    "no corrections needed",
+    "production-ready",
+];
+/// What stands in the place of each in texts that must not name it.
+const INSTEAD: [&str; 7] = [
+    "(verdict)",
+    "(verdict)",
+    "(verdict)",
+    "no issue named",
+    "issues called fixed",
+    "no correction named",
+    "ready for production",
 ];
 
 /// A reviewer's verdict.
@@ -50,9 +60,9 @@ pub(crate) fn is_marker(line: &str, marker: &str) -> bool {
 
 fn is_passing(line: &str) -> bool {
     let line = bare(line);
-    PASSING
+    PASSING_WORDS
         .iter()
-        .any(|(word, _)| match word.contains(char::is_lowercase) {
+        .any(|word| match word.contains(char::is_lowercase) {
             true => line.eq_ignore_ascii_case(word),
             false => line == *word,
         })
@@ -71,7 +81,7 @@ pub(crate) fn is_review(report: &ChildReport) -> bool {
 /// `text` without any passing word.
 pub(crate) fn without_passing_words(text: &str) -> String {
     let mut out = text.to_owned();
-    for (word, instead) in PASSING {
+    for (word, instead) in PASSING_WORDS.into_iter().zip(INSTEAD) {
         out = replaced(&out, word, instead);
     }
     out
@@ -142,7 +152,7 @@ mod tests {
         let text =
             "SPEC_VERIFIED spec_Verified, Production-Ready; All issues fixed. ünï REVIEW_CLEAN";
         let out = without_passing_words(text).to_ascii_lowercase();
-        for (word, _) in PASSING {
+        for word in PASSING_WORDS {
             assert!(!out.contains(&word.to_ascii_lowercase()), "{out}");
         }
         assert!(out.contains("ünï"), "{out}");
