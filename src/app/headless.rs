@@ -2,16 +2,15 @@
 //!
 //! The turn runs on the main thread; [`RunWatch`] stops it from a thread of its own.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::pipeline::sinks::{MakeDisplay, PipelineSinks};
-use super::pipeline::summary::{self, SummaryFacts};
-use super::settings::{PipelineFlags, Settings};
+use super::pipeline::sinks::MakeDisplay;
+use super::settings::Settings;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
@@ -129,7 +128,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
-        return build(run, &session, flags, prompt);
+        let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), Arc::new(NullSink));
+        return pipeline_run::run(&ctx, settings, flags, prompt);
     }
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings)?;
@@ -164,40 +164,5 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             error,
         )),
         Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
-    }
-}
-
-/// Runs the pipeline: progress goes to standard error, the summary to standard output.
-fn build(
-    run: &HeadlessRun,
-    session: &Arc<SessionContext>,
-    flags: &PipelineFlags,
-    task: String,
-) -> Outcome<()> {
-    let settings = &run.settings;
-    let root =
-        ToolContext::new(Arc::clone(session), run.stop.clone(), Arc::new(NullSink)).root()?;
-    let display = (run.display)(settings);
-    let watch = PipelineSinks::new(session, &root, display, settings.ntfy.as_deref(), &run.stop);
-    let ctx = ToolContext::new(
-        Arc::clone(session),
-        run.stop.clone(),
-        Arc::clone(&watch) as _,
-    );
-    let outcome = pipeline_run::run(&ctx, settings, flags, task);
-    let facts = SummaryFacts {
-        problem: outcome.as_ref().err(),
-        branch: flags.branch.clone(),
-        commits: summary::commits(&root, &settings.env, &run.stop),
-        resume: None,
-    };
-    match io::stdout()
-        .lock()
-        .write_all(watch.summary(&facts).as_bytes())
-    {
-        Err(error) if outcome.is_ok() && error.kind() != ErrorKind::BrokenPipe => Err(
-            Problem::system("Cannot write the summary to standard output", error),
-        ),
-        _ => outcome,
     }
 }

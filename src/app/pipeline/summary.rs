@@ -30,14 +30,12 @@ pub(crate) struct SummaryFacts<'a> {
     pub problem: Option<&'a Problem>,
     /// The branch that it worked on.
     pub branch: Option<String>,
-    /// First lines of the commits that the branch got, oldest first; without them the checkpoints are listed.
-    pub commits: Vec<String>,
     /// The command that continues the run.
     pub resume: Option<String>,
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
-pub(crate) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
+pub(super) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
     let log = || -> Outcome<Option<String>> {
         let Some(record) = RunRecord::read(root)? else {
             return Ok(None);
@@ -74,10 +72,11 @@ pub(super) fn documents(root: &Root) -> Vec<Document> {
     found.collect()
 }
 
-/// The summary, with a newline at its end.
+/// The summary, with a newline at its end; without `commits` it lists the checkpoints.
 pub(super) fn text(
     progress: &RunProgress,
     documents: &[Document],
+    commits: &[String],
     facts: &SummaryFacts<'_>,
 ) -> String {
     let done = progress.end.as_ref().is_some_and(|end| end.done) && facts.problem.is_none();
@@ -121,9 +120,9 @@ pub(super) fn text(
     if !files.is_empty() {
         line(&format!("Documents: {}", files.join(", ")));
     }
-    let commits = match facts.commits.is_empty() {
-        true => &progress.checkpoints,
-        false => &facts.commits,
+    let commits = match commits {
+        [] => &progress.checkpoints,
+        commits => commits,
     };
     line(&list("Commits", commits, commits.len()));
     line(&list(
@@ -308,7 +307,7 @@ mod tests {
             path: ".marvin/spec.md",
             bytes: 12_345,
         };
-        let text = text(&progress(true), &[document], &SummaryFacts::default());
+        let text = text(&progress(true), &[document], &[], &SummaryFacts::default());
         assert_eq!(
             text,
             "The pipeline is done. Ticket app-1a2b.\n\
@@ -341,11 +340,13 @@ mod tests {
             resume: Some("marvin --non-interactive --design-first".to_owned()),
             ..SummaryFacts::default()
         };
-        let text = text(&progress(false), &[], &facts);
+        let commits = ["1a2b3c4 Add the list".to_owned()];
+        let text = text(&progress(false), &[], &commits, &facts);
         for line in [
             "The pipeline stopped in phase 5; 3 of 4 phases are done. Ticket app-1a2b.\n",
             "Reason: The run has reached its ceiling of $2.00.\n",
             "  5          what it does: stopped after 9 s\n",
+            "Commits (1):\n  - 1a2b3c4 Add the list\n",
             "Next: Raise it.\nNext: continue with: marvin --non-interactive --design-first (finished",
         ] {
             assert!(text.contains(line), "{line:?} is not in {text}");
