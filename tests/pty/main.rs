@@ -22,6 +22,7 @@ mod input;
 mod leave;
 mod log;
 mod picture;
+mod pipeline;
 mod plain;
 mod pty_selftest;
 mod random;

@@ -268,6 +268,14 @@ fn without_events_the_state_file_says_what_is_done() {
     assert_eq!((done.count(), &phases[3]["state"]), (3, &json!("to_come")));
     let text = run(&home, &["status"]).expect(0).text().to_owned();
     assert!(text.contains("Recorded as done: 1b\n"), "{text}");
+    let record = json!({"task": "A to-do list\nin Rust", "ticket": "todo-4f2a", "working": "2a"});
+    home.write("work/.marvin/logs/pipeline.json", record.to_string());
+    let found = status(&home);
+    assert_eq!(
+        (&found["task"], &found["ticket"]),
+        (&json!("A to-do list"), &json!("todo-4f2a"))
+    );
+    assert_eq!(found["phase"], "2a");
     home.write("work/.marvin/pipeline_state", "9z");
     let refused = run(&home, &["status"]).expect(1).errors();
     assert!(refused.contains("\"9z\", which is no phase"), "{refused}");

@@ -147,3 +147,146 @@ fn plain(word: &str) -> String {
         .collect();
     head(&word, 40).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::pipeline_event::PhaseOutline;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+
+    fn events() -> Vec<PipelineEvent> {
+        let phase = |name: &str| PhaseOutline {
+            name: name.to_owned(),
+            about: "private".to_owned(),
+            done: false,
+            omitted: false,
+        };
+        let phases = vec![phase("1a"), phase("1a_review"), phase("4c")];
+        let round = |phase: &str, subject: &str| PipelineEvent::RoundStarted {
+            phase: phase.to_owned(),
+            subject: subject.to_owned(),
+            round: 2,
+            most: 4,
+        };
+        let started = |resumed| PipelineEvent::RunStarted {
+            task: "private".to_owned(),
+            ticket: "todo-4f2a\nprivate?".to_owned(),
+            tiers: Vec::new(),
+            phases: phases.clone(),
+            resumed,
+        };
+        let phase = || "1a_review".to_owned();
+        vec![
+            started(false),
+            PipelineEvent::PhaseStarted { phase: phase() },
+            round("1a_review", "private.md"),
+            round("3", "code"),
+            round("4a", "private"),
+            PipelineEvent::Warning {
+                words: "private".to_owned(),
+            },
+            PipelineEvent::PhaseDone {
+                phase: phase(),
+                seconds: 61,
+            },
+            PipelineEvent::PhaseSkipped {
+                phase: "4c".to_owned(),
+                reason: "private".to_owned(),
+            },
+            started(true),
+            PipelineEvent::PhaseStarted { phase: phase() },
+            PipelineEvent::RunEnded {
+                done: false,
+                words: "private".to_owned(),
+            },
+        ]
+    }
+
+    fn messages() -> Vec<String> {
+        let mut progress = RunProgress::default();
+        let take = |event: PipelineEvent| {
+            progress.apply(&event, Duration::ZERO);
+            message(&event, &progress)
+        };
+        events().into_iter().filter_map(take).collect()
+    }
+
+    #[test]
+    fn messages_tell_what_happens_and_nothing_of_the_project() {
+        assert_eq!(
+            messages(),
+            [
+                "Pipeline started, ticket todo-4f2aprivate: 3 phases.",
+                "Phase 1a_review started.",
+                "Phase 1a_review: review round 2 of 4.",
+                "Phase 3: review round 2 of 4.",
+                "Phase 1a_review done in 1 min 1 s.",
+                "Phase 4c skipped.",
+                "Pipeline resumed, ticket todo-4f2aprivate: 0 of 3 phases are done.",
+                "Phase 1a_review started.",
+                "Pipeline aborted in phase 1a_review after 0 s, $0.0000. Ticket todo-4f2aprivate.",
+            ]
+        );
+    }
+
+    #[test]
+    fn messages_arrive_in_order_and_the_run_does_not_wait_for_them() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let env = Env::from([(
+            "MARVIN_URL_NTFY",
+            format!("http://{}", server.local_addr().unwrap()).as_str(),
+        )]);
+        let notices = PushNotices::new(env, "topic".to_owned(), Cancel::new());
+        let mut progress = RunProgress::default();
+        for event in events() {
+            progress.apply(&event, Duration::ZERO);
+            // Nobody has accepted a connection yet.
+            notices.take(&event, &progress);
+        }
+        let count = messages().len();
+        let receive = thread::spawn(move || {
+            let bodies = (0..count).map(|_| {
+                let (mut peer, _) = server.accept().unwrap();
+                let mut reader = BufReader::new(peer.try_clone().unwrap());
+                let mut length = 0;
+                loop {
+                    let mut line = String::new();
+                    reader.read_line(&mut line).unwrap();
+                    let line = line.trim().to_lowercase();
+                    if let Some(number) = line.strip_prefix("content-length:") {
+                        length = number.trim().parse().unwrap();
+                    }
+                    if line.is_empty() {
+                        break;
+                    }
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                peer.write_all(answer).unwrap();
+                String::from_utf8(body).unwrap()
+            });
+            bodies.collect::<Vec<String>>()
+        });
+        drop(notices);
+        assert_eq!(receive.join().unwrap(), messages());
+    }
+
+    #[test]
+    fn after_a_stop_a_silent_server_holds_nobody_up() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let env = Env::from([(
+            "MARVIN_URL_NTFY",
+            format!("http://{}", server.local_addr().unwrap()).as_str(),
+        )]);
+        let stop = Cancel::new();
+        let notices = PushNotices::new(env, "topic".to_owned(), stop.clone());
+        let started = events().remove(0);
+        notices.take(&started, &RunProgress::default());
+        stop.fire();
+        let before = Instant::now();
+        drop(notices);
+        assert!(before.elapsed() < SEND_TIMEOUT, "{:?}", before.elapsed());
+    }
+}

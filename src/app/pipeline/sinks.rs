@@ -22,6 +22,7 @@ pub(crate) type MakeDisplay = fn(&Settings) -> Box<dyn EventSink>;
 pub(crate) struct PipelineSinks {
     session: Arc<SessionContext>,
     root: Arc<Root>,
+    stop: Cancel,
     began: Instant,
     state: Mutex<SinkState>,
     notices: Option<PushNotices>,
@@ -49,6 +50,7 @@ impl PipelineSinks {
         Arc::new(Self {
             session: Arc::clone(session),
             root: Arc::clone(root),
+            stop: stop.clone(),
             began: Instant::now(),
             state: Mutex::new(SinkState {
                 progress: RunProgress::default(),
@@ -63,7 +65,11 @@ impl PipelineSinks {
     pub(crate) fn summary(&self, facts: &SummaryFacts<'_>) -> String {
         let state = self.lock();
         match state.progress.started {
-            Some(_) => summary::text(&state.progress, &summary::documents(&self.root), facts),
+            Some(_) => {
+                let documents = summary::documents(&self.root);
+                let commits = summary::commits(&self.root, &self.session.env, &self.stop);
+                summary::text(&state.progress, &documents, &commits, facts)
+            }
             None => String::new(),
         }
     }

@@ -12,6 +12,7 @@ use crate::disk::beneath::Root;
 use crate::disk::lock::{self, LockState};
 use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::phase::{PHASES, Phase};
+use crate::pipeline::record::RunRecord;
 use crate::pipeline::state;
 
 /// The lock that a run holds.
@@ -129,7 +130,9 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
         progress.apply(event, *at);
     }
     let known = progress.started.is_some();
-    if !known && lock == LockState::Free && matches!(recorded, Ok(None)) {
+    let record = RunRecord::read(root)?;
+    let nothing = record.is_none() && matches!(recorded, Ok(None));
+    if !known && lock == LockState::Free && nothing {
         return Err(no_run(root, "No run of the pipeline is recorded in"));
     }
     let recorded = match (recorded, known) {
@@ -163,6 +166,11 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     }
     if !known {
         status.phases = recorded_phases(root)?;
+        if let Some(record) = record {
+            status.task = record.task.lines().next().unwrap_or_default().to_owned();
+            status.ticket = record.ticket;
+            status.phase = Some(record.working).filter(|phase| !phase.is_empty());
+        }
     }
     status.recorded = recorded;
     Ok(status)

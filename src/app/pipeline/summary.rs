@@ -4,17 +4,24 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::progress::{PhaseProgress, PhaseState, RunProgress, Usage};
-use crate::base::problem::Problem;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, one_line};
 use crate::chat::usage::{dollars, estimate_mark};
 use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::formats::duration;
+use crate::pipeline::record::RunRecord;
+use crate::proc::git::Git;
 
 /// Characters of a text from outside.
 const MAX_TEXT_CHARS: usize = 500;
 /// Entries of a list; the newest ones.
 const MAX_LISTED: usize = 20;
+
+/// Newest commits that are looked at.
+const MAX_COMMITS: u64 = 1000;
 
 /// What the events of a run do not say.
 #[derive(Default)]
@@ -23,10 +30,28 @@ pub(crate) struct SummaryFacts<'a> {
     pub problem: Option<&'a Problem>,
     /// The branch that it worked on.
     pub branch: Option<String>,
-    /// First lines of the commits that the branch got, oldest first; without them the checkpoints are listed.
-    pub commits: Vec<String>,
     /// The command that continues the run.
     pub resume: Option<String>,
+}
+
+/// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
+pub(super) fn commits(root: &Root, env: &Env, stop: &Cancel) -> Vec<String> {
+    let log = || -> Outcome<Option<String>> {
+        let Some(record) = RunRecord::read(root)? else {
+            return Ok(None);
+        };
+        // An id and nothing else: git would take other words for options.
+        if record.base.len() < 40 || !record.base.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(None);
+        }
+        let git = Git::open(root.path(), env, stop)?;
+        match git.count_since(&record.base)?.min(MAX_COMMITS) {
+            0 => Ok(None),
+            count => git.log(count, true).map(Some),
+        }
+    };
+    let log = log().ok().flatten().unwrap_or_default();
+    log.lines().rev().map(str::to_owned).collect()
 }
 
 /// A document of the project and its size in bytes.
@@ -47,10 +72,11 @@ pub(super) fn documents(root: &Root) -> Vec<Document> {
     found.collect()
 }
 
-/// The summary, with a newline at its end.
+/// The summary, with a newline at its end; without `commits` it lists the checkpoints.
 pub(super) fn text(
     progress: &RunProgress,
     documents: &[Document],
+    commits: &[String],
     facts: &SummaryFacts<'_>,
 ) -> String {
     let done = progress.end.as_ref().is_some_and(|end| end.done) && facts.problem.is_none();
@@ -94,9 +120,9 @@ pub(super) fn text(
     if !files.is_empty() {
         line(&format!("Documents: {}", files.join(", ")));
     }
-    let commits = match facts.commits.is_empty() {
-        true => &progress.checkpoints,
-        false => &facts.commits,
+    let commits = match commits {
+        [] => &progress.checkpoints,
+        commits => commits,
     };
     line(&list("Commits", commits, commits.len()));
     line(&list(
@@ -281,7 +307,7 @@ mod tests {
             path: ".marvin/spec.md",
             bytes: 12_345,
         };
-        let text = text(&progress(true), &[document], &SummaryFacts::default());
+        let text = text(&progress(true), &[document], &[], &SummaryFacts::default());
         assert_eq!(
             text,
             "The pipeline is done. Ticket app-1a2b.\n\
@@ -314,11 +340,13 @@ mod tests {
             resume: Some("marvin --non-interactive --design-first".to_owned()),
             ..SummaryFacts::default()
         };
-        let text = text(&progress(false), &[], &facts);
+        let commits = ["1a2b3c4 Add the list".to_owned()];
+        let text = text(&progress(false), &[], &commits, &facts);
         for line in [
             "The pipeline stopped in phase 5; 3 of 4 phases are done. Ticket app-1a2b.\n",
             "Reason: The run has reached its ceiling of $2.00.\n",
             "  5          what it does: stopped after 9 s\n",
+            "Commits (1):\n  - 1a2b3c4 Add the list\n",
             "Next: Raise it.\nNext: continue with: marvin --non-interactive --design-first (finished",
         ] {
             assert!(text.contains(line), "{line:?} is not in {text}");

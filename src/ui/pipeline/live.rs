@@ -149,16 +149,16 @@ pub(super) fn line_style(event: &PipelineEvent, theme: &Theme) -> Option<Style> 
     match event {
         PipelineEvent::RunStarted { .. } => Some(theme.dim),
         PipelineEvent::PhaseDone { .. } | PipelineEvent::PhaseSkipped { .. } => Some(theme.added),
-        PipelineEvent::Warning { .. }
-        | PipelineEvent::ChildEnded { done: false, .. }
-        | PipelineEvent::TestsRun { passed: false, .. } => Some(theme.system),
+        PipelineEvent::Warning { .. } | PipelineEvent::ChildEnded { done: false, .. } => {
+            Some(theme.system)
+        }
+        PipelineEvent::TestsRun { .. } => Some(theme.text),
         PipelineEvent::PhaseStarted { .. }
         | PipelineEvent::RoundStarted { .. }
         | PipelineEvent::ChildStarted { .. }
         | PipelineEvent::ChildTools { .. }
         | PipelineEvent::ChildUsage { .. }
         | PipelineEvent::ChildEnded { done: true, .. }
-        | PipelineEvent::TestsRun { passed: true, .. }
         | PipelineEvent::Checkpoint { .. }
         | PipelineEvent::RunEnded { .. } => None,
     }

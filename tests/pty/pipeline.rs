@@ -1,0 +1,76 @@
+//! A run of the pipeline on a terminal: drawn in place on the ordinary screen, and readable afterwards.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+
+/// A run in the working directory whose model nobody serves: its first child tries for as long as the test needs.
+fn command(home: &Home) -> Command {
+    let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), home);
+    command
+        .args(["--non-interactive", "--design-first"])
+        .args(["--provider", "openai-compat", "--model", "all=test-model"])
+        .args(["--prompt", "A to-do list for the terminal", "--working-dir"])
+        .arg(home.work())
+        .env("OPENAI_COMPAT_URL", "http://127.0.0.1:9/v1")
+        .env("OPENAI_COMPAT_API_KEY", "test-key");
+    command
+}
+
+#[test]
+fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
+    let home = Home::new();
+    let mut pty = Pty::spawn(&command(&home), (100, 40));
+    pty.wait_text("of 11 phases");
+    pty.wait_text("· test-model");
+    pty.wait_text("Run started, ticket");
+    assert!(
+        pty.screen().contains("tier          model       provider"),
+        "{}",
+        pty.screen()
+    );
+    // The times change, the picture stays where it is.
+    pty.wait_text("2s · ");
+    let pictures = |screen: &str| screen.matches("of 11 phases").count();
+    assert_eq!(pictures(&pty.screen()), 1, "{}", pty.screen());
+    pty.resize(60, 40);
+    pty.resize(20, 12);
+    pty.resize(100, 40);
+    pty.signal(Signal::INT);
+    assert!(!pty.wait().success());
+    pty.wait_closed();
+    let screen = pty.screen();
+    assert!(screen.contains("Pipeline stopped"), "{screen}");
+    assert!(screen.contains("Next: "), "the summary: {screen}");
+    let last = screen.trim_end().lines().next_back().unwrap_or_default();
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("\x1b[?1049h"), "the alternate screen");
+    assert!(
+        raw.trim_end()
+            .rsplit("MARVIN_COST:")
+            .next()
+            .is_some_and(|rest| !rest.contains('\n')),
+        "{last}"
+    );
+}
+
+#[test]
+fn without_colours_and_on_a_dumb_terminal_there_are_lines() {
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let home = Home::new();
+        let mut command = command(&home);
+        command.env(name, value);
+        let mut pty = Pty::spawn(&command, (100, 40));
+        pty.wait_text("[pipeline] Phase 1a started (1 of 11)");
+        pty.wait_text("[pipeline] Child ");
+        pty.signal(Signal::INT);
+        assert!(!pty.wait().success());
+        pty.wait_closed();
+        let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+        assert!(!raw.contains('\x1b'), "{raw:?}");
+        assert!(raw.contains("[pipeline] Run stopped after "), "{raw}");
+    }
+}
