@@ -23,6 +23,10 @@
 //! [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a closed standard output → [`agent::turn`] builds the system prompt, sends a request through [`llm`], runs the calls of a round by
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
+//! # Life of a run of the pipeline
+//! [`app::headless`] hands the prompt to [`pipeline::run`], whose events go to [`app::pipeline`]: a record in the project, push messages, and the display that
+//! [`ui::pipeline`] draws.
+//!
 //! # Life of a conversation
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and
 //! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
@@ -75,5 +79,8 @@ pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsStri
     match cli::run::run(args, base::env::Env::new(vars)) {
         cli::run::CliOutcome::Done(status) => status,
         cli::run::CliOutcome::Interactive(settings) => ui::run(*settings),
+        cli::run::CliOutcome::NonInteractive(settings) => {
+            app::headless::run(*settings, ui::pipeline::display)
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::pipeline::sinks::MakeDisplay;
 use super::settings::Settings;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
@@ -26,6 +27,8 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
     settings: Settings,
+    /// Makes the display of a run of the pipeline.
+    display: MakeDisplay,
     started: Instant,
     stop: Cancel,
     /// Set as soon as the session exists.
@@ -34,9 +37,10 @@ struct HeadlessRun {
 }
 
 /// Runs to the end and returns the exit status. The cost is always the last line on standard error.
-pub(crate) fn run(settings: Settings) -> u8 {
+pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
     let run = Arc::new(HeadlessRun {
         settings,
+        display,
         started: Instant::now(),
         stop: Cancel::new(),
         session: OnceLock::new(),

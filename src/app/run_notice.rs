@@ -23,7 +23,7 @@ pub(crate) fn topic(given: &str) -> String {
     topic
 }
 
-/// Sends the message. A failure within the time limit is ignored: the process is waiting to exit.
+/// Sends the message that a run ended. A failure within the time limit is ignored: the process is waiting to exit.
 pub(crate) fn notify_end(
     env: &Env,
     topic: &str,
@@ -32,6 +32,17 @@ pub(crate) fn notify_end(
     took: Duration,
     totals: &Totals,
 ) {
+    let words = format!(
+        "Marvin {} after {} s{}.",
+        if well { "is done" } else { "failed" },
+        took.as_secs(),
+        charge(", ", totals.turns, totals.cost, totals.cost_estimated())
+    );
+    send(env, topic, &words, timeout, &Cancel::new());
+}
+
+/// Sends `words` to a topic, within `timeout` in all and until `stop` fires. A failure is ignored: nobody depends on the message.
+pub(super) fn send(env: &Env, topic: &str, words: &str, timeout: Duration, stop: &Cancel) {
     let Some(service) = services::service("ntfy") else {
         return;
     };
@@ -56,18 +67,13 @@ pub(crate) fn notify_end(
     });
     let mut headers = poll::headers(env);
     headers.push(("content-type", "text/plain".to_owned()));
-    let words = format!(
-        "Marvin {} after {} s{}.",
-        if well { "is done" } else { "failed" },
-        took.as_secs(),
-        charge(", ", totals.turns, totals.cost, totals.cost_estimated())
-    );
     // The client's timeouts apply to each phase; this one applies to the whole request.
-    let stop = Cancel::new();
-    let late = stop.clone();
+    let (late, _link) = stop.child();
+    let timer = late.clone();
     let _ = std::thread::Builder::new().spawn(move || {
-        std::thread::sleep(timeout);
-        late.fire();
+        timer.sleep(timeout);
+        timer.fire();
     });
-    let _ = client.post(&url, &headers, words.as_bytes(), &stop);
+    let _ = client.post(&url, &headers, words.as_bytes(), &late);
+    late.fire();
 }

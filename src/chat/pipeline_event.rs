@@ -89,6 +89,13 @@ pub enum PipelineEvent {
         /// How long it ran.
         seconds: u64,
     },
+    /// The tests of the project were run, by the pipeline itself.
+    TestsRun {
+        /// At least one was executed, and none failed.
+        passed: bool,
+        /// How they ended, as a sentence with the counts.
+        words: String,
+    },
     /// A commit was made.
     Checkpoint {
         /// First line of its message.

@@ -7,6 +7,7 @@ pub(crate) mod man;
 mod models;
 mod out;
 pub(crate) mod parse;
+mod pipeline;
 pub(crate) mod run;
 mod services;
 mod subcommands;

@@ -5,12 +5,12 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, doctor, help, man, models, services, tk, tool};
+use super::{complete, doctor, help, man, models, pipeline, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
-use crate::app::{headless, review_job, run_notice, setup, variables};
+use crate::app::{review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -24,6 +24,8 @@ pub(crate) enum CliOutcome {
     Done(u8),
     /// Start an interactive session.
     Interactive(Box<Settings>),
+    /// Run one prompt without a user.
+    NonInteractive(Box<Settings>),
 }
 
 impl From<u8> for CliOutcome {
@@ -81,7 +83,7 @@ fn warn(warnings: Vec<String>) {
 fn interactive(mut args: CliArgs, env: Env) -> CliOutcome {
     args.ntfy = args.ntfy.map(|topic| run_notice::topic(&topic));
     if args.non_interactive {
-        CliOutcome::Done(headless::run(settings(args, env)))
+        CliOutcome::NonInteractive(Box::new(settings(args, env)))
     } else {
         CliOutcome::Interactive(Box::new(settings(args, env)))
     }
@@ -110,6 +112,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tk" => tk::run(&words, &settings),
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
         "models" => models::run(&words, &settings),
+        "pipeline" => pipeline::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
         }

@@ -36,6 +36,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "pipeline",
+        usage: "status|log [PHASE] [--working-dir DIR] [--json]",
+        doc: "Show how a run of the pipeline stands, or the logs of a phase's children.",
+        hidden: false,
+    },
+    Subcommand {
         name: "services",
         usage: "[--json]",
         doc: "List the outside services and their addresses.",

@@ -56,6 +56,15 @@ pub(crate) fn words(time: Duration) -> String {
     }
 }
 
+/// The same in few columns, for what changes while somebody watches: `40s`, `3m 05s`, `1h 02m`.
+pub(crate) fn compact(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +96,8 @@ mod tests {
             assert_eq!(read(text), None, "{text}");
         }
         assert_eq!(words(Duration::from_secs(90_061)), "1 d 1 h 1 min 1 s");
+        for (seconds, short) in [(0, "0s"), (185, "3m 05s"), (90_061, "25h 01m")] {
+            assert_eq!(compact(Duration::from_secs(seconds)), short);
+        }
     }
 }

@@ -35,3 +35,6 @@ mod test_command;
 mod test_writing;
 pub(crate) mod tier;
 mod upstream;
+
+#[cfg(test)]
+mod tests;

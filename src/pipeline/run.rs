@@ -16,6 +16,7 @@ use crate::chat::event::Event;
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::project::scratch;
 
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
@@ -115,6 +116,7 @@ impl Run {
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
     let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
+    scratch::hide(ctx);
     let earlier = RunRecord::read(&root)?;
     let recorded = state::recorded(&root)?;
     refuse_other_task(&request, earlier.as_ref(), recorded.as_deref())?;

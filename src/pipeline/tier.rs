@@ -296,7 +296,10 @@ fn default_of(
     match server(model, own, env) {
         Some(provider) => {
             // The same model is written differently by its maker: claude-opus-4-6.
-            let name = table::name_of(provider, model).unwrap_or(model);
+            let name = table::name_of(provider, model);
+            let name = name
+                .filter(|name| name.len() == model.len())
+                .unwrap_or(model);
             (provider.to_owned(), name.to_owned(), "default".to_owned())
         }
         None => (

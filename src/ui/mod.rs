@@ -4,6 +4,7 @@ pub(crate) mod editor;
 mod interrupt;
 pub(crate) mod keys;
 pub(crate) mod markdown;
+pub(crate) mod pipeline;
 mod plain;
 mod sources;
 pub(crate) mod term;

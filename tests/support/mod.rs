@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod cost;
+pub mod engineer;
 pub mod flood;
 pub mod home;
 pub mod latch;

@@ -53,7 +53,7 @@ impl<'a> Budget<'a> {
         Err(Problem::limit(format!(
             "A child has spent its share of the run's ceiling, ${share:.2}."
         ))
-        .next("Run the same command again with a higher --max-cost: finished phases are not repeated."))
+        .next("Give a higher --max-cost."))
     }
 
     /// Counts what a child has spent.

@@ -144,3 +144,186 @@ fn writable(session: &SessionContext, root: &Root, files: &[String]) -> Outcome<
     }
     Ok(allowed.join(","))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::tools::engine::policy::ToolPolicy;
+    use std::collections::BTreeMap;
+
+    fn session(vars: &[(&str, &str)], groups: Option<&str>, root: &Root) -> SessionContext {
+        let vars = vars
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        let mut env = Env::new(vars);
+        env.set_below("MARVIN_EFFORT", "of config.yaml".to_owned());
+        let policy = ToolPolicy::new(&env, groups, &mut |_| {}).unwrap();
+        let session = SessionContext::new(env, policy);
+        session.working_dir.set(root.clone(), true);
+        session
+    }
+
+    fn model(provider: &str) -> TierChoice {
+        TierChoice {
+            tier: "plan".to_owned(),
+            provider: provider.to_owned(),
+            model: "m".to_owned(),
+            source: "default".to_owned(),
+        }
+    }
+
+    fn of_child(
+        session: &SessionContext,
+        root: &Root,
+        access: &Access,
+    ) -> BTreeMap<String, String> {
+        let log = Path::new("/p/.marvin/logs/a.tools.jsonl");
+        let list = variables(session, root, access, &model("groq"), log).unwrap();
+        let count = list.len();
+        let map: BTreeMap<_, _> = list.into_iter().collect();
+        assert_eq!(map.len(), count, "a variable is there twice: {map:?}");
+        map
+    }
+
+    fn get<'a>(map: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+        map.get(name).map(String::as_str)
+    }
+
+    fn files(names: &[&str]) -> Access {
+        Access::WriteFiles(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn every_variable_that_directs_a_child_is_set_or_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let inherited = [
+            ("PATH", "/bin"),
+            ("OPENAI_API_KEY", "k"),
+            ("MARVIN_SHELL", "sh"),
+            ("GIT_DIR", "/elsewhere/.git"),
+            ("GIT_WORK_TREE", "/elsewhere"),
+            ("GIT_INDEX_FILE", "i"),
+            ("VIRTUAL_ENV", "/venv"),
+            ("CONDA_PREFIX", "/conda"),
+            ("LLM_PROVIDER", "openai"),
+            ("MARVIN_MODEL", "of-parent"),
+            ("MARVIN_TICKET", "of-parent"),
+            ("MARVIN_SUBAGENT_LOG", "of-parent"),
+            ("MARVIN_DEPTH", "2"),
+        ];
+        let session = session(&inherited, None, &root);
+        let common = [
+            ("LLM_PROVIDER", "groq"),
+            ("MARVIN_DEPTH", "3"),
+            ("MARVIN_LEASH", "1"),
+            ("MARVIN_MODEL", "m"),
+            ("MARVIN_SHELL", "sh"),
+            ("MARVIN_SUBAGENT_LOG", "/p/.marvin/logs/a.tools.jsonl"),
+            ("OPENAI_API_KEY", "k"),
+            ("PATH", "/bin"),
+        ];
+        let write = Access::Write {
+            ticket: "t-1".to_owned(),
+        };
+        for (access, own) in [
+            (write, ("MARVIN_TICKET", "t-1")),
+            (Access::Read, ("MARVIN_READONLY", "1")),
+            (
+                files(&["./a.md", "b/c.md"]),
+                ("MARVIN_WRITABLE_FILES", "a.md,b/c.md"),
+            ),
+        ] {
+            let map = of_child(&session, &root, &access);
+            let wanted: BTreeMap<_, _> = common.into_iter().chain([own]).collect();
+            let found: BTreeMap<_, _> = map.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            assert_eq!(found, wanted, "{access:?}");
+        }
+    }
+
+    #[test]
+    fn restrictions_of_this_process_are_kept_and_never_widened() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let write = Access::Write {
+            ticket: "t-1".to_owned(),
+        };
+        let readonly = session(&[("MARVIN_READONLY", "1")], None, &root);
+        for access in [&write, &Access::Read, &files(&["a.md"])] {
+            let map = of_child(&readonly, &root, access);
+            assert_eq!(get(&map, "MARVIN_READONLY"), Some("1"), "{access:?}");
+        }
+        let named = session(&[("MARVIN_WRITABLE_FILES", "a.md, ./d/b.md")], None, &root);
+        for (access, list) in [
+            (&write, "a.md,d/b.md"),
+            (&Access::Read, "a.md,d/b.md"),
+            (&files(&["./d/b.md", "c.md"]), "d/b.md"),
+        ] {
+            let map = of_child(&named, &root, access);
+            assert_eq!(get(&map, "MARVIN_WRITABLE_FILES"), Some(list), "{access:?}");
+        }
+        let grouped = session(&[], Some("git,files"), &root);
+        let map = of_child(&grouped, &root, &Access::Read);
+        assert_eq!(get(&map, "MARVIN_TOOLS"), Some("git,files"));
+        let none = session(&[], Some("none"), &root);
+        assert_eq!(
+            get(&of_child(&none, &root, &write), "MARVIN_TOOLS"),
+            Some("none")
+        );
+    }
+
+    #[test]
+    fn named_files_count_from_the_directory_in_which_this_process_started() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        let (root, sub) = (
+            Root::open(dir.path()).unwrap(),
+            Root::open(&dir.path().join("sub")).unwrap(),
+        );
+        let session = session(&[("MARVIN_WRITABLE_FILES", "sub/a.md,b.md")], None, &root);
+        let map = of_child(&session, &sub, &files(&["a.md", "b.md"]));
+        assert_eq!(get(&map, "MARVIN_WRITABLE_FILES"), Some("a.md"));
+    }
+
+    #[test]
+    fn a_child_without_a_file_it_may_write_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let refusal = |vars: &[(&str, &str)], names: &[&str]| {
+            let session = session(vars, None, &root);
+            let log = Path::new("log");
+            variables(&session, &root, &files(names), &model(""), log).unwrap_err()
+        };
+        let problem = refusal(&[("MARVIN_WRITABLE_FILES", "a.md")], &["b.md"]);
+        assert!(
+            problem.one_line().contains("It may write: a.md."),
+            "{problem}"
+        );
+        // Two names would be made of one.
+        assert!(refusal(&[], &["a,b.md"]).one_line().contains("comma"));
+        // And no list at all of an empty one.
+        refusal(&[], &[]);
+    }
+
+    #[test]
+    fn children_go_five_deep() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        for (depth, allowed) in [("0", true), ("4", true), ("5", false), ("9", false)] {
+            let session = session(&[("MARVIN_DEPTH", depth)], None, &root);
+            assert_eq!(check_depth(&session).is_ok(), allowed, "{depth}");
+            let list = variables(&session, &root, &Access::Read, &model(""), Path::new("log"));
+            assert_eq!(list.is_ok(), allowed, "{depth}");
+        }
+    }
+
+    #[test]
+    fn an_unnamed_provider_stays_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let session = session(&[("LLM_PROVIDER", "openai")], None, &root);
+        let list = variables(&session, &root, &Access::Read, &model(""), Path::new("log")).unwrap();
+        assert!(list.contains(&("LLM_PROVIDER".to_owned(), "openai".to_owned())));
+    }
+}

@@ -12,6 +12,8 @@ mod process;
 mod prompts;
 mod questions;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -8,6 +8,7 @@
 mod ansi_writer;
 pub(crate) mod crash;
 pub(crate) mod guard;
+pub(crate) mod inline;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod screen;

@@ -19,6 +19,12 @@ pub fn size() -> Size {
     known.map_or(DEFAULT_SIZE, |found| bounded(found.ws_col, found.ws_row))
 }
 
+/// The size of the terminal on standard error, 80x24 when it has none.
+pub(crate) fn error_size() -> Size {
+    let known = tcgetwinsize(stdio::stderr()).ok();
+    known.map_or(DEFAULT_SIZE, |found| bounded(found.ws_col, found.ws_row))
+}
+
 fn bounded(columns: u16, rows: u16) -> Size {
     if columns == 0 || rows == 0 {
         return DEFAULT_SIZE;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::formats::duration;
+use crate::ui::text::spinner;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Frames of the spinner.
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each frame is shown.
-pub(super) const SPINNER_FRAME: Duration = Duration::from_millis(125);
+/// How long each frame of the spinner is shown.
+pub(super) const SPINNER_FRAME: Duration = spinner::FRAME;
 /// After this long a wait names the key that ends it.
 pub(super) const CANCEL_HINT_AFTER: Duration = Duration::from_secs(10);
 
@@ -25,28 +25,20 @@ pub(super) struct LayoutContext<'a> {
 
 /// The spinner of something that has been running since `since`.
 pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
-    let frame = now.saturating_duration_since(since).as_millis() / SPINNER_FRAME.as_millis();
-    let at = usize::try_from(frame).unwrap_or_default() % SPINNER.len();
-    SPINNER.get(at).copied().unwrap_or("·")
+    spinner::frame(now.saturating_duration_since(since))
 }
 
 /// A duration as people read it: `0.4s`, `12s`, `3m 05s`.
 pub(super) fn format_duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
+    match time.as_secs() {
         0..10 => format!("{:.1}s", time.as_secs_f64()),
-        10..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+        10.. => duration::compact(time),
     }
 }
 
 /// The same for something that is running: whole seconds, so that it changes once a second.
 pub(super) fn format_running(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        _ => format_duration(time),
-    }
+    duration::compact(time)
 }
 
 /// `left` and, at the end of the row, `right`; the left one is cut when both do not fit.

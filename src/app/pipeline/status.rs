@@ -1,0 +1,281 @@
+//! A run as it looks from outside, also while it runs: from the record of its events, its lock and its state file.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::event_log;
+use super::progress::{PhaseState, RunProgress};
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::Root;
+use crate::disk::lock::{self, LockState};
+use crate::disk::paths::PROJECT_LOGS;
+use crate::pipeline::phase::{PHASES, Phase};
+use crate::pipeline::state;
+
+/// The lock that a run holds.
+const LOCK_FILE: &str = "pipeline.lock";
+/// Newest warnings that are shown.
+const MAX_WARNINGS: usize = 5;
+
+/// Whether a run runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunState {
+    /// A process holds the lock.
+    Running,
+    /// It ended, and every phase is done.
+    Done,
+    /// It ended before every phase was done.
+    Failed,
+    /// Its process is gone, and it did not say how it ended.
+    Dead,
+    /// Only the last finished phase is known.
+    Recorded,
+}
+
+/// What is known about a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunStatus {
+    pub state: RunState,
+    /// The process that runs it.
+    pub pid: Option<u32>,
+    pub task: String,
+    pub ticket: String,
+    /// It continues an earlier run.
+    pub resumed: bool,
+    /// RFC 3339, UTC.
+    pub started: Option<String>,
+    /// When the last event came.
+    pub last_event: Option<String>,
+    /// How long it has been running, or ran.
+    pub seconds: u64,
+    /// How it ended, as a sentence.
+    pub end: Option<String>,
+    /// The phase that runs, or in which it stopped.
+    pub phase: Option<String>,
+    pub round: Option<RoundStatus>,
+    pub phases: Vec<PhaseStatus>,
+    /// Those that run.
+    pub children: Vec<ChildStatus>,
+    pub tokens: u64,
+    /// US dollars.
+    pub cost: f64,
+    pub cost_estimated: bool,
+    /// The same with the earlier runs of the ticket.
+    pub total_tokens: u64,
+    pub total_cost: f64,
+    pub commits: usize,
+    /// How the tests ended when they were last run.
+    pub tests: Option<TestStatus>,
+    /// The newest ones.
+    pub warnings: Vec<String>,
+    pub warning_count: usize,
+    /// The word in the state file: the last phase or step that is done.
+    pub recorded: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RoundStatus {
+    pub subject: String,
+    pub round: u64,
+    pub most: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PhaseStatus {
+    pub name: String,
+    pub about: String,
+    /// `omitted`, `to_come`, `running`, `done`, `skipped` or `stopped`.
+    pub state: &'static str,
+    /// How long it took, or has been running.
+    pub seconds: Option<u64>,
+    /// Why it was skipped.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ChildStatus {
+    pub label: String,
+    pub model: String,
+    pub attempt: u64,
+    /// The tools of its last round.
+    pub tools: Vec<String>,
+    pub seconds: u64,
+    pub tokens: u64,
+    pub cost: f64,
+    /// Its log, from the project's directory.
+    pub log: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct TestStatus {
+    pub passed: bool,
+    pub words: String,
+}
+
+/// The last run in `root`, at `now` (since 1970).
+///
+/// # Errors
+/// No run is recorded; the record cannot be read.
+pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
+    // In this order: an end that is written after the lock was asked for does not make a run look dead.
+    let lock = lock_state(root)?;
+    let events = event_log::read(root)?;
+    let recorded = state::recorded(root);
+    let mut progress = RunProgress::default();
+    for (at, event) in &events {
+        progress.apply(event, *at);
+    }
+    let known = progress.started.is_some();
+    if !known && lock == LockState::Free && matches!(recorded, Ok(None)) {
+        return Err(no_run(root, "No run of the pipeline is recorded in"));
+    }
+    let recorded = match (recorded, known) {
+        (Ok(recorded), _) => recorded,
+        (Err(problem), false) => return Err(problem),
+        (Err(problem), true) => {
+            progress.warnings.push(problem.one_line());
+            progress.warning_count += 1;
+            None
+        }
+    };
+    let state = match (lock, &progress.end) {
+        (LockState::Held(_), _) => RunState::Running,
+        (LockState::Free, Some(end)) if end.done => RunState::Done,
+        (LockState::Free, Some(_)) => RunState::Failed,
+        (LockState::Free, None) if known => RunState::Dead,
+        (LockState::Free, None) => RunState::Recorded,
+    };
+    // What did not end itself ended with the last that was heard of it.
+    let now = match state {
+        RunState::Running => now,
+        RunState::Done | RunState::Failed | RunState::Dead | RunState::Recorded => {
+            let latest = progress.latest;
+            progress.stop(latest, "The run is gone.");
+            latest
+        }
+    };
+    let mut status = shown(&progress, state, now);
+    if let LockState::Held(pid) = lock {
+        status.pid = pid;
+    }
+    if !known {
+        status.phases = recorded_phases(root)?;
+    }
+    status.recorded = recorded;
+    Ok(status)
+}
+
+fn lock_state(root: &Root) -> Outcome<LockState> {
+    let rel = root.check(&format!("{PROJECT_LOGS}/{LOCK_FILE}"))?;
+    if !root.exists(&rel)? {
+        return Ok(LockState::Free);
+    }
+    lock::state(&mut root.open_read(&rel)?)
+}
+
+/// The error where nothing is known.
+pub(super) fn no_run(root: &Root, what: &str) -> Problem {
+    Problem::missing(format!("{what} {}.", root.path().display()))
+        .next("Start a run with: marvin --non-interactive --design-first --working-dir DIR --prompt TEXT")
+        .next("Name another directory with --working-dir.")
+}
+
+/// The phases by the state file alone.
+fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
+    let phase = |phase: &crate::pipeline::phase::Phase| {
+        Ok(PhaseStatus {
+            name: phase.name.to_owned(),
+            about: phase.about.to_owned(),
+            state: match state::is_done(root, phase.name)? {
+                true => "done",
+                false => "to_come",
+            },
+            seconds: None,
+            reason: None,
+        })
+    };
+    PHASES.iter().map(phase).collect()
+}
+
+fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
+    let (usage, total) = (progress.usage(), progress.all_usage());
+    let phase = progress.current().or_else(|| progress.stopped_in());
+    let newest = progress.warnings.len().saturating_sub(MAX_WARNINGS);
+    RunStatus {
+        state,
+        pid: None,
+        task: progress.task.clone(),
+        ticket: progress.ticket.clone(),
+        resumed: progress.resumed,
+        started: progress.started.and_then(utc),
+        last_event: progress.started.and_then(|_| utc(progress.latest)),
+        seconds: progress.elapsed(now).as_secs(),
+        end: progress.end.as_ref().map(|end| end.words.clone()),
+        phase: phase.map(|phase| phase.name.clone()),
+        round: progress.round.as_ref().map(|round| RoundStatus {
+            subject: round.subject.clone(),
+            round: round.number,
+            most: round.most,
+        }),
+        phases: progress
+            .phases
+            .iter()
+            .map(|phase| {
+                let (state, seconds, reason) = phase_state(&phase.state, now);
+                PhaseStatus {
+                    name: phase.name.clone(),
+                    about: phase.about.clone(),
+                    state,
+                    seconds,
+                    reason,
+                }
+            })
+            .collect(),
+        children: progress
+            .running()
+            .map(|child| ChildStatus {
+                label: child.label.clone(),
+                model: child.model.clone(),
+                attempt: child.attempt,
+                tools: child.tools.clone(),
+                seconds: now.saturating_sub(child.started).as_secs(),
+                tokens: child.usage.tokens,
+                cost: child.usage.cost,
+                log: format!("{PROJECT_LOGS}/{}.log", child.id),
+            })
+            .collect(),
+        tokens: usage.tokens,
+        cost: usage.cost,
+        cost_estimated: total.estimated,
+        total_tokens: total.tokens,
+        total_cost: total.cost,
+        commits: progress.checkpoints.len(),
+        tests: progress.tests.as_ref().map(|(passed, words)| TestStatus {
+            passed: *passed,
+            words: words.clone(),
+        }),
+        warnings: progress.warnings.iter().skip(newest).cloned().collect(),
+        warning_count: progress.warning_count,
+        recorded: None,
+    }
+}
+
+fn phase_state(state: &PhaseState, now: Duration) -> (&'static str, Option<u64>, Option<String>) {
+    match state {
+        PhaseState::Omitted => ("omitted", None, None),
+        PhaseState::ToCome => ("to_come", None, None),
+        PhaseState::Running(since) => ("running", Some(now.saturating_sub(*since).as_secs()), None),
+        PhaseState::Done(seconds) => ("done", *seconds, None),
+        PhaseState::Skipped(reason) => ("skipped", None, Some(reason.clone())),
+        PhaseState::Stopped(seconds) => ("stopped", Some(*seconds), None),
+    }
+}
+
+/// A time since 1970 as RFC 3339, to the second.
+fn utc(at: Duration) -> Option<String> {
+    let seconds = i64::try_from(at.as_secs()).ok()?;
+    Some(Timestamp::from_second(seconds).ok()?.to_string())
+}

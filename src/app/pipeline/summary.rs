@@ -1,0 +1,333 @@
+//! The summary of a run for standard output.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::progress::{PhaseProgress, PhaseState, RunProgress, Usage};
+use crate::base::problem::Problem;
+use crate::base::text::{clip, counted, one_line};
+use crate::chat::usage::{dollars, estimate_mark};
+use crate::disk::beneath::Root;
+use crate::disk::paths::PROJECT_DOCUMENTS;
+use crate::formats::duration;
+
+/// Characters of a text from outside.
+const MAX_TEXT_CHARS: usize = 500;
+/// Entries of a list; the newest ones.
+const MAX_LISTED: usize = 20;
+
+/// What the events of a run do not say.
+#[derive(Default)]
+pub(crate) struct SummaryFacts<'a> {
+    /// Why it ended early.
+    pub problem: Option<&'a Problem>,
+    /// The branch that it worked on.
+    pub branch: Option<String>,
+    /// First lines of the commits that the branch got, oldest first; without them the checkpoints are listed.
+    pub commits: Vec<String>,
+    /// The command that continues the run.
+    pub resume: Option<String>,
+}
+
+/// A document of the project and its size in bytes.
+pub(super) struct Document {
+    path: &'static str,
+    bytes: u64,
+}
+
+/// The documents that exist.
+pub(super) fn documents(root: &Root) -> Vec<Document> {
+    let found = PROJECT_DOCUMENTS.iter().filter_map(|path| {
+        let meta = root.metadata(&root.check(path).ok()?).ok()?;
+        Some(Document {
+            path,
+            bytes: meta.len,
+        })
+    });
+    found.collect()
+}
+
+/// The summary, with a newline at its end.
+pub(super) fn text(
+    progress: &RunProgress,
+    documents: &[Document],
+    facts: &SummaryFacts<'_>,
+) -> String {
+    let done = progress.end.as_ref().is_some_and(|end| end.done) && facts.problem.is_none();
+    let mut out = String::new();
+    let mut line = |words: &str| {
+        out.push_str(words);
+        out.push('\n');
+    };
+    line(&headline(progress, done));
+    if let Some(words) = reason(progress, facts, done) {
+        line(&words);
+    }
+    line(&format!("Task: {}", foreign(&progress.task)));
+    if let Some(branch) = &facts.branch {
+        line(&format!("Branch: {}", foreign(branch)));
+    }
+    line(&format!(
+        "Time: {}",
+        time(progress.elapsed(progress.latest).as_secs())
+    ));
+    line(&format!("Cost: {}", cost(progress)));
+    line("");
+    line("Phases:");
+    let widest = progress.phases.iter().map(|phase| phase.name.len()).max();
+    for phase in &progress.phases {
+        line(&phase_row(phase, widest.unwrap_or_default()));
+    }
+    let tests = progress.tests.as_ref().map(|(passed, words)| {
+        let mark = if *passed { "passed" } else { "failed" };
+        format!("{mark}. {}", foreign(words))
+    });
+    line("");
+    line(&format!(
+        "Tests: {}",
+        tests.as_deref().unwrap_or("not run by the pipeline.")
+    ));
+    let files = documents
+        .iter()
+        .map(|document| format!("{} ({})", document.path, counted(document.bytes, "byte")));
+    let files: Vec<String> = files.collect();
+    if !files.is_empty() {
+        line(&format!("Documents: {}", files.join(", ")));
+    }
+    let commits = match facts.commits.is_empty() {
+        true => &progress.checkpoints,
+        false => &facts.commits,
+    };
+    line(&list("Commits", commits, commits.len()));
+    line(&list(
+        "Warnings",
+        &progress.warnings,
+        progress.warning_count,
+    ));
+    line("");
+    for step in next_steps(facts, done) {
+        line(&format!("Next: {step}"));
+    }
+    out
+}
+
+fn headline(progress: &RunProgress, done: bool) -> String {
+    let ticket = one_line(&progress.ticket);
+    let (finished, all) = progress.count();
+    match (done, progress.stopped_in()) {
+        (true, _) => format!("The pipeline is done. Ticket {ticket}."),
+        (false, Some(phase)) => format!(
+            "The pipeline stopped in phase {}; {finished} of {all} phases are done. Ticket {ticket}.",
+            one_line(&phase.name)
+        ),
+        (false, None) => {
+            format!("The pipeline stopped; {finished} of {all} phases are done. Ticket {ticket}.")
+        }
+    }
+}
+
+/// Why it stopped.
+fn reason(progress: &RunProgress, facts: &SummaryFacts<'_>, done: bool) -> Option<String> {
+    if done {
+        return None;
+    }
+    let words = match facts.problem {
+        Some(problem) => problem.what.clone(),
+        None => progress.end.as_ref()?.words.clone(),
+    };
+    Some(format!("Reason: {}", foreign(&words)))
+}
+
+fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
+    if done {
+        return vec!["look at the commits, and try the program.".to_owned()];
+    }
+    let mut steps: Vec<String> = facts
+        .problem
+        .iter()
+        .flat_map(|problem| &problem.next)
+        .map(|step| foreign(step))
+        .collect();
+    steps.push(match &facts.resume {
+        Some(command) => format!(
+            "continue with: {} (finished phases are not repeated)",
+            one_line(command)
+        ),
+        None => {
+            "run the same command again to continue; finished phases are not repeated.".to_owned()
+        }
+    });
+    steps
+}
+
+/// `1,234 tokens, $0.1234`, with what earlier runs used.
+fn cost(progress: &RunProgress) -> String {
+    let mut out = used(progress.usage());
+    if progress.earlier.tokens > 0 {
+        let _ = write!(
+            out,
+            "; with the runs before it {}",
+            used(progress.all_usage())
+        );
+    }
+    out
+}
+
+/// `1,234 tokens, $0.1234`; estimates begin with `~`.
+pub(crate) fn used(usage: Usage) -> String {
+    format!(
+        "{}{}, {}",
+        estimate_mark(usage.estimated),
+        counted(usage.tokens, "token"),
+        dollars(usage.cost, usage.estimated)
+    )
+}
+
+fn phase_row(phase: &PhaseProgress, widest: usize) -> String {
+    let result = match &phase.state {
+        PhaseState::Omitted => "not asked for".to_owned(),
+        PhaseState::ToCome => "to come".to_owned(),
+        PhaseState::Running(_) => "running".to_owned(),
+        PhaseState::Done(Some(seconds)) => format!("done in {}", time(*seconds)),
+        PhaseState::Done(None) => "done".to_owned(),
+        PhaseState::Skipped(why) => format!("skipped. {}", foreign(why)),
+        PhaseState::Stopped(seconds) => format!("stopped after {}", time(*seconds)),
+    };
+    let name = one_line(&phase.name);
+    match one_line(&phase.about).as_str() {
+        "" => format!("  {name:<widest$}  {result}"),
+        about => format!("  {name:<widest$}  {about}: {result}"),
+    }
+}
+
+fn list(title: &str, entries: &[String], count: usize) -> String {
+    if count == 0 {
+        return format!("{title}: none");
+    }
+    let shown = entries.len().min(MAX_LISTED);
+    let mut out = format!("{title} ({count}");
+    if shown < count {
+        let _ = write!(out, ", the last {shown}");
+    }
+    out.push_str("):");
+    for entry in entries.iter().skip(entries.len() - shown) {
+        let _ = write!(out, "\n  - {}", foreign(entry));
+    }
+    out
+}
+
+fn time(seconds: u64) -> String {
+    duration::words(Duration::from_secs(seconds))
+}
+
+fn foreign(text: &str) -> String {
+    one_line(&clip(text, MAX_TEXT_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::pipeline::progress::RunEnd;
+
+    fn phase(name: &str, state: PhaseState) -> PhaseProgress {
+        PhaseProgress {
+            name: name.to_owned(),
+            about: "what it does".to_owned(),
+            state,
+        }
+    }
+
+    fn progress(done: bool) -> RunProgress {
+        let at = |seconds| Duration::from_secs(seconds);
+        RunProgress {
+            task: "A to-do list\u{1b}[31m".to_owned(),
+            ticket: "app-1a2b".to_owned(),
+            phases: vec![
+                phase("1a", PhaseState::Done(Some(185))),
+                phase("1a_review", PhaseState::Done(None)),
+                phase("4c", PhaseState::Skipped("It serves no pages.".to_owned())),
+                phase(
+                    "5",
+                    if done {
+                        PhaseState::Done(Some(1))
+                    } else {
+                        PhaseState::Stopped(9)
+                    },
+                ),
+            ],
+            checkpoints: vec!["Before the pipeline".to_owned()],
+            warnings: vec!["The reviewer printed\nnothing.".to_owned()],
+            warning_count: 1,
+            tests: Some((true, "12 tests, all passed.".to_owned())),
+            earlier: Usage {
+                tokens: 1000,
+                cost: 0.5,
+                estimated: false,
+            },
+            started: Some(at(10)),
+            latest: at(100),
+            end: Some(RunEnd {
+                done,
+                words: "The ceiling is reached.".to_owned(),
+                at: at(100),
+            }),
+            ..RunProgress::default()
+        }
+    }
+
+    #[test]
+    fn a_finished_run_says_what_there_is() {
+        let document = Document {
+            path: ".marvin/spec.md",
+            bytes: 12_345,
+        };
+        let text = text(&progress(true), &[document], &SummaryFacts::default());
+        assert_eq!(
+            text,
+            "The pipeline is done. Ticket app-1a2b.\n\
+             Task: A to-do list\\x1b[31m\n\
+             Time: 1 min 30 s\n\
+             Cost: 0 tokens, $0.0000; with the runs before it 1,000 tokens, $0.5000\n\
+             \n\
+             Phases:\n  \
+               1a         what it does: done in 3 min 5 s\n  \
+               1a_review  what it does: done\n  \
+               4c         what it does: skipped. It serves no pages.\n  \
+               5          what it does: done in 1 s\n\
+             \n\
+             Tests: passed. 12 tests, all passed.\n\
+             Documents: .marvin/spec.md (12,345 bytes)\n\
+             Commits (1):\n  \
+               - Before the pipeline\n\
+             Warnings (1):\n  \
+               - The reviewer printed nothing.\n\
+             \n\
+             Next: look at the commits, and try the program.\n"
+        );
+    }
+
+    #[test]
+    fn a_run_that_stopped_says_why_and_how_to_continue() {
+        let problem = Problem::limit("The run has reached its ceiling of $2.00.").next("Raise it.");
+        let facts = SummaryFacts {
+            problem: Some(&problem),
+            resume: Some("marvin --non-interactive --design-first".to_owned()),
+            ..SummaryFacts::default()
+        };
+        let text = text(&progress(false), &[], &facts);
+        for line in [
+            "The pipeline stopped in phase 5; 3 of 4 phases are done. Ticket app-1a2b.\n",
+            "Reason: The run has reached its ceiling of $2.00.\n",
+            "  5          what it does: stopped after 9 s\n",
+            "Next: Raise it.\nNext: continue with: marvin --non-interactive --design-first (finished",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in {text}");
+        }
+        let many: Vec<String> = (0..30).map(|n| format!("entry {n}")).collect();
+        let listed = list("Commits", &many, 30);
+        assert!(
+            listed.starts_with("Commits (30, the last 20):\n  - entry 10\n"),
+            "{listed}"
+        );
+    }
+}

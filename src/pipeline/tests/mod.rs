@@ -1,0 +1,213 @@
+//! The phases, with real repositories and real processes: a shell script plays the children.
+
+mod code;
+mod context;
+mod documents;
+mod reviews;
+mod test_runs;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::repository::{self, Uncommitted};
+use super::run::Run;
+use super::tier::{OwnModel, TierModels, TierOverrides};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::chat::event::{Event, EventSink};
+use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::beneath::Root;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::policy::ToolPolicy;
+
+/// What stands before every script. `is LABEL` asks which child it plays, `nth LABEL` how often that one was started; `document FILE` writes one that
+/// is long enough, and `report` prints one.
+const PRELUDE: &str = r#"#!/bin/bash
+while [ $# -gt 0 ]; do
+  case "$1" in --prompt-file) PROMPT=$2; shift;; esac
+  shift
+done
+NAME=${MARVIN_SUBAGENT_LOG##*/}
+CALL="$CALLS/$(date +%s%N)-$$"
+cp "$PROMPT" "$CALL.prompt"
+echo "$NAME readonly=$MARVIN_READONLY writable=$MARVIN_WRITABLE_FILES ticket=$MARVIN_TICKET model=$MARVIN_MODEL" > "$CALL.call"
+is() { case "$NAME" in "$1"-[0-9]*) return 0;; esac; return 1; }
+nth() { [ "$(cat "$CALLS"/*.call | grep -c "^$1-[0-9]")" = "$2" ]; }
+document() { mkdir -p "${1%/*}"; for i in $(seq 60); do echo "Line $i of the document that $NAME wrote."; done > "$1"; }
+report() { for i in 1 2 3 4 5; do echo "Section $i was read from its beginning to its end."; done; for line in "$@"; do echo "$line"; done; }
+"#;
+
+/// A project with a repository, and a run in it.
+pub(super) struct Stage {
+    dir: tempfile::TempDir,
+    pub run: Run,
+    events: Arc<Events>,
+}
+
+#[derive(Default)]
+struct Events(Mutex<Vec<PipelineEvent>>);
+
+impl EventSink for Events {
+    fn emit(&self, event: Event) {
+        if let Event::Pipeline(event) = event {
+            self.0.lock().unwrap().push(event);
+        }
+    }
+}
+
+/// A child that was started.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Its label.
+    pub label: String,
+    /// What bounds it.
+    pub bounds: String,
+    pub prompt: String,
+}
+
+impl Stage {
+    /// A run whose children are played by `script`, for the task "Build a clock."
+    pub(super) fn new(script: &str) -> Self {
+        Self::with(script, &[])
+    }
+
+    /// The same with environment variables.
+    pub(super) fn with(script: &str, variables: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in ["project", "calls", "home"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        let program = path("child");
+        fs::write(&program, format!("{PRELUDE}\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let calls = path("calls").display().to_string();
+        let home = path("home").display().to_string();
+        let search = std::env::var("PATH").unwrap();
+        let mut all = vec![
+            ("PATH", search.as_str()),
+            ("HOME", home.as_str()),
+            ("CALLS", calls.as_str()),
+        ];
+        all.extend(variables);
+        let env = Env::new(
+            all.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
+        let session = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+        session
+            .working_dir
+            .set(Root::open(&path("project")).unwrap(), true);
+        let own = OwnModel {
+            provider: "openai",
+            model: "m",
+        };
+        let mut overrides = TierOverrides::default();
+        overrides.add("all", "openai:m").unwrap();
+        overrides.add("opus", "openai:strong").unwrap();
+        overrides.add("aux_reviewer", "openai:second").unwrap();
+        let events = Arc::<Events>::default();
+        let run = Run {
+            program,
+            root: session.working_dir.root().unwrap(),
+            task: "Build a clock.".to_owned(),
+            ticket: "cl-0001".to_owned(),
+            tiers: TierModels::resolve(&overrides, &session.env, &own, &session.clock),
+            max_cost: None,
+            is_staged: true,
+            ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
+        };
+        repository::prepare(&run, None, Uncommitted::Take).unwrap();
+        Self { dir, run, events }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join("project").join(name)
+    }
+
+    pub(super) fn put(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A document that is long enough, and has `text` in it.
+    pub(super) fn put_document(&self, name: &str, text: &str) {
+        self.put(name, &format!("{text}\n{}", "A line.\n".repeat(200)));
+    }
+
+    pub(super) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// All children in the order of their starts.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        let folder = self.dir.path().join("calls");
+        let mut names: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "call"))
+            .collect();
+        names.sort();
+        let call = |path: &PathBuf| {
+            let text = fs::read_to_string(path).unwrap();
+            let (name, bounds) = text.trim().split_once(' ').unwrap();
+            // label-date-time-random.tools.jsonl
+            let label = name.rsplitn(4, '-').nth(3).unwrap();
+            Call {
+                label: label.to_owned(),
+                bounds: bounds.to_owned(),
+                prompt: fs::read_to_string(path.with_extension("prompt")).unwrap(),
+            }
+        };
+        names.iter().map(call).collect()
+    }
+
+    pub(super) fn labels(&self) -> Vec<String> {
+        self.calls().into_iter().map(|call| call.label).collect()
+    }
+
+    /// The prompts of the children with a label.
+    pub(super) fn prompts(&self, label: &str) -> Vec<String> {
+        let calls = self.calls().into_iter();
+        calls
+            .filter(|call| call.label == label)
+            .map(|call| call.prompt)
+            .collect()
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let events = self.events.0.lock().unwrap();
+        let words = events.iter().filter_map(|event| match event {
+            PipelineEvent::Warning { words } => Some(words.clone()),
+            _ => None,
+        });
+        words.collect()
+    }
+
+    /// Phase, subject and number of every round.
+    pub(super) fn rounds(&self) -> Vec<String> {
+        let events = self.events.0.lock().unwrap();
+        let rounds = events.iter().filter_map(|event| match event {
+            PipelineEvent::RoundStarted {
+                phase,
+                subject,
+                round,
+                most,
+            } => Some(format!("{phase} {subject} {round}/{most}")),
+            _ => None,
+        });
+        rounds.collect()
+    }
+
+    pub(super) fn checkpoints(&self) -> Vec<String> {
+        let events = self.events.0.lock().unwrap();
+        let messages = events.iter().filter_map(|event| match event {
+            PipelineEvent::Checkpoint { message } => Some(message.clone()),
+            _ => None,
+        });
+        messages.collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! Whole runs of the pipeline: from an idea to a program whose tests pass, with the real binary, real children, real git and the languages' own tools. The
+//! model is a scripted one that plays each role.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::support::cost::Cost;
+use crate::support::engineer::{self, Asked, NODE, PYTHON, Project, RUST, Role};
+use crate::support::home::Home;
+use crate::support::run::Marvin;
+use crate::support::server::Server;
+
+const TASK: &str =
+    "A program that counts the words of a file.\nIt prints the number and nothing else.";
+
+/// A run in `dir` with the model of `server`.
+fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
+    let mut run = home
+        .marvin()
+        .args([
+            "--non-interactive",
+            "--design-first",
+            "--provider",
+            "openai-compat",
+        ])
+        .args(["--model", "all=test-model", "--prompt", TASK])
+        .arg("--working-dir")
+        .arg(dir)
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .limit(Duration::from_secs(240));
+    // The tool chains of the machine are found by these; the home of the test has none.
+    for name in [
+        "RUSTUP_HOME",
+        "CARGO_HOME",
+        "PYENV_ROOT",
+        "PYENV_VERSION",
+        "RUSTUP_TOOLCHAIN",
+    ] {
+        if let Some(value) = std::env::var_os(name) {
+            run = run.env(name, value);
+        }
+    }
+    let homes = [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")];
+    for (name, folder) in homes {
+        if let (None, Some(home)) = (std::env::var_os(name), std::env::var_os("HOME")) {
+            let path = Path::new(&home).join(folder);
+            if path.is_dir() {
+                run = run.env(name, path);
+            }
+        }
+    }
+    run
+}
+
+fn git(dir: &Path, args: &[&str]) -> String {
+    let done = Command::new("git")
+        .arg("-C")
+        .arg(dir)
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// The tracked files of the product, without Marvin's own.
+fn product(dir: &Path) -> BTreeSet<String> {
+    let files = git(dir, &["ls-files"]);
+    let own = |path: &&str| !path.starts_with(".marvin/") && !path.starts_with(".tickets/");
+    files.lines().filter(own).map(str::to_owned).collect()
+}
+
+fn is_installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output();
+    let is_there = found.is_ok_and(|done| done.status.success());
+    if !is_there {
+        eprintln!("skipped: {program} is not installed");
+    }
+    is_there
+}
+
+/// Builds `project` and checks everything that a run leaves.
+fn builds(project: &'static Project, files: &[&str], checker: usize) {
+    let home = Home::new();
+    let (server, asked) = engineer::server(project);
+    let dir = home.work();
+    let done = pipeline(&home, &server, &dir).run();
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    let summary = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{errors}\n{summary}");
+    assert_eq!(home.read("work/.marvin/pipeline_state").trim(), "5");
+    let expected: BTreeSet<String> = files.iter().map(|path| (*path).to_owned()).collect();
+    assert_eq!(product(&dir), expected, "{errors}");
+    each_role_once(&asked, checker);
+    // Every model call is in the parent's cost line.
+    let cost = Cost::last_line(&errors);
+    assert_eq!(cost.llm_turns, asked.requests() as u64);
+    assert_eq!(
+        cost.model_turns["test-model"].as_u64(),
+        Some(cost.llm_turns)
+    );
+    assert_eq!(
+        (cost.input, cost.output),
+        (10 * cost.llm_turns, 5 * cost.llm_turns)
+    );
+    // Nothing is left uncommitted, and the epic is closed.
+    assert_eq!(git(&dir, &["status", "--porcelain"]), "");
+    let tickets = home.marvin().dir(&dir).args(["tk", "closed"]).run();
+    let tickets = String::from_utf8_lossy(&tickets.stdout).into_owned();
+    assert!(
+        tickets.contains("A program that counts the words of a file."),
+        "{tickets}"
+    );
+    assert!(
+        summary.contains("A program that counts the words of a file."),
+        "{summary}"
+    );
+    assert!(!summary.contains("MARVIN_COST"));
+    // Prompts are removed, logs stay and are not committed.
+    let logs: Vec<_> = std::fs::read_dir(dir.join(".marvin/logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        logs.iter().any(|name| name.starts_with("spec-writer-")),
+        "{logs:?}"
+    );
+    assert!(!logs.iter().any(|name| name.contains("prompt")), "{logs:?}");
+    assert!(!git(&dir, &["ls-files", ".marvin"]).contains("logs/"));
+}
+
+/// How often each role was played in a run without interruption.
+fn each_role_once(asked: &Asked, pages: usize) {
+    for (role, times) in [
+        (Role::SpecWriter, 1),
+        (Role::UxWriter, 1),
+        (Role::DesignWriter, 1),
+        // Four reviewers of three documents, twice.
+        (Role::FirstReviewer, 12),
+        (Role::LaterReviewer, 12),
+        (Role::DocumentFixer, 3),
+        (Role::FunctionalTests, 1),
+        (Role::IntegrationTests, 1),
+        (Role::Implementer, 1),
+        (Role::Debugger, 1),
+        (Role::CodeFixer, 0),
+        (Role::SmokeTester, 1),
+        (Role::PageChecker, pages),
+        (Role::QualityTester, 2),
+        (Role::QualityFixer, 1),
+        (Role::Other, 0),
+    ] {
+        assert_eq!(asked.begun(role), times, "{role:?}");
+    }
+}
+
+#[test]
+fn an_idea_becomes_a_python_program() {
+    if is_installed("python3") {
+        builds(
+            &PYTHON,
+            &[
+                ".gitignore",
+                "README.md",
+                "test_program.py",
+                "test_wordcount.py",
+                "wordcount.py",
+            ],
+            0,
+        );
+    }
+}
+
+#[test]
+fn an_idea_becomes_a_node_program_with_a_page() {
+    if is_installed("node") && is_installed("npm") {
+        builds(
+            &NODE,
+            &[
+                ".gitignore",
+                "README.md",
+                "count.js",
+                "count.test.js",
+                "index.html",
+                "package.json",
+                "program.test.js",
+            ],
+            1,
+        );
+    }
+}
+
+#[test]
+fn an_idea_becomes_a_rust_program() {
+    if is_installed("cargo") {
+        builds(
+            &RUST,
+            &[
+                ".gitignore",
+                "Cargo.lock",
+                "Cargo.toml",
+                "README.md",
+                "src/lib.rs",
+                "src/main.rs",
+                "tests/count.rs",
+                "tests/program.rs",
+            ],
+            0,
+        );
+    }
+}
