@@ -8,7 +8,7 @@ use super::child::environment::check_depth;
 use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View};
 use super::documents;
-use super::review_job;
+use super::review_job::start::{self, JobProcess};
 use super::run::{self, Run, RunRequest};
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
@@ -107,7 +107,14 @@ impl Agents for PipelineAgents {
     }
 
     fn start_review(&self, ctx: &ToolContext, order: &ReviewOrder) -> Outcome<String> {
-        review_job::start::start(ctx, order, self)
+        let process = JobProcess {
+            program: &self.program,
+            provider: &self.provider,
+            model: &self.model,
+            tiers: &self.tiers,
+            max_cost: self.max_cost,
+        };
+        start::start(ctx, order, &process)
     }
 }
 

@@ -326,6 +326,6 @@ fn a_review_needs_a_clean_repository_and_something_to_review() {
     };
     refused(&bare, "", "no commit yet");
     fs::remove_dir_all(bare.home.work().join(".git")).unwrap();
-    refused(&bare, "", "not a git repository");
+    refused(&bare, "", "is not in a git repository");
     assert!(bare.status().contains("No review was started here"));
 }

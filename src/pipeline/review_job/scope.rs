@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::disk::beneath::{FileKind, RelPath, Root};
+use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::proc::git::Git;
 use crate::tools::project::search::names::GlobFilter;
 
@@ -13,8 +14,6 @@ const FOLDERS: [&str; 4] = ["ref", ".ref", "docs", "doc"];
 /// Most documents that reviewers are pointed to, and how deep they may lie.
 const MOST_DOCUMENTS: usize = 200;
 const DEPTH: usize = 6;
-/// Marvin's own folders are no code of the project.
-const OWN: [&str; 2] = [".marvin/", ".tickets/"];
 /// Extensions of what a browser runs or shows.
 const FRONT_END: [&str; 12] = [
     "html", "htm", "css", "scss", "sass", "less", "js", "jsx", "mjs", "tsx", "vue", "svelte",
@@ -31,7 +30,7 @@ pub(super) fn files(git: &Git<'_>, focus: &str) -> Outcome<Vec<String>> {
     let tracked = git.tracked()?;
     let files: Vec<String> = tracked
         .into_iter()
-        .filter(|path| !OWN.iter().any(|own| path.starts_with(own)) && focus.takes(path))
+        .filter(|path| !is_own(path) && focus.takes(path))
         .collect();
     if files.is_empty() {
         return Err(Problem::missing(format!(
@@ -43,6 +42,11 @@ pub(super) fn files(git: &Git<'_>, focus: &str) -> Outcome<Vec<String>> {
         ));
     }
     Ok(files)
+}
+
+/// Whether a path lies in a folder of Marvin's, which is no code of the project.
+fn is_own(path: &str) -> bool {
+    matches!(path.split('/').next(), Some(PROJECT_FOLDER | TICKETS))
 }
 
 /// The part of a code base that is asked for.

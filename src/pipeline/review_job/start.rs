@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use crate::base::text::{counted, escape_controls, tail};
 use crate::base::variables::{MARVIN_LEASH, MARVIN_SUBAGENT_LOG};
 use crate::chat::pipeline_event::TierChoice;
 use crate::disk::beneath::Root;
-use crate::pipeline::agents::PipelineAgents;
 use crate::pipeline::child::{Access, environment};
+use crate::pipeline::tier::TierOverrides;
 use crate::proc::detached::DetachedProgram;
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
@@ -34,6 +35,19 @@ const NAMED: usize = 10;
 /// Characters of a log that a failure shows.
 const LOG_CHARS: usize = 1_000;
 
+/// What the process of a job is started with.
+pub(crate) struct JobProcess<'a> {
+    /// This program.
+    pub program: &'a Path,
+    /// The provider and model of the session.
+    pub provider: &'a str,
+    pub model: &'a str,
+    /// Models that the user gave to tiers.
+    pub tiers: &'a TierOverrides,
+    /// Nothing more is started once this much was spent, in US dollars.
+    pub max_cost: Option<f64>,
+}
+
 /// Starts the review and returns what to tell about it.
 ///
 /// # Errors
@@ -41,7 +55,7 @@ const LOG_CHARS: usize = 1_000;
 pub(crate) fn start(
     ctx: &ToolContext,
     order: &ReviewOrder,
-    agents: &PipelineAgents,
+    launch: &JobProcess<'_>,
 ) -> Outcome<String> {
     environment::check_depth(&ctx.session)?;
     let root = &*order.root;
@@ -74,7 +88,7 @@ pub(crate) fn start(
     git.create_branch(&job.branch)?;
     let started = job
         .write(root)
-        .and_then(|()| process(ctx, order, agents, &job))
+        .and_then(|()| process(ctx, order, launch, &job))
         .and_then(|program| program.start())
         .and_then(|ended| wait_for(root, &job.id, &ended, &ctx.stop));
     if let Err(problem) = started {
@@ -183,7 +197,7 @@ fn new_id(ctx: &ToolContext, root: &Root) -> Outcome<String> {
 fn process(
     ctx: &ToolContext,
     order: &ReviewOrder,
-    agents: &PipelineAgents,
+    launch: &JobProcess<'_>,
     job: &ReviewJob,
 ) -> Outcome<DetachedProgram> {
     let root = &*order.root;
@@ -197,8 +211,8 @@ fn process(
         .map_err(|error| Problem::system(format!("Cannot write {}", path.display()), error))?;
     let model = TierChoice {
         tier: String::new(),
-        provider: agents.provider.clone(),
-        model: agents.model.clone(),
+        provider: launch.provider.to_owned(),
+        model: launch.model.to_owned(),
         source: String::new(),
     };
     let access = Access::Write {
@@ -211,16 +225,16 @@ fn process(
         .map(OsString::from)
         .to_vec();
     args.push(root.path().into());
-    args.extend(["--provider", &agents.provider, "--model", &agents.model].map(OsString::from));
-    for words in agents.tiers.words() {
+    args.extend(["--provider", launch.provider, "--model", launch.model].map(OsString::from));
+    for words in launch.tiers.words() {
         args.extend(["--model".into(), words.into()]);
     }
-    if let Some(max) = agents.max_cost {
+    if let Some(max) = launch.max_cost {
         let left = (max - ctx.session.ledger.totals().cost).max(0.0);
         args.extend(["--max-cost".into(), left.to_string().into()]);
     }
     Ok(DetachedProgram {
-        program: agents.program.clone(),
+        program: launch.program.to_owned(),
         args,
         dir: root.path().to_owned(),
         env,

@@ -1,10 +1,11 @@
 //! The code base as the subject of a review.
 
-use super::work::JobRecord;
+use super::record::JobRecord;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::plural;
 use crate::pipeline::child::Access;
+use crate::pipeline::repository;
 use crate::pipeline::review::ReviewEnd;
 use crate::pipeline::review::code::{CodeReview, review_files};
 use crate::pipeline::review::history::History;
@@ -58,6 +59,8 @@ pub(super) fn review(
             },
         },
     )?;
+    // The history of the last round.
+    repository::checkpoint(run, &format!("{NAME}: the review is done"))?;
     let rounds = plural(record.rounds(), "round");
     let text = match end {
         ReviewEnd::Clean => format!("Every reviewer is satisfied after {rounds}."),

@@ -1,64 +1,15 @@
 //! The process of a review: it holds the job's lock, keeps its record, and ends with a word.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use super::record::JobRecord;
 use super::{scope, subject};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::clip;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::disk::beneath::Root;
 use crate::pipeline::run::Run;
 use crate::proc::git::Git;
-use crate::store::review_jobs::{self, JobStatus, ReviewJob, RoundResult};
-use crate::tools::engine::context::SessionContext;
-
-/// Most characters of what a job says at its end.
-const TEXT_CHARS: usize = 20_000;
-
-/// The record of the running job, written with every change.
-pub(super) struct JobRecord {
-    root: Arc<Root>,
-    session: Arc<SessionContext>,
-    job: Mutex<ReviewJob>,
-}
-
-impl JobRecord {
-    fn job(&self) -> MutexGuard<'_, ReviewJob> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut ReviewJob)) -> Outcome<()> {
-        let mut job = self.job();
-        change(&mut job);
-        let totals = self.session.ledger.totals();
-        (job.cost, job.cost_estimated) = (totals.cost, totals.cost_estimated());
-        job.write(&self.root)
-    }
-
-    /// Adds what came of a round.
-    ///
-    /// # Errors
-    /// The disk is not writable.
-    pub(super) fn add_round(&self, round: RoundResult) -> Outcome<()> {
-        self.change(|job| job.rounds.push(round))
-    }
-
-    /// The number of rounds so far.
-    pub(super) fn rounds(&self) -> usize {
-        self.job().rounds.len()
-    }
-
-    fn end(&self, status: JobStatus, text: &str) -> Outcome<()> {
-        let now = self.session.clock.utc();
-        self.change(|job| {
-            job.status = status;
-            job.phase = "ended".to_owned();
-            job.ended = Some(now);
-            job.text = clip(text, TEXT_CHARS);
-        })
-    }
-}
+use crate::store::review_jobs::{self, JobStatus, ReviewJob};
 
 /// Follows the events of the job into its record, and passes them on.
 struct JobEvents {
@@ -75,18 +26,16 @@ impl EventSink for JobEvents {
             Event::Pipeline(PipelineEvent::ChildStarted { label, .. })
                 if label == subject::FIXER =>
             {
-                let job = self.record.job();
-                let round = job.phase.split(',').next().unwrap_or_default().to_owned();
+                let phase = self.record.phase();
+                let round = phase.split(',').next().unwrap_or_default().to_owned();
                 Some(format!("{round}, fixing"))
             }
-            Event::Pipeline(PipelineEvent::ChildEnded { .. }) => {
-                Some(self.record.job().phase.clone())
-            }
+            Event::Pipeline(PipelineEvent::ChildEnded { .. }) => Some(self.record.phase()),
             _ => None,
         };
         if let Some(phase) = phase {
             // A record that is behind is no reason to end the work.
-            let _ = self.record.change(|job| job.phase = phase);
+            let _ = self.record.set_phase(phase);
         }
         self.listener.emit(event);
     }
@@ -97,7 +46,6 @@ impl EventSink for JobEvents {
 /// # Errors
 /// There is no such job, it has ended already, or another process does it; else as it ended.
 pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
-    let session = Arc::clone(&run.ctx.session);
     let _held = review_jobs::hold(&run.root, id, &run.ctx.stop)?;
     let job = review_jobs::read(&run.root, id)?;
     if job.ended.is_some() {
@@ -106,11 +54,7 @@ pub(crate) fn work(mut run: Run, id: &str) -> Outcome<()> {
             job.status.word()
         )));
     }
-    let record = Arc::new(JobRecord {
-        root: Arc::clone(&run.root),
-        session,
-        job: Mutex::new(job.clone()),
-    });
+    let record = Arc::new(JobRecord::new(&run, job.clone()));
     run.ctx.listener = Arc::new(JobEvents {
         record: Arc::clone(&record),
         listener: Arc::clone(&run.ctx.listener),
