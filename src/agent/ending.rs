@@ -142,7 +142,7 @@ pub(super) fn failure(
             _ => Problem::limit(what).next("Ask it to continue."),
         }
     } else if !reply.calls.is_empty() || !reply.cut_calls.is_empty() {
-        // The last round has no tools; a model may call some nevertheless.
+        // The last round has no tools, or forbids to call them; a model may do so nevertheless.
         Problem::limit(format!(
             "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
             plural(rounds, "round")

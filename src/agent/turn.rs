@@ -199,12 +199,13 @@ impl<'a> Conversation<'a> {
             self.messages.drain(..at);
         }
         let none = Offer::none();
-        let offer = if last { &none } else { self.offer };
-        let mut system = self.system_prompt(&ctx.session).text.clone();
-        if last {
-            system.push_str("\n\n");
-            system.push_str(prompts::LAST_ROUND.trim_end());
-        }
+        // Where a request may have tools and forbid calls, the last one keeps what the provider has cached.
+        let offer = if last && !self.target.provider.can_forbid_calls(&self.target.info) {
+            &none
+        } else {
+            self.offer
+        };
+        let system = self.system_prompt(&ctx.session).text.clone();
         // The schemas take part of the window too.
         let schemas = offer.estimated_tokens();
         let beside = system.len() + 4 * schemas;
@@ -214,17 +215,22 @@ impl<'a> Conversation<'a> {
             schemas,
         };
         limits::check_window(self.target, size)?;
+        let before = last.then(|| append_notice(&mut self.messages));
         let request = Request {
             model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
+            may_call: !last,
             effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
+        if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
+            text.truncate(bytes);
+        }
         // The next request has the schemas again, even when this one had none.
         let beside = system.len() + 4 * self.offer.estimated_tokens();
         ctx.session.context.set_beside(estimate(beside));
@@ -301,6 +307,29 @@ impl<'a> Conversation<'a> {
         if !reply.text.is_empty() || !reply.calls.is_empty() {
             self.messages.push(reply.into_message());
         }
+    }
+}
+
+/// Tells the model at the end of the conversation that it gets no more tools, and returns how long the last message was before. The notice is part of
+/// that message, a result: some servers refuse a message of the system or the user directly after results.
+fn append_notice(messages: &mut [Message]) -> usize {
+    let Some(text) = last_text(messages) else {
+        return 0;
+    };
+    let before = text.len();
+    text.push_str("\n\n[");
+    text.push_str(prompts::LAST_ROUND.trim_end());
+    text.push(']');
+    before
+}
+
+/// The text of the last message, unless it is the model's.
+fn last_text(messages: &mut [Message]) -> Option<&mut String> {
+    match messages.last_mut()? {
+        Message::Tool(output) => Some(&mut output.text),
+        Message::User(user) => Some(&mut user.text),
+        Message::System { text } => Some(text),
+        Message::Assistant(_) => None,
     }
 }
 

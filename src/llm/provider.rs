@@ -26,6 +26,13 @@ pub(crate) trait Provider: Send + Sync {
         true
     }
 
+    /// Whether a request for the model of `info` may have tools and forbid to call them. Providers cache the tools before everything else, so a
+    /// request without them finds nothing in the cache.
+    fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
+        let _ = info;
+        false
+    }
+
     /// Sends the request and passes the reply on as it arrives; returns when it is complete.
     ///
     /// # Errors
@@ -46,8 +53,10 @@ pub(crate) struct Request<'a> {
     pub system: &'a str,
     /// In order, and repaired.
     pub messages: &'a [Message],
-    /// Tools the model may call; empty in the last, text-only request of a turn.
+    /// The tools.
     pub offer: &'a Offer,
+    /// Whether the model may call them: not in the last request of a turn.
+    pub may_call: bool,
     /// Reasoning effort, where the provider supports it.
     pub effort: Effort,
     /// What is known about the model.

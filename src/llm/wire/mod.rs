@@ -61,6 +61,15 @@ impl Dialect {
         Self { wire, ..self }
     }
 
+    /// Whether a request may have tools and forbid to call them; some servers that imitate OpenAI refuse or ignore that.
+    pub(crate) fn can_forbid_calls(self) -> bool {
+        match self.wire {
+            Wire::Anthropic => true,
+            Wire::Completions | Wire::Responses => self.row.quirks.openai_options,
+            Wire::Ollama => false,
+        }
+    }
+
     /// The wire to try when the path of this one does not exist: servers in Ollama's place, and many that claim to be compatible with OpenAI, know
     /// only chat completions.
     pub fn fallback(self) -> Option<Wire> {

@@ -45,9 +45,15 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     };
     // Appends a member to the object.
     body.pop();
-    body.reserve(tools.len() + 16);
+    body.reserve(tools.len() + 48);
     body.extend_from_slice(b",\"tools\":");
     body.extend_from_slice(tools);
+    if !request.may_call {
+        body.extend_from_slice(match dialect.wire {
+            Wire::Anthropic => b",\"tool_choice\":{\"type\":\"none\"}",
+            _ => b",\"tool_choice\":\"none\"",
+        });
+    }
     body.push(b'}');
     body
 }

@@ -97,6 +97,7 @@ fn text_with(
         system: "be brief",
         messages,
         offer,
+        may_call: true,
         effort: chosen.unwrap_or(Effort::High),
         effort_chosen: chosen.is_some(),
         cache_key: "marvin-1",
