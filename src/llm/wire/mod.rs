@@ -46,13 +46,17 @@ impl Dialect {
         }
     }
 
-    /// The dialect for one of the provider's models: some are served over chat completions only.
+    /// The dialect for one of the provider's models: some are served over one of OpenAI's wires only.
     pub(crate) fn for_model(self, base: &str, rule: WireRule) -> Self {
-        let free = !base.trim_end_matches('/').ends_with(path(self.wire));
-        if self.wire == Wire::Responses && free && rule == WireRule::CompletionsOnly {
-            self.over(Wire::Completions)
-        } else {
-            self
+        if base.trim_end_matches('/').ends_with(path(self.wire)) {
+            return self;
+        }
+        match (self.wire, rule) {
+            (Wire::Responses, WireRule::CompletionsOnly) => self.over(Wire::Completions),
+            (Wire::Completions, WireRule::ResponsesOnly) if self.row.quirks.both_wires => {
+                self.over(Wire::Responses)
+            }
+            _ => self,
         }
     }
 
