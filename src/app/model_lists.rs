@@ -10,6 +10,7 @@ use crate::base::env::Env;
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::choose;
 use crate::llm::models::live::listed_models;
+use crate::llm::models::names::is_for_chat;
 
 /// How long a list may take; nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,7 +53,8 @@ impl ModelLists {
             .name("model list".to_owned())
             .spawn(move || {
                 if let Ok(models) = listed_models(&remote, &env, TIMEOUT, &stop) {
-                    let names = models.into_iter().map(|model| model.id).collect();
+                    let names = models.into_iter().map(|model| model.id);
+                    let names = names.filter(|name| is_for_chat(name)).collect();
                     let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
                     lists.insert(row.name, names);
                 }
