@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::inbox::WorkerEvent;
 use super::{BackendState, Session, advice, welcome};
 use crate::agent::model_target::ModelTarget;
+use crate::app::model_lists::ModelLists;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
@@ -84,6 +85,8 @@ impl Session {
         self.pending_changes -= 1;
         match outcome {
             Ok(target) => {
+                let lists = self.context.modules.get::<ModelLists>();
+                lists.set_own(target.provider.name());
                 let words = target.words();
                 if self.greeted {
                     self.updates.push(UiUpdate::System(words));
