@@ -158,7 +158,11 @@ pub(super) fn failure(
     } else {
         Problem::network(format!("{model} {NOTHING}.")).next("Ask again.")
     };
-    Some(Failure::new(FailureKind::Unfinished, problem))
+    let kind = match reply.finish {
+        FinishReason::Refused(_) => FailureKind::Declined,
+        _ => FailureKind::Unfinished,
+    };
+    Some(Failure::new(kind, problem))
 }
 
 /// The failure of a turn whose calls are cut again and again.

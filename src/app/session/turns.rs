@@ -10,6 +10,7 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
+use crate::llm::failure::FailureKind;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
@@ -164,10 +165,12 @@ impl Session {
             .extend(rows.map(|text| Message::System { text }));
         let text = turn.text + words.as_deref().unwrap_or_default();
         if !text.trim().is_empty() {
-            let mark = match outcome {
-                TurnOutcome::Complete => "",
-                TurnOutcome::Stopped => "\n\n[stopped]",
-                TurnOutcome::Failed => "\n\n[cut by a failure]",
+            let failure = end.failure.as_ref().map(|failure| &failure.kind);
+            let mark = match (outcome, failure) {
+                (TurnOutcome::Complete, _) => "",
+                (TurnOutcome::Stopped, _) => "\n\n[stopped]",
+                (TurnOutcome::Failed, Some(FailureKind::Declined)) => "\n\n[refused by the model]",
+                (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
             };
             self.log(&turn.profile, LogRole::Assistant, text + mark);
         }
