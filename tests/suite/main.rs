@@ -64,6 +64,7 @@ mod provider_transport;
 mod providers;
 mod refusals;
 mod responses;
+mod sdk_requests;
 mod search_web;
 mod server_selftest;
 mod service_client;
