@@ -129,7 +129,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     let effort = setup::effort(settings)?;
-    let spending = setup::spending(settings)?;
+    let spending = setup::spending(settings, &session.clock)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
         &spending,

@@ -146,9 +146,9 @@ const MODELS_CAP: u64 = 16 << 20;
 ///
 /// # Errors
 /// A file of the user cannot be read.
-pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
+pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> {
     Ok(Spending {
-        prices: Arc::new(model_registry(settings)?),
+        prices: Arc::new(model_registry(settings, clock)?),
         max_cost: settings.max_cost,
     })
 }
@@ -157,7 +157,7 @@ pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
+pub(crate) fn model_registry(settings: &Settings, clock: &Clock) -> Outcome<ModelRegistry> {
     let text = |variable: Text, path: &Path| {
         open::text(path, MODELS_CAP).map_err(|error| {
             Problem::system(
@@ -174,5 +174,5 @@ pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
         Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
         None => ModelsFile::default(),
     };
-    Ok(ModelRegistry::new(prices, file, Clock::new(&settings.env)))
+    Ok(ModelRegistry::new(prices, file, clock.clone()))
 }

@@ -173,7 +173,7 @@ impl Session {
             alert_inbox.send(WorkerEvent::Alert(text));
         }));
         let effort = setup::effort(&settings)?;
-        let spending = setup::spending(&settings)?;
+        let spending = setup::spending(&settings, &context.clock)?;
         let past = match context.paths.profile(&context.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
             Err(problem) => {
