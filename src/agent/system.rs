@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{instructions, prompts};
 use crate::base::marks::enclosed;
@@ -26,7 +27,7 @@ pub(crate) struct UserFacts {
 #[derive(Debug, Clone)]
 pub(crate) struct SystemPrompt {
     /// Marvin's identity, the user, the project, and at the end whatever differs between sessions.
-    pub text: String,
+    pub text: Arc<String>,
     subject: PromptSubject,
     today: String,
     jobs: String,
@@ -68,7 +69,7 @@ impl SystemPrompt {
         section(&mut text, "Background jobs", &person.jobs);
         section(&mut text, "Recent conversation", &person.history);
         Self {
-            text,
+            text: Arc::new(text),
             subject: PromptSubject::now(session, person, coding),
             today,
             jobs: person.jobs.clone(),

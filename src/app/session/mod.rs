@@ -44,7 +44,7 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
-use crate::llm::provider::{Effort, Offer};
+use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
@@ -66,10 +66,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// The state of the provider.
 enum BackendState {
     Choosing,
-    Ready {
-        target: Arc<ModelTarget>,
-        offer: Arc<Offer>,
-    },
+    Ready(Arc<ModelTarget>),
     /// No provider can be used, and why.
     Failed(String),
 }
@@ -431,9 +428,7 @@ impl Session {
     /// What a status line shows.
     pub(crate) fn status(&self) -> SessionStatus {
         let (provider, model) = match &self.backend {
-            BackendState::Ready { target, .. } => {
-                (Some(target.provider.name()), target.model.clone())
-            }
+            BackendState::Ready(target) => (Some(target.provider.name()), target.model.clone()),
             BackendState::Choosing | BackendState::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| RunningCall {

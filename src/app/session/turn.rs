@@ -30,7 +30,7 @@ pub(super) struct TurnJob {
     pub(super) id: u64,
     pub(super) context: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
-    pub(super) offer: Arc<Offer>,
+    pub(super) offer: Offer,
     pub(super) coding: bool,
     pub(super) effort: Option<Effort>,
     /// The conversation before the message.
