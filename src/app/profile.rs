@@ -10,7 +10,6 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::yaml;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
@@ -88,21 +87,12 @@ pub(crate) fn user_facts(
 
 fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
-    let found = match yaml::read(&profile.preferences()) {
-        Ok(None) => yaml::read(&profile.preferences_fallback()),
-        found => found,
-    };
-    match found {
-        Ok(Some(Value::Object(map))) => {
-            for (key, value) in map.iter().filter(|(_, value)| !is_blank(value)) {
+    match preferences::read(profile) {
+        Ok(keys) => {
+            for (key, value) in keys.iter().filter(|(_, value)| !is_blank(value)) {
                 let _ = writeln!(out, "{key}: {}", plain(value));
             }
         }
-        Ok(None | Some(Value::Null)) => {}
-        Ok(Some(_)) => warn(format!(
-            "{} holds no preferences of the form NAME: value.",
-            profile.preferences().display()
-        )),
         // Users edit their preferences by hand: report the mistake and leave the file for them to fix.
         Err(problem) => warn(problem.one_line()),
     }

@@ -371,7 +371,7 @@ impl Session {
 
     /// The user has closed the editor that was opened for the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
-        self.updates.push(match yaml::read(path) {
+        self.updates.push(match yaml::read_keys(path) {
             Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
             Err(problem) => UiUpdate::Failed(problem),
         });
