@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::system::UserFacts;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
@@ -72,15 +71,6 @@ fn is_project(env: &Env, dir: &Path) -> bool {
                 .is_ok_and(|other| dir.canonicalize().is_ok_and(|dir| dir == other))
     };
     dir != Path::new("/") && !home.is_some_and(same)
-}
-
-/// What the system prompt says about the user.
-pub(crate) fn user_facts(
-    session: &SessionContext,
-    sent: Option<&str>,
-    warn: &mut dyn FnMut(String),
-) -> UserFacts {
-    profile::user_facts(session, sent, warn)
 }
 
 /// The reasoning effort that the user chose.
