@@ -223,12 +223,8 @@ fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>>
     let mut map = match parsed(&before) {
         Some(map) => map,
         None => {
-            let aside = atomic::set_aside(&path, clock)?;
-            notice = Some(format!(
-                "{} could not be read and was moved to {}.",
-                path.display(),
-                aside.display()
-            ));
+            let what = format!("{} cannot be understood.", path.display());
+            notice = Some(atomic::set_aside(&path, clock, &what)?);
             Map::new()
         }
     };
