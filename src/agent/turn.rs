@@ -1,6 +1,7 @@
 //! The agent loop: request, reply, tools, and again, until the model answers without calls or the limit of rounds is reached.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::ask::ask;
 use super::limits::RequestSize;
@@ -59,7 +60,7 @@ impl TurnLimits {
 pub(crate) struct Conversation<'a> {
     /// Provider and model.
     pub target: &'a ModelTarget,
-    /// The tools offered, rendered once per session.
+    /// The tools offered.
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
@@ -205,9 +206,9 @@ impl<'a> Conversation<'a> {
         } else {
             self.offer
         };
-        let system = self.system_prompt(&ctx.session).text.clone();
+        let system = Arc::clone(&self.system_prompt(&ctx.session).text);
         // The schemas take part of the window too.
-        let schemas = offer.estimated_tokens();
+        let schemas = offer.tokens();
         let beside = system.len() + 4 * schemas;
         let size = RequestSize {
             about: self.fit(ctx, beside),
@@ -232,7 +233,7 @@ impl<'a> Conversation<'a> {
             text.truncate(bytes);
         }
         // The next request has the schemas again, even when this one had none.
-        let beside = system.len() + 4 * self.offer.estimated_tokens();
+        let beside = system.len() + 4 * self.offer.tokens();
         ctx.session.context.set_beside(estimate(beside));
         reply
     }

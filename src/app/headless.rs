@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::settings::Settings;
-use super::setup;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
+use super::{profile, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
@@ -129,7 +129,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     let effort = setup::effort(settings)?;
-    let spending = setup::spending(settings)?;
+    let spending = setup::spending(settings, &session.clock)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
         &spending,
@@ -137,7 +137,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     session.set_summarizer(summarizer(&target));
-    let person = setup::user_facts(&session, None, &mut warn);
+    let person = profile::user_facts(&session, None, String::new(), warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,

@@ -117,7 +117,6 @@ impl HttpProvider {
         emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
-        // The body first: rendering it determines the size of the schemas, which an error may mention.
         let body = dialect.body(request);
         let context = ErrorContext {
             row: self.remote.row,

@@ -1,5 +1,7 @@
 //! What one request shares with the one before is the same bytes, so that providers read it from their cache: all rounds of a turn over every wire.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -231,4 +233,34 @@ fn a_new_day_or_job_is_told_at_the_end_of_the_conversation() {
         "{}",
         requests[1]["messages"]
     );
+}
+
+#[test]
+fn places_and_history_are_read_only_for_a_new_system_prompt() {
+    let home = Home::new();
+    let dir = home.config().join("profiles/main");
+    let places = dir.join("saved_places.json");
+    let written = places.clone();
+    let server = Server::answering(move |_, n| {
+        match n {
+            0 => fs::write(&written, "[{").unwrap(),
+            1 => fs::write(dir.join("preferences.yaml"), "budget: free\n").unwrap(),
+            _ => {}
+        }
+        let left = fs::read_to_string(&written).unwrap_or_default();
+        Answer::sse(openai::text(&[if left == "[{" { "left" } else { "moved" }]))
+    });
+    let output = home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--plain", "--provider", "openai-compat", "--model", "m"])
+        .stdin("one\ntwo\nthree\n")
+        .run();
+    let text = output.text();
+    assert_eq!(text.matches("left").count(), 2, "{text}{}", output.errors());
+    assert_eq!(text.matches("moved\n").count(), 1, "{text}");
+    assert!(!places.exists());
+    let third = server.requests()[2].json()["messages"][0]["content"].to_string();
+    assert!(third.contains("budget: free"), "{third}");
 }

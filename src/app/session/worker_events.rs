@@ -96,8 +96,7 @@ impl Session {
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
                 self.context.set_summarizer(summarizer);
-                let offer = Arc::new(self.offer(&target));
-                self.backend = BackendState::Ready { target, offer };
+                self.backend = BackendState::Ready(target);
             }
             Err(problem) => {
                 // When a change fails, the previous provider stays.
