@@ -251,6 +251,17 @@ mod tests {
     }
 
     #[test]
+    fn a_name_belongs_to_one_event() {
+        let named = |name: &str, data: &str| OwnedItem::Event(name.into(), data.into());
+        let text = "event: a\ndata: 1\n\ndata: 2\n\nevent: a\ndata: 3\n\nevent:\ndata: 4\n\n";
+        let want = [named("a", "1"), event("2"), named("a", "3"), event("4")];
+        for at in 0..text.len() {
+            let (one, two) = text.as_bytes().split_at(at);
+            assert_eq!(events(&[one, two]), want, "cut at {at}");
+        }
+    }
+
+    #[test]
     fn a_line_of_an_unknown_field_is_passed_on() {
         assert_eq!(
             events(&[b"data: 1\n\nerror: {\"message\":\"no\"}\n\n"]),
