@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
 use super::settings::Settings;
-use super::setup;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
+use super::{profile, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
@@ -144,7 +144,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         _ => None,
     };
     let effort = setup::effort(settings)?;
-    let spending = setup::spending(settings)?;
+    let spending = setup::spending(settings, &session.clock)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
         &spending,
@@ -153,7 +153,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     )?);
     session.set_summarizer(summarizer(&target));
     session.set_agents(setup::agents(settings, &target));
-    let person = setup::user_facts(&session, None, &mut warn);
+    let person = profile::user_facts(&session, None, String::new(), warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {

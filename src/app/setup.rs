@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::system::UserFacts;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
@@ -76,15 +75,6 @@ fn is_project(env: &Env, dir: &Path) -> bool {
                 .is_ok_and(|other| dir.canonicalize().is_ok_and(|dir| dir == other))
     };
     dir != Path::new("/") && !home.is_some_and(same)
-}
-
-/// What the system prompt says about the user.
-pub(crate) fn user_facts(
-    session: &SessionContext,
-    sent: Option<&str>,
-    warn: &mut dyn FnMut(String),
-) -> UserFacts {
-    profile::user_facts(session, sent, warn)
 }
 
 /// The reasoning effort that the user chose.
@@ -164,9 +154,9 @@ const MODELS_CAP: u64 = 16 << 20;
 ///
 /// # Errors
 /// A file of the user cannot be read.
-pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
+pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> {
     Ok(Spending {
-        prices: Arc::new(model_registry(settings)?),
+        prices: Arc::new(model_registry(settings, clock)?),
         max_cost: settings.max_cost,
     })
 }
@@ -175,7 +165,7 @@ pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
+pub(crate) fn model_registry(settings: &Settings, clock: &Clock) -> Outcome<ModelRegistry> {
     let text = |variable: Text, path: &Path| {
         open::text(path, MODELS_CAP).map_err(|error| {
             Problem::system(
@@ -192,5 +182,5 @@ pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
         Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
         None => ModelsFile::default(),
     };
-    Ok(ModelRegistry::new(prices, file, Clock::new(&settings.env)))
+    Ok(ModelRegistry::new(prices, file, clock.clone()))
 }

@@ -3,6 +3,7 @@
 pub(crate) mod bookmarks;
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
+pub(crate) mod cost_log;
 pub(crate) mod input_history;
 pub(crate) mod notes;
 pub(crate) mod places;

@@ -185,6 +185,51 @@ fn what_the_provider_charges_counts_for_the_cost_and_its_limit() {
 }
 
 #[test]
+fn with_a_key_of_the_users_own_the_upstream_is_paid_too() {
+    let model = "anthropic/claude-sonnet-4.5";
+    for (own_key, upstream, expected) in [
+        (json!(true), json!(0.04), 0.042),
+        (json!(false), json!(0.04), 0.002),
+        (Value::Null, Value::Null, 0.002),
+        // Without the upstream's part the fee is not the cost: the table's price is.
+        (json!(true), Value::Null, 0.0189),
+        (json!(true), json!("free"), 0.0189),
+    ] {
+        let charged = |usage: Value| {
+            let mut usage = usage;
+            usage["cost"] = json!(0.002);
+            usage["is_byok"] = own_key.clone();
+            usage["cost_details"] = json!({"upstream_inference_cost": upstream});
+            usage
+        };
+        let completions = charged(json!({
+            "prompt_tokens": 40_000, "completion_tokens": 100,
+            "prompt_tokens_details": {"cached_tokens": 38_000},
+        }));
+        let of_responses = charged(json!({
+            "input_tokens": 40_000, "output_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 38_000},
+        }));
+        let stream = responses::Stream::new().usage(of_responses);
+        let answers = [
+            ("completions", completion(&completions)),
+            ("responses", Answer::sse(stream.text(&["ok"]).end())),
+        ];
+        for (wire, answer) in answers {
+            let (home, server) = (Home::new(), Server::answering(move |_, _| answer.clone()));
+            let asked = ask(&home, "openrouter", server.url("/v1"), model)
+                .env("OPENROUTER_WIRE", wire)
+                .run();
+            let cost = asked.expect(0).cost();
+            assert!(
+                (cost.session_cost - expected).abs() < 1e-9,
+                "{wire} {own_key} {upstream}: {cost:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn tokens_of_the_cache_are_charged_at_their_own_price() {
     // Each of the two calls: 2,000 tokens at $1, 38,000 at $0.05 and 100 at $5 for a million. At one price for all input it would be nine times as much.
     let usage = json!({

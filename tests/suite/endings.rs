@@ -577,8 +577,15 @@ fn a_refusal_goes_back_as_what_the_model_said() {
     let (sent, log) = second_request(only);
     let said = json!({"role": "assistant", "content": "I won't."});
     assert!(sent.contains(&said), "{sent:?}");
-    assert!(log.contains("I won't."), "{log}");
-    let (sent, _) = second_request(|| declined(Completions));
+    assert!(
+        log.contains("I won't.\\n\\n[refused by the model]"),
+        "{log}"
+    );
+    let (sent, log) = second_request(|| declined(Completions));
+    assert!(
+        log.contains("[refused by the model]") && !log.contains("[cut"),
+        "{log}"
+    );
     let said = json!({"role": "assistant", "content": "It begins\n\nI won't."});
     assert!(sent.contains(&said), "{sent:?}");
 }

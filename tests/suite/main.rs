@@ -70,6 +70,7 @@ mod providers;
 mod refusals;
 mod responses;
 mod review_jobs;
+mod sdk_requests;
 mod search_web;
 mod server_selftest;
 mod service_client;

@@ -176,7 +176,7 @@ impl Session {
         match (words.next(), words.next()) {
             (None, _) => {
                 let now = match &self.backend {
-                    BackendState::Ready { target, .. } => target.words(),
+                    BackendState::Ready(target) => target.words(),
                     BackendState::Choosing => "Nobody answers yet.".to_owned(),
                     BackendState::Failed(reason) => reason.clone(),
                 };
@@ -184,7 +184,7 @@ impl Session {
             }
             (Some(word), None) if !choose::names().any(|name| name == word) => {
                 let (provider, model) = match &self.backend {
-                    BackendState::Ready { target, .. } if target.provider.is_model() => {
+                    BackendState::Ready(target) if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
                     }
                     // With no provider yet, the word can only name a provider.

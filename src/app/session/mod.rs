@@ -45,7 +45,7 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
-use crate::llm::provider::{Effort, Offer};
+use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
@@ -67,10 +67,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// The state of the provider.
 enum BackendState {
     Choosing,
-    Ready {
-        target: Arc<ModelTarget>,
-        offer: Arc<Offer>,
-    },
+    Ready(Arc<ModelTarget>),
     /// No provider can be used, and why.
     Failed(String),
 }
@@ -175,7 +172,7 @@ impl Session {
             alert_inbox.send(WorkerEvent::Alert(text));
         }));
         let effort = setup::effort(&settings)?;
-        let spending = setup::spending(&settings)?;
+        let spending = setup::spending(&settings, &context.clock)?;
         let past = match context.paths.profile(&context.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -378,7 +375,7 @@ impl Session {
 
     /// The user has closed the editor that was opened for the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
-        self.updates.push(match yaml::read(path) {
+        self.updates.push(match yaml::read_keys(path) {
             Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
             Err(problem) => UiUpdate::Failed(problem),
         });
@@ -435,9 +432,7 @@ impl Session {
     /// What a status line shows.
     pub(crate) fn status(&self) -> SessionStatus {
         let (provider, model) = match &self.backend {
-            BackendState::Ready { target, .. } => {
-                (Some(target.provider.name()), target.model.clone())
-            }
+            BackendState::Ready(target) => (Some(target.provider.name()), target.model.clone()),
             BackendState::Choosing | BackendState::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| RunningCall {

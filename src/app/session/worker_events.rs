@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::inbox::WorkerEvent;
 use super::{BackendState, Session, advice, welcome};
 use crate::agent::model_target::ModelTarget;
+use crate::app::model_lists::ModelLists;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::setup;
 use crate::app::summarize::summarizer;
@@ -87,6 +88,8 @@ impl Session {
         self.pending_changes -= 1;
         match outcome {
             Ok(target) => {
+                let lists = self.context.modules.get::<ModelLists>();
+                lists.set_own(target.provider.name());
                 let words = target.words();
                 if self.greeted {
                     self.updates.push(UiUpdate::System(words));
@@ -98,8 +101,7 @@ impl Session {
                 self.context.set_summarizer(summarizer);
                 let agents = setup::agents(&self.settings, &target);
                 self.context.set_agents(agents);
-                let offer = Arc::new(self.offer(&target));
-                self.backend = BackendState::Ready { target, offer };
+                self.backend = BackendState::Ready(target);
             }
             Err(problem) => {
                 // When a change fails, the previous provider stays.

@@ -289,13 +289,7 @@ impl ChatLog {
                     .path
                     .canonicalize()
                     .map_err(|error| self.cannot("read", error))?;
-                let aside = atomic::set_aside(&file, &self.clock)?;
-                warn(format!(
-                    "{} could not be read and was moved to {}. {}",
-                    self.path.display(),
-                    aside.display(),
-                    problem.what
-                ));
+                warn(atomic::set_aside(&file, &self.clock, &problem.what)?);
                 Tail::default()
             }
             looked => looked?,

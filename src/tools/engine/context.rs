@@ -208,7 +208,7 @@ impl SessionContext {
     /// A preference of the active profile, as the file has it.
     pub fn preference(&self, key: &str) -> Option<serde_json::Value> {
         let profile = self.paths.profile(&self.profile()).ok()?;
-        preferences::read(&profile, key)
+        preferences::value(&profile, key)
     }
 
     /// Saves usage that is not on disk yet; returns a notice for the user if there is one.

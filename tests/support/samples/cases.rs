@@ -4,7 +4,7 @@
 //! ```json
 //! [{
 //!   "kind": "good",                          // or "empty" (nothing was found) or "broken" (cut off, wrong, refused)
-//!   "expect": "In words, what must come of it.",
+//!   "expect": "What the user must get, as a short sentence.",
 //!   "tool": "weather_forecast",
 //!   "args": {"latitude": 48.1},              // "SERVER" in a text stands for the server's address
 //!   "answers": [{
