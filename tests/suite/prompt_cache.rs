@@ -1,4 +1,4 @@
-//! What one request shares with the one before is the same bytes, so that providers read it from their cache: twenty rounds over every wire.
+//! A request begins with the bytes of the one before, so that providers read them from their cache: twenty rounds over every wire.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::support::wire::{anthropic, ollama, openai, responses};
 
 const ROUNDS: usize = 20;
 
-/// A wire: provider, path of its base, name of the member with the conversation, and a round that calls or answers.
+/// A wire: provider, base path, JSON member of the conversation, and the answer to each round.
 struct Spoken {
     provider: &'static str,
     base: &'static str,
@@ -79,7 +79,7 @@ const WIRES: [Spoken; 4] = [
     },
 ];
 
-/// The request without what tells a server where to cache, which moves with the conversation.
+/// The request without the cache breakpoints, which move with the conversation.
 fn cacheable(request: &Request) -> String {
     let mark = r#","cache_control":{"type":"ephemeral"}"#;
     request.text().replace(mark, "")
