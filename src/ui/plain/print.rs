@@ -113,7 +113,7 @@ impl Printer {
     pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
             UiUpdate::EarlierConversation(entries) => {
-                entries.iter().for_each(|entry| self.after(entry))
+                entries.iter().for_each(|entry| self.after(entry));
             }
             // The line is already on the screen, or was printed when it was read.
             UiUpdate::UserMessage { .. } => {}

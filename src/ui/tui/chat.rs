@@ -102,7 +102,7 @@ impl Chat {
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
             UiUpdate::EarlierConversation(entries) => {
-                entries.iter().for_each(|entry| self.past(entry))
+                entries.iter().for_each(|entry| self.past(entry));
             }
             UiUpdate::Profile(name) => {
                 self.settle();
