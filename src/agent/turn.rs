@@ -118,7 +118,7 @@ impl<'a> Conversation<'a> {
         // Count the reply now, not only when the next message is sent.
         let warn = self.budget().warn;
         let tokens = self.meter.measure(&self.messages, 0, warn);
-        ctx.session.context.set_messages(tokens);
+        ctx.session.gauge.set_messages(tokens);
         answered
     }
 
@@ -167,8 +167,8 @@ impl<'a> Conversation<'a> {
             let last = ended.len();
             let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
             let warning = self.warning(ctx, said);
-            for (at, mut result) in ended.into_iter().enumerate() {
-                if let Some(warning) = warning.as_deref().filter(|_| at + 1 == last) {
+            for (index, mut result) in ended.into_iter().enumerate() {
+                if let Some(warning) = warning.as_deref().filter(|_| index + 1 == last) {
                     result.output.text.push_str(warning);
                 }
                 result.output.name = sendable(&result.output.name);
@@ -209,10 +209,10 @@ impl<'a> Conversation<'a> {
         let system = Arc::clone(&self.system_prompt(&ctx.session).text);
         // The schemas take part of the window too.
         let schemas = offer.tokens();
-        let beside = system.len() + 4 * schemas;
+        let overhead = system.len() + 4 * schemas;
         let size = RequestSize {
-            about: self.fit(ctx, beside),
-            at_least: self.meter.minimum() + estimate(beside),
+            about: self.fit(ctx, overhead),
+            at_least: self.meter.minimum() + estimate(overhead),
             schemas,
         };
         limits::check_window(self.target, size)?;
@@ -233,8 +233,8 @@ impl<'a> Conversation<'a> {
             text.truncate(bytes);
         }
         // The next request has the schemas again, even when this one had none.
-        let beside = system.len() + 4 * self.offer.tokens();
-        ctx.session.context.set_beside(estimate(beside));
+        let overhead = system.len() + 4 * self.offer.tokens();
+        ctx.session.gauge.set_overhead(estimate(overhead));
         reply
     }
 
@@ -245,17 +245,17 @@ impl<'a> Conversation<'a> {
             .insert(kept.unwrap_or_else(|| SystemPrompt::new(session, self.person, self.coding)))
     }
 
-    /// Counts the tokens of the messages and of the `beside` bytes that go with them, compacts the conversation when it is too full, tells the tools
+    /// Counts the tokens of the messages and of the `overhead` bytes that go with them, compacts the conversation when it is too full, tells the tools
     /// how much room is left, and returns the count.
-    fn fit(&mut self, ctx: &ToolContext, beside: usize) -> u64 {
+    fn fit(&mut self, ctx: &ToolContext, overhead: usize) -> u64 {
         let budget = self.budget();
-        let mut used = self.meter.measure(&self.messages, beside, budget.warn);
+        let mut used = self.meter.measure(&self.messages, overhead, budget.warn);
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
                 Ok(true) => {
                     // Compaction has invalidated the provider's cache anyway.
                     self.system = None;
-                    used = self.meter.measure(&self.messages, beside, budget.warn);
+                    used = self.meter.measure(&self.messages, overhead, budget.warn);
                 }
                 Ok(false) => {}
                 Err(problem) => {
@@ -266,8 +266,8 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
-        let gauge = &ctx.session.context;
-        gauge.set(used, estimate(beside), budget.warn, budget.hard);
+        let gauge = &ctx.session.gauge;
+        gauge.set(used, estimate(overhead), budget.warn, budget.hard);
         used
     }
 
@@ -278,7 +278,7 @@ impl<'a> Conversation<'a> {
     /// A warning when the context is nearly full, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &ToolContext, said: usize) -> Option<String> {
         self.budget()
-            .warning(ctx.session.context.used() + estimate(said))
+            .warning(ctx.session.gauge.used() + estimate(said))
     }
 
     /// Adds the reply to the conversation, its calls as they can be sent again.

@@ -158,8 +158,8 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
     let mut entries = log.last(HISTORY_ENTRIES + usize::from(sent.is_some()), warn);
     let is_sent =
         |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;
-    if let Some(at) = entries.iter().rposition(is_sent) {
-        entries.remove(at);
+    if let Some(index) = entries.iter().rposition(is_sent) {
+        entries.remove(index);
     }
     let older = entries.len().saturating_sub(HISTORY_ENTRIES);
     for LogEntry { role, text, time } in entries.into_iter().skip(older) {

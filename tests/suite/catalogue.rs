@@ -181,7 +181,7 @@ fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
         let output = home
             .marvin()
             .env("MARVIN_READONLY", "1")
-            // Tools without required arguments run even without this machine's programs and behind a dead proxy.
+            // Tools without required arguments run even without any programs on the path and with a proxy that does not answer.
             .env("PATH", home.path())
             .env("HTTP_PROXY", "http://127.0.0.1:9")
             .env("HTTPS_PROXY", "http://127.0.0.1:9")

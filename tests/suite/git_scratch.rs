@@ -1,4 +1,4 @@
-//! Marvin's scratch in a project: written where it belongs, never in a commit, and the user's list of ignored files as it was.
+//! Marvin's own files in a project: in `.marvin`, never in a commit, and without a change to the user's ignore list.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -104,7 +104,7 @@ const WIRES: [Spoken; 5] = [
     },
 ];
 
-/// The request without what tells a server where to cache, which moves with the conversation.
+/// The request without the cache breakpoints, which move with the conversation.
 fn cacheable(request: &Request) -> String {
     let mark = r#","cache_control":{"type":"ephemeral"}"#;
     request.text().replace(mark, "")

@@ -226,7 +226,7 @@ impl Session {
             .updates
             .push(UiUpdate::Profile(session.context.profile()));
         if !past.is_empty() {
-            session.updates.push(UiUpdate::Past(past));
+            session.updates.push(UiUpdate::EarlierConversation(past));
         }
         session.watch_reviews();
         session.choose(session.settings.model.clone());
@@ -454,7 +454,7 @@ impl Session {
             cost: totals.cost,
             cost_estimated: totals.cost_estimated(),
             tokens: totals.tokens(),
-            context: self.context.context.percent(),
+            context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
             topics: self.topics,

@@ -28,7 +28,7 @@ impl Session {
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.context.clock.hour_minute();
                     let text = queued.text;
-                    self.updates.push(UiUpdate::You { text, time });
+                    self.updates.push(UiUpdate::UserMessage { text, time });
                     let problem = Problem::config(reason.clone())
                         .next("!model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
@@ -48,7 +48,7 @@ impl Session {
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
         let time = self.context.clock.hour_minute();
-        self.updates.push(UiUpdate::You {
+        self.updates.push(UiUpdate::UserMessage {
             text: text.clone(),
             time,
         });

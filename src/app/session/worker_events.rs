@@ -47,7 +47,7 @@ impl Session {
             }
             // A notice during an answer is shown after it.
             WorkerEvent::Notice(words) if self.turn.is_some() => self.held_notices.push(words),
-            WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Call(words)),
+            WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Alert(words)),
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
             WorkerEvent::Reviews(lines) => self.reviews_running(lines),
             WorkerEvent::Loaded(entries) => {

@@ -50,7 +50,7 @@ pub struct SessionContext {
     /// How much text `read_file` has returned.
     pub reading: ReadBudget,
     /// How full the model's context is.
-    pub context: ContextGauge,
+    pub gauge: ContextGauge,
     /// What this run has used.
     pub ledger: Ledger,
     /// Name of the active profile.
@@ -131,7 +131,7 @@ impl SessionContext {
             working_dir: WorkingDir::default(),
             coding: AtomicBool::new(true),
             reading: ReadBudget::default(),
-            context: ContextGauge::default(),
+            gauge: ContextGauge::default(),
             ledger: Ledger::default(),
             profile,
             secrets: Secrets::new(Box::new(Vec::new)),

@@ -202,7 +202,7 @@ pub(crate) fn finish_call(
         let tool = ctx.session.registry.find(&call.name)?;
         Some((tool.name().to_owned(), tool.parameters()))
     };
-    let text = capped(text, tool, &ctx.session.context);
+    let text = capped(text, tool, &ctx.session.gauge);
     call_log::record(&ctx.session, &call.name, &call.args, &text, took);
     ctx.session
         .ledger
