@@ -4,15 +4,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::support::cost::Cost;
 use crate::support::engineer::{self, Asked, NODE, PYTHON, Project, RUST, Role};
 use crate::support::home::Home;
+use crate::support::repo::Repo;
 use crate::support::run::Marvin;
-use crate::support::server::Server;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai;
 
 const TASK: &str =
     "A program that counts the words of a file.\nIt prints the number and nothing else.";
@@ -310,4 +313,89 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
             text.contains("\ntype: epic\n")
         });
     assert_eq!(tickets.count(), 1);
+}
+
+/// Stops at the ceiling, on a branch of its own, and goes on from there.
+#[test]
+fn a_ceiling_stops_the_run_and_a_higher_one_continues_it() {
+    let home = Home::new();
+    let (server, asked) = engineer::server(&PYTHON);
+    let repo = Repo::at(&home.work());
+    repo.file("notes.txt", "of the user\n").commit("first");
+    let fixed = |repo: &Repo| {
+        let main = repo.git(&["rev-parse", "main"]);
+        let config = repo.git(&["config", "--local", "--list"]);
+        (main, config, repo.git(&["stash", "list"]))
+    };
+    let before = fixed(&repo);
+    let run = |ceiling: &str| {
+        let run = pipeline(&home, &server, repo.path());
+        run.args(["--branch", "words", "--max-cost", ceiling]).run()
+    };
+    // A model without a known price is charged a guess: about 0.0000125 a call.
+    let done = run("0.0002");
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    let summary = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("higher --max-cost"), "{errors}");
+    assert!(summary.contains("ceiling") && summary.contains("--max-cost"), "{summary}");
+    let cost = Cost::last_line(&errors);
+    assert!(cost.session_cost >= 0.0002, "{cost:?}");
+    // Reviewers run in parallel and share what is left, so each may make one call more than it should have.
+    assert!(cost.session_cost < 0.0004, "{cost:?}");
+    assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "words");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    let spent = asked.requests();
+    let done = run("0.0004");
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{errors}");
+    assert!(asked.requests() > spent, "{errors}");
+    assert_eq!(asked.begun(Role::SpecWriter), 1, "what is done is not done again");
+    assert_eq!(fixed(&repo), before, "nothing but the branch has changed");
+}
+
+/// Processes whose environment has this home.
+fn processes_of(home: &Home) -> Vec<String> {
+    let mark = format!("HOME={}", home.path().display());
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let found = all.filter_map(|entry| {
+        let environ = std::fs::read(entry.path().join("environ")).ok()?;
+        let is_ours = environ.split(|byte| *byte == 0).any(|var| var == mark.as_bytes());
+        let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        is_ours.then(|| String::from_utf8_lossy(&command).replace('\0', " "))
+    });
+    found.filter(|command| !command.is_empty()).collect()
+}
+
+/// Waits until no process of this home is left.
+fn all_end(home: &Home, limit: Duration) {
+    let until = Instant::now() + limit;
+    loop {
+        let left = processes_of(home);
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < until, "still there: {left:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn nothing_outlives_a_run_that_is_ended_or_killed() {
+    let home = Home::new();
+    // A model that answers each child once, and then never again.
+    let server = Server::answering(|request, _| match request.text().contains("\"role\":\"tool\"") {
+        true => Answer::silence(),
+        false => Answer::sse(openai::call("", "list_directory", json!({"path": "."}))),
+    })
+    .lenient();
+    for signal in [Signal::TERM, Signal::KILL] {
+        let mut run = pipeline(&home, &server, &home.work()).spawn();
+        let before = server.requests().len();
+        server.wait_requests(before + 2, Duration::from_secs(60));
+        assert!(processes_of(&home).len() >= 2, "the run and a child");
+        run.signal(signal);
+        assert!(run.ends_within(Duration::from_secs(10)));
+        all_end(&home, Duration::from_secs(3));
+    }
 }
