@@ -124,6 +124,7 @@ impl Project {
             ticket: "t-1".to_owned(),
             tiers: TierModels::resolve(&overrides, &env, &own, &Clock::new(&env)),
             max_cost: None,
+            is_staged: true,
         };
         Self { dir, events, run }
     }
