@@ -35,6 +35,7 @@
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
+//! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]).
 //! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
 //! - Tools never hold a session: they return effects. Providers know tools only as schemas.
 //! - Text from outside reaches a terminal only through [`ui::text::clean`].

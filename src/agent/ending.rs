@@ -142,7 +142,7 @@ pub(super) fn failure(
             _ => Problem::limit(what).next("Ask it to continue."),
         }
     } else if !reply.calls.is_empty() || !reply.cut_calls.is_empty() {
-        // The last round has no tools; a model may call some nevertheless.
+        // The last round has no tools, or forbids to call them; a model may do so nevertheless.
         Problem::limit(format!(
             "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
             plural(rounds, "round")
@@ -158,7 +158,11 @@ pub(super) fn failure(
     } else {
         Problem::network(format!("{model} {NOTHING}.")).next("Ask again.")
     };
-    Some(Failure::new(FailureKind::Unfinished, problem))
+    let kind = match reply.finish {
+        FinishReason::Refused(_) => FailureKind::Declined,
+        _ => FailureKind::Unfinished,
+    };
+    Some(Failure::new(kind, problem))
 }
 
 /// The failure of a turn whose calls are cut again and again.

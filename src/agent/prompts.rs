@@ -6,7 +6,7 @@ pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
-/// Replaces the tools in the last request of a turn.
+/// Ends the conversation in the last request of a turn, in which no tool may be called.
 pub(crate) const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
 #[cfg(test)]

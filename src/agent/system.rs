@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 
 use super::prompts;
 use crate::base::marks::enclosed;
@@ -11,16 +12,35 @@ use crate::store::project_texts;
 use crate::tools::engine::context::SessionContext;
 
 /// Facts about the user, read from the profile's files by the floor above.
-#[derive(Debug, Clone, Default)]
 pub(crate) struct UserFacts {
-    /// One per line.
+    /// One per line. Read for each message: when they change, a new prompt is needed.
     pub preferences: String,
-    /// One per line.
+    /// Commands that run in the background, one per line.
+    pub jobs: String,
+    /// Read only for a new prompt.
+    pub memory: LazyMemory,
+}
+
+/// What only a new prompt needs of the profile.
+#[derive(Debug, Default)]
+pub(crate) struct ProfileMemory {
+    /// The saved places, one per line.
     pub places: String,
     /// The latest entries of the chat log, shortened, one per line.
     pub history: String,
-    /// Commands that run in the background, one per line.
-    pub jobs: String,
+}
+
+/// Read from disk on first use.
+pub(crate) type LazyMemory = LazyLock<ProfileMemory, Box<dyn FnOnce() -> ProfileMemory + Send>>;
+
+impl Default for UserFacts {
+    fn default() -> Self {
+        Self {
+            preferences: String::new(),
+            jobs: String::new(),
+            memory: LazyMemory::new(Box::new(ProfileMemory::default)),
+        }
+    }
 }
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
@@ -28,7 +48,7 @@ pub(crate) struct UserFacts {
 #[derive(Debug, Clone)]
 pub(crate) struct SystemPrompt {
     /// Marvin's identity, the user, the project, and at the end whatever differs between sessions.
-    pub text: String,
+    pub text: Arc<String>,
     subject: PromptSubject,
     today: String,
     jobs: String,
@@ -62,15 +82,15 @@ impl SystemPrompt {
         let mut text = fill(prompts::IDENTITY, &[]);
         section(&mut text, "Preferences", &person.preferences);
         let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
-        section(&mut text, "Saved places", &person.places);
+        section(&mut text, "Saved places", &person.memory.places);
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
-        section(&mut text, "Recent conversation", &person.history);
+        section(&mut text, "Recent conversation", &person.memory.history);
         Self {
-            text,
+            text: Arc::new(text),
             subject: PromptSubject::now(session, person, coding),
             today,
             jobs: person.jobs.clone(),

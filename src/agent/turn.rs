@@ -1,6 +1,7 @@
 //! The agent loop: request, reply, tools, and again, until the model answers without calls or the limit of rounds is reached.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::ask::ask;
 use super::limits::RequestSize;
@@ -59,7 +60,7 @@ impl TurnLimits {
 pub(crate) struct Conversation<'a> {
     /// Provider and model.
     pub target: &'a ModelTarget,
-    /// The tools offered, rendered once per session.
+    /// The tools offered.
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
@@ -117,7 +118,7 @@ impl<'a> Conversation<'a> {
         // Count the reply now, not only when the next message is sent.
         let warn = self.budget().warn;
         let tokens = self.meter.measure(&self.messages, 0, warn);
-        ctx.session.context.set_messages(tokens);
+        ctx.session.gauge.set_messages(tokens);
         answered
     }
 
@@ -166,8 +167,8 @@ impl<'a> Conversation<'a> {
             let last = ended.len();
             let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
             let warning = self.warning(ctx, said);
-            for (at, mut result) in ended.into_iter().enumerate() {
-                if let Some(warning) = warning.as_deref().filter(|_| at + 1 == last) {
+            for (index, mut result) in ended.into_iter().enumerate() {
+                if let Some(warning) = warning.as_deref().filter(|_| index + 1 == last) {
                     result.output.text.push_str(warning);
                 }
                 result.output.name = sendable(&result.output.name);
@@ -199,35 +200,41 @@ impl<'a> Conversation<'a> {
             self.messages.drain(..at);
         }
         let none = Offer::none();
-        let offer = if last { &none } else { self.offer };
-        let mut system = self.system_prompt(&ctx.session).text.clone();
-        if last {
-            system.push_str("\n\n");
-            system.push_str(prompts::LAST_ROUND.trim_end());
-        }
+        // Where a request may have tools and forbid calls, the last one keeps what the provider has cached.
+        let offer = if last && !self.target.provider.can_forbid_calls(&self.target.info) {
+            &none
+        } else {
+            self.offer
+        };
+        let system = Arc::clone(&self.system_prompt(&ctx.session).text);
         // The schemas take part of the window too.
-        let schemas = offer.estimated_tokens();
-        let beside = system.len() + 4 * schemas;
+        let schemas = offer.tokens();
+        let overhead = system.len() + 4 * schemas;
         let size = RequestSize {
-            about: self.fit(ctx, beside),
-            at_least: self.meter.minimum() + estimate(beside),
+            about: self.fit(ctx, overhead),
+            at_least: self.meter.minimum() + estimate(overhead),
             schemas,
         };
         limits::check_window(self.target, size)?;
+        let before = last.then(|| append_notice(&mut self.messages));
         let request = Request {
             model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
+            may_call: !last,
             effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
+        if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
+            text.truncate(bytes);
+        }
         // The next request has the schemas again, even when this one had none.
-        let beside = system.len() + 4 * self.offer.estimated_tokens();
-        ctx.session.context.set_beside(estimate(beside));
+        let overhead = system.len() + 4 * self.offer.tokens();
+        ctx.session.gauge.set_overhead(estimate(overhead));
         reply
     }
 
@@ -238,17 +245,17 @@ impl<'a> Conversation<'a> {
             .insert(kept.unwrap_or_else(|| SystemPrompt::new(session, self.person, self.coding)))
     }
 
-    /// Counts the tokens of the messages and of the `beside` bytes that go with them, compacts the conversation when it is too full, tells the tools
+    /// Counts the tokens of the messages and of the `overhead` bytes that go with them, compacts the conversation when it is too full, tells the tools
     /// how much room is left, and returns the count.
-    fn fit(&mut self, ctx: &ToolContext, beside: usize) -> u64 {
+    fn fit(&mut self, ctx: &ToolContext, overhead: usize) -> u64 {
         let budget = self.budget();
-        let mut used = self.meter.measure(&self.messages, beside, budget.warn);
+        let mut used = self.meter.measure(&self.messages, overhead, budget.warn);
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
                 Ok(true) => {
                     // Compaction has invalidated the provider's cache anyway.
                     self.system = None;
-                    used = self.meter.measure(&self.messages, beside, budget.warn);
+                    used = self.meter.measure(&self.messages, overhead, budget.warn);
                 }
                 Ok(false) => {}
                 Err(problem) => {
@@ -259,8 +266,8 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
-        let gauge = &ctx.session.context;
-        gauge.set(used, estimate(beside), budget.warn, budget.hard);
+        let gauge = &ctx.session.gauge;
+        gauge.set(used, estimate(overhead), budget.warn, budget.hard);
         used
     }
 
@@ -271,7 +278,7 @@ impl<'a> Conversation<'a> {
     /// A warning when the context is nearly full, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &ToolContext, said: usize) -> Option<String> {
         self.budget()
-            .warning(ctx.session.context.used() + estimate(said))
+            .warning(ctx.session.gauge.used() + estimate(said))
     }
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
@@ -301,6 +308,29 @@ impl<'a> Conversation<'a> {
         if !reply.text.is_empty() || !reply.calls.is_empty() {
             self.messages.push(reply.into_message());
         }
+    }
+}
+
+/// Tells the model at the end of the conversation that it gets no more tools, and returns how long the last message was before. The notice is part of
+/// that message, a result: some servers refuse a message of the system or the user directly after results.
+fn append_notice(messages: &mut [Message]) -> usize {
+    let Some(text) = last_text(messages) else {
+        return 0;
+    };
+    let before = text.len();
+    text.push_str("\n\n[");
+    text.push_str(prompts::LAST_ROUND.trim_end());
+    text.push(']');
+    before
+}
+
+/// The text of the last message, unless it is the model's.
+fn last_text(messages: &mut [Message]) -> Option<&mut String> {
+    match messages.last_mut()? {
+        Message::Tool(output) => Some(&mut output.text),
+        Message::User(user) => Some(&mut user.text),
+        Message::System { text } => Some(text),
+        Message::Assistant(_) => None,
     }
 }
 

@@ -9,19 +9,20 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
 use super::settings::Settings;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
-use super::{pipeline_run, setup};
+use super::{profile, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
+use crate::pipeline::record;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -90,7 +91,13 @@ impl HeadlessRun {
         if let Some(notice) = self.session.get().and_then(|session| session.save_usage()) {
             say(&notice);
         }
-        if let Some(topic) = &self.settings.ntfy {
+        // A run of the pipeline has told its end already.
+        if let Some(topic) = self
+            .settings
+            .ntfy
+            .as_ref()
+            .filter(|_| self.settings.pipeline.is_none())
+        {
             let took = self.started.elapsed();
             // Whoever stopped it is waiting for the exit.
             let ntfy_timeout = Duration::from_secs(if self.stop.is_fired() { 1 } else { 5 });
@@ -128,11 +135,16 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
-        let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), Arc::new(NullSink));
-        return pipeline_run::run(&ctx, settings, flags, prompt);
+        let display = (run.display)(settings);
+        return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
+    // A resumed run waits for children of the one before.
+    let _attending = match (settings.is_leashed, session.working_dir.root()) {
+        (true, Some(root)) => record::attend(&root).ok(),
+        _ => None,
+    };
     let effort = setup::effort(settings)?;
-    let spending = setup::spending(settings)?;
+    let spending = setup::spending(settings, &session.clock)?;
     let target = Arc::new(setup::model_target(
         &settings.model,
         &spending,
@@ -140,7 +152,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         &mut warn,
     )?);
     session.set_summarizer(summarizer(&target));
-    let person = setup::user_facts(&session, None, &mut warn);
+    session.set_agents(setup::agents(settings, &target));
+    let person = profile::user_facts(&session, None, String::new(), warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {

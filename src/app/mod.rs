@@ -7,6 +7,7 @@ pub(crate) mod model_report;
 pub(crate) mod pipeline;
 pub(crate) mod pipeline_run;
 pub(crate) mod profile;
+pub(crate) mod review_job;
 pub(crate) mod run_notice;
 pub(crate) mod session;
 pub(crate) mod settings;

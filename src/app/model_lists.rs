@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::llm::catalog::ProviderSpec;
+use crate::llm::catalog::{self, ProviderSpec};
 use crate::llm::choose;
 use crate::llm::models::live::listed_models;
+use crate::llm::models::names::is_for_chat;
 
 /// How long a list may take; nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -19,6 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) struct ModelLists {
     /// By provider; empty while a list is on its way, and when it did not come.
     lists: Arc<Mutex<BTreeMap<&'static str, Vec<String>>>>,
+    /// The provider that answers.
+    own: Mutex<Option<&'static ProviderSpec>>,
     stop: Cancel,
 }
 
@@ -41,6 +44,17 @@ impl ModelLists {
         [chosen.to_owned()].into_iter().chain(others).collect()
     }
 
+    /// The same of the provider that answers.
+    pub(crate) fn own_names(&self, env: &Env) -> Vec<String> {
+        let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.map_or_else(Vec::new, |row| self.names(env, row))
+    }
+
+    /// The provider called `name` answers from now on; the built-in one has no models.
+    pub(crate) fn set_own(&self, name: &str) {
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = catalog::row(name);
+    }
+
     fn ask(&self, env: &Env, row: &'static ProviderSpec) {
         let remote = choose::remote(env, row);
         if row.key.is_some() && remote.key.is_none() && remote.base == row.base {
@@ -52,7 +66,8 @@ impl ModelLists {
             .name("model list".to_owned())
             .spawn(move || {
                 if let Ok(models) = listed_models(&remote, &env, TIMEOUT, &stop) {
-                    let names = models.into_iter().map(|model| model.id).collect();
+                    let names = models.into_iter().map(|model| model.id);
+                    let names = names.filter(|name| is_for_chat(name)).collect();
                     let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
                     lists.insert(row.name, names);
                 }

@@ -12,6 +12,7 @@ use crate::llm::choose::{self, RemoteTarget};
 use crate::llm::models::endings::{self, ModelEnd};
 use crate::llm::models::list::ListedModel;
 use crate::llm::models::live::listed_models;
+use crate::llm::models::names::is_for_chat;
 use crate::llm::models::table::{self, TABLE_DATE};
 use crate::llm::models::{ModelRegistry, ReasoningEffort, TokenPrice};
 
@@ -39,7 +40,7 @@ pub(crate) struct ModelReport {
     /// Why the provider's own list is not here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
-    /// The models, in the order of their names.
+    /// The models in the order of their names, those for chat first.
     pub models: Vec<ReportedModel>,
     /// Models that it served once.
     pub retired: Vec<RetiredModel>,
@@ -56,6 +57,8 @@ pub(crate) struct ReportedModel {
     pub default: bool,
     /// The one that would answer now.
     pub chosen: bool,
+    /// False when its name says that it does not chat.
+    pub chat: bool,
     /// Marvin's table or the file of models knows it.
     pub known: bool,
     /// Tokens of request and reply together.
@@ -105,6 +108,9 @@ impl ReportedModel {
         }
         if let Some(successor) = &self.successor {
             remarks.push(format!("use {successor}"));
+        }
+        if !self.chat {
+            remarks.push("not for chat".to_owned());
         }
         remarks.join(", ")
     }
@@ -160,7 +166,7 @@ pub(crate) fn report(
             models.push(about.model(&ListedModel::named(name), listed));
         }
     }
-    models.sort_by(|one, other| one.id.cmp(&other.id));
+    models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
     let retired = endings::ended(row.name, today)
         .filter(|(id, _)| !models.iter().any(|model| model.id == *id))
         .map(|(id, retirement)| RetiredModel {
@@ -208,6 +214,7 @@ impl About<'_> {
             listed: is_listed,
             default: id == self.default,
             chosen: id == self.chosen,
+            chat: is_for_chat(id),
             known: info.known,
             window: listed.window.or(known(info.window)),
             output: listed.output.or(known(info.output)),

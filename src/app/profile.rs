@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::system::UserFacts;
+use crate::agent::system::{LazyMemory, ProfileMemory, UserFacts};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::yaml;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
+use crate::store::review_jobs;
 use crate::tools::engine::context::SessionContext;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
@@ -60,12 +61,13 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     Ok(profile.preferences())
 }
 
-/// Reads what the system prompt says about the user. Missing files are skipped; corrupt ones are set aside and reported. `sent` is the message that
-/// is about to be sent: it is in the log already and must not appear as history too.
+/// What the system prompt says about the user; `jobs` are the commands that run in the background. Missing files are skipped; corrupt ones are set
+/// aside and reported. `sent` is the message that is about to be sent: it is in the log already and must not appear as history too.
 pub(crate) fn user_facts(
-    session: &SessionContext,
-    sent: Option<&str>,
-    warn: &mut dyn FnMut(String),
+    session: &Arc<SessionContext>,
+    sent: Option<String>,
+    jobs: String,
+    mut warn: impl FnMut(String) + Send + 'static,
 ) -> UserFacts {
     // A sub-agent works on a task and needs nothing about the user.
     if session.policy.depth > 0 {
@@ -74,35 +76,48 @@ pub(crate) fn user_facts(
     let Ok(profile) = session.paths.profile(&session.profile()) else {
         return UserFacts::default();
     };
+    let clock = session.clock.clone();
     UserFacts {
-        preferences: preferences_text(&profile, warn),
-        places: places(&SavedPlaces::of(&profile, &session.clock).read_or_set_aside(warn)),
-        history: history(
-            &ChatLog::new(profile.chat_log(), &session.clock),
-            sent,
-            warn,
-        ),
-        jobs: String::new(),
+        preferences: preferences_text(&profile, &mut warn),
+        jobs: joined(&[jobs, project_jobs(session)]),
+        memory: LazyMemory::new(Box::new(move || ProfileMemory {
+            places: places(&SavedPlaces::of(&profile, &clock).read_or_set_aside(&mut warn)),
+            history: history(
+                &ChatLog::new(profile.chat_log(), &clock),
+                sent.as_deref(),
+                &mut warn,
+            ),
+        })),
     }
+}
+
+/// The texts that are not empty, one below the other.
+fn joined(texts: &[String]) -> String {
+    let texts = texts.iter().filter(|text| !text.is_empty());
+    texts.map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// The reviews that run in the background of this project, one per line.
+fn project_jobs(session: &SessionContext) -> String {
+    let running = session
+        .working_dir
+        .root()
+        .map(|root| review_jobs::running(&root));
+    let lines = running
+        .into_iter()
+        .flatten()
+        .map(|job| on_one_line(&job.line()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
-    let found = match yaml::read(&profile.preferences()) {
-        Ok(None) => yaml::read(&profile.preferences_fallback()),
-        found => found,
-    };
-    match found {
-        Ok(Some(Value::Object(map))) => {
-            for (key, value) in map.iter().filter(|(_, value)| !is_blank(value)) {
+    match preferences::read(profile) {
+        Ok(keys) => {
+            for (key, value) in keys.iter().filter(|(_, value)| !is_blank(value)) {
                 let _ = writeln!(out, "{key}: {}", plain(value));
             }
         }
-        Ok(None | Some(Value::Null)) => {}
-        Ok(Some(_)) => warn(format!(
-            "{} holds no preferences of the form NAME: value.",
-            profile.preferences().display()
-        )),
         // Users edit their preferences by hand: report the mistake and leave the file for them to fix.
         Err(problem) => warn(problem.one_line()),
     }
@@ -143,8 +158,8 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
     let mut entries = log.last(HISTORY_ENTRIES + usize::from(sent.is_some()), warn);
     let is_sent =
         |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;
-    if let Some(at) = entries.iter().rposition(is_sent) {
-        entries.remove(at);
+    if let Some(index) = entries.iter().rposition(is_sent) {
+        entries.remove(index);
     }
     let older = entries.len().saturating_sub(HISTORY_ENTRIES);
     for LogEntry { role, text, time } in entries.into_iter().skip(older) {

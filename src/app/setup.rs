@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::system::UserFacts;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
@@ -20,7 +19,8 @@ use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
 use crate::llm::provider::{Effort, Provider};
 use crate::net::user_agent::agent;
-use crate::tools::engine::context::{Secrets, SessionContext};
+use crate::pipeline::agents::PipelineAgents;
+use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
 
@@ -75,15 +75,6 @@ fn is_project(env: &Env, dir: &Path) -> bool {
                 .is_ok_and(|other| dir.canonicalize().is_ok_and(|dir| dir == other))
     };
     dir != Path::new("/") && !home.is_some_and(same)
-}
-
-/// What the system prompt says about the user.
-pub(crate) fn user_facts(
-    session: &SessionContext,
-    sent: Option<&str>,
-    warn: &mut dyn FnMut(String),
-) -> UserFacts {
-    profile::user_facts(session, sent, warn)
 }
 
 /// The reasoning effort that the user chose.
@@ -142,6 +133,20 @@ pub(crate) fn model_target(
     })
 }
 
+/// What runs child Marvins, with the model of `target` where no other is set; none when there is no model.
+pub(crate) fn agents(settings: &Settings, target: &ModelTarget) -> Option<Arc<dyn Agents>> {
+    let program = settings.process.executable.clone()?;
+    target.provider.is_model().then(|| {
+        Arc::new(PipelineAgents {
+            program,
+            provider: target.provider.name().to_owned(),
+            model: target.model.clone(),
+            tiers: settings.tiers.clone(),
+            max_cost: target.max_cost,
+        }) as Arc<dyn Agents>
+    })
+}
+
 /// Largest file of prices or models in bytes; the whole catalogue of models.dev takes a quarter of it.
 const MODELS_CAP: u64 = 16 << 20;
 
@@ -149,9 +154,9 @@ const MODELS_CAP: u64 = 16 << 20;
 ///
 /// # Errors
 /// A file of the user cannot be read.
-pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
+pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> {
     Ok(Spending {
-        prices: Arc::new(model_registry(settings)?),
+        prices: Arc::new(model_registry(settings, clock)?),
         max_cost: settings.max_cost,
     })
 }
@@ -160,7 +165,7 @@ pub(crate) fn spending(settings: &Settings) -> Outcome<Spending> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
+pub(crate) fn model_registry(settings: &Settings, clock: &Clock) -> Outcome<ModelRegistry> {
     let text = |variable: Text, path: &Path| {
         open::text(path, MODELS_CAP).map_err(|error| {
             Problem::system(
@@ -177,5 +182,5 @@ pub(crate) fn model_registry(settings: &Settings) -> Outcome<ModelRegistry> {
         Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
         None => ModelsFile::default(),
     };
-    Ok(ModelRegistry::new(prices, file, Clock::new(&settings.env)))
+    Ok(ModelRegistry::new(prices, file, clock.clone()))
 }

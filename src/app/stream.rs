@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 use crate::chat::event::{Event, EventSink, Level, TOOLS_MARKER};
 use crate::chat::message::ToolCall;
@@ -155,6 +156,18 @@ pub(crate) fn say(text: &str) {
     let mut errors = io::stderr().lock();
     let text = for_reader(text, errors.is_terminal());
     let _ = writeln!(errors, "{text}");
+}
+
+/// Writes a whole text to standard output.
+///
+/// # Errors
+/// It is closed, or the disk behind it is full.
+pub(crate) fn write_out(text: &str) -> Outcome<()> {
+    let mut out = io::stdout().lock();
+    let text = for_reader(text, out.is_terminal());
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Problem::system("Cannot write to standard output", error))
 }
 
 /// `text` for output: on a terminal with visible control characters.

@@ -45,6 +45,7 @@ impl Summarizer for ModelSummarizer {
             system: prompts::SUMMARY.trim_end(),
             messages: &messages,
             offer: &offer,
+            may_call: false,
             effort: Effort::Low,
             effort_chosen: false,
             info: &target.info,

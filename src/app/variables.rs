@@ -103,15 +103,8 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
         Ok(path) if path.exists() => path,
         _ => return Vec::new(),
     };
-    let map = match yaml::read(&path) {
-        Ok(Some(Value::Object(map))) => map,
-        Ok(None | Some(Value::Null)) => return Vec::new(),
-        Ok(Some(_)) => {
-            return vec![format!(
-                "{} holds no settings of the form NAME: value.",
-                path.display()
-            )];
-        }
+    let map = match yaml::read_keys(&path) {
+        Ok(map) => map.unwrap_or_default(),
         Err(problem) => return vec![problem.one_line()],
     };
     let known: Vec<Variable> = all().collect();

@@ -109,6 +109,8 @@ variables! {
     MARVIN_CODE_MODEL_TEST_WRITER: Text, "model of its test_writer tier";
     MARVIN_CODE_MODEL_AUX_REVIEWER: Text, "model of its aux_reviewer tier: further reviews";
     MARVIN_CODE_MODEL_FALLBACK: Text, "model of its fallback tier: fixers and last attempts";
+    MARVIN_REVIEW_CODEBASE_MODEL: Text, "model of the reviewers of review_codebase, instead of their tiers'";
+    MARVIN_REVIEW_CODEBASE_FIXER: Text, "model of its fixer";
     MARVIN_DEBUG_ROUNDS: Whole = 50, "the most rounds of debugging in the pipeline (50)";
     MARVIN_E2E_ROUNDS: Whole = 10, "the most rounds of trying the program (10)";
     MARVIN_FE_ROUNDS: Whole = 10, "the most rounds of checking served pages (10)";

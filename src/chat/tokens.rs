@@ -54,10 +54,10 @@ impl TokenMeter {
         }
     }
 
-    /// Tokens of `messages` and of `beside` further bytes (system prompt, tool schemas).
+    /// Tokens of `messages` and of `overhead` further bytes (system prompt, tool schemas).
     ///
     /// Below 80 % of `threshold` the estimate is returned. Above, every message that has only an estimate is counted exactly, once.
-    pub(crate) fn measure(&mut self, messages: &[Message], beside: usize, threshold: u64) -> u64 {
+    pub(crate) fn measure(&mut self, messages: &[Message], overhead: usize, threshold: u64) -> u64 {
         let same = self
             .counted
             .iter()
@@ -73,7 +73,7 @@ impl TokenMeter {
                 exact: false,
             });
         }
-        let rough = self.total() + estimate(beside);
+        let rough = self.total() + estimate(overhead);
         if rough.saturating_mul(10) < threshold.saturating_mul(8) {
             return rough;
         }
@@ -83,7 +83,7 @@ impl TokenMeter {
                 counted.exact = true;
             }
         }
-        self.total() + estimate(beside)
+        self.total() + estimate(overhead)
     }
 
     /// Tokens that the messages of the last measurement have at least: long texts are not counted exactly, and may be padding.

@@ -38,8 +38,9 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         .next("Name one: marvin models PROVIDER (marvin doctor lists them).")
         .next("Set its key, or run ollama."));
     };
-    let registry = setup::model_registry(settings)?;
-    let today = Clock::new(&settings.env).now().date();
+    let clock = Clock::new(&settings.env);
+    let registry = setup::model_registry(settings, &clock)?;
+    let today = clock.now().date();
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
     let found = report(

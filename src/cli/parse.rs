@@ -140,6 +140,7 @@ fn unknown(name: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::tier::TierOverrides;
 
     fn typed(args: &[&str]) -> Outcome<CliArgs> {
         match parse(args.iter().map(Into::into).collect())? {
@@ -198,7 +199,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(args.model.as_deref(), Some("openai/gpt:free"));
-        assert!(!args.tiers.is_empty());
+        assert_ne!(args.tiers, TierOverrides::default());
         let args = typed(&["--model", "org/model-1.5=x"]).unwrap();
         assert_eq!(args.model.as_deref(), Some("org/model-1.5=x"));
         let problem = typed(&["--model", "opos=x"]).unwrap_err().one_line();

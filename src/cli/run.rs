@@ -10,7 +10,7 @@ use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
-use crate::app::{run_notice, setup, variables};
+use crate::app::{review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -52,9 +52,10 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
         Ok(CliCommand::Run(args)) if args.supervise => report(supervise::run(&args.words)).into(),
         Ok(CliCommand::Run(args)) => {
             warn(variables::layer(&mut env));
-            match args.fire_alarm.clone() {
-                Some(id) => report(fire(&id, &settings(*args, env))).into(),
-                None => interactive(*args, env),
+            match (args.fire_alarm.clone(), args.review_job.clone()) {
+                (Some(id), _) => report(fire(&id, &settings(*args, env))).into(),
+                (None, Some(id)) => CliOutcome::Done(review_job::run(&id, settings(*args, env))),
+                (None, None) => interactive(*args, env),
             }
         }
         Err(problem) => {

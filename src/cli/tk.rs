@@ -12,8 +12,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
 use crate::proc::editor;
 use crate::store::tickets::location::TicketLocation;
+use crate::tools::engine::ticket_gate::TicketGate;
 use crate::tools::personal::tickets::command::{Caller, TicketCli};
-use crate::tools::personal::tickets::gate::TicketGate;
 
 /// Largest note from standard input, in bytes.
 const NOTE_CAP: u64 = 16 * 1024 * 1024;

@@ -228,11 +228,17 @@ pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Renames a corrupt file to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; returns the new path.
+/// Moves a file that cannot be understood out of the way and returns the notice for the user. `what` is the sentence that says what is wrong with it.
 ///
 /// # Errors
 /// The file is gone or its folder is not writable.
-pub(crate) fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
+pub(crate) fn set_aside(path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
+    let aside = rename_aside(path, clock)?;
+    Ok(format!("{what} It was moved to {}.", aside.display()))
+}
+
+/// Renames a file to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; returns the new path.
+fn rename_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     let fail = |error| Problem::system(format!("Cannot move {} aside", path.display()), error);
     let stamp = clock.stamp();
     for attempt in 1..=1_000 {
@@ -387,7 +393,11 @@ mod tests {
         )]));
         for text in ["one", "two"] {
             fs::write(&path, text).unwrap();
-            set_aside(&path, &clock).unwrap();
+            let notice = set_aside(&path, &clock, "It is torn.").unwrap();
+            assert!(
+                notice.starts_with("It is torn. It was moved to /"),
+                "{notice}"
+            );
         }
         let expected = [
             "chat_log.json.corrupt-20261121_143005",
@@ -396,7 +406,7 @@ mod tests {
         assert_eq!(names(dir.path()), expected);
         let first = fs::read_to_string(dir.path().join(expected[0])).unwrap();
         assert_eq!(first, "one");
-        assert!(set_aside(&path, &clock).is_err());
+        assert!(set_aside(&path, &clock, "").is_err());
     }
 
     #[test]

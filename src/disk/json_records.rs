@@ -86,12 +86,7 @@ pub(crate) fn update(
         let mut records: Vec<Box<RawValue>> = match parsed(from, &bytes) {
             Ok(records) => records,
             Err(problem) if from == path => {
-                let aside = atomic::set_aside(path, clock)?;
-                notice = Some(format!(
-                    "{} It was moved to {}.",
-                    problem.what,
-                    aside.display()
-                ));
+                notice = Some(atomic::set_aside(path, clock, &problem.what)?);
                 Vec::new()
             }
             // A corrupt file that is only imported is left for the user to fix.

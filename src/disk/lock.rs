@@ -32,31 +32,27 @@ impl Lock {
     /// # Errors
     /// `Limit` with the holder's process id when it takes longer; `Cancelled`; the folder is not writable.
     pub(crate) fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
-        let name = beside(path);
-        let fail = |error| Problem::system(format!("Cannot lock {}", path.display()), error);
-        if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-            atomic::make_folder(dir, Access::Private)?;
-        }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            // A symlink in place of the lock would make us write our process id elsewhere; a FIFO would block.
-            .custom_flags(i32::try_from(OPEN_FLAGS.bits()).unwrap_or_default())
-            .open(&name)
-            .map_err(|error| not_a_lock_file(&name).unwrap_or_else(|| fail(error)))?;
-        if !file.metadata().map_err(fail)?.is_file() {
-            return Err(not_ordinary(&name));
-        }
-        if !wait(&file, limit, stop, fail)? {
+        let mut file = lock_file(path)?;
+        if !wait(&file, limit, stop, |error| cannot_lock(path, error))? {
             return Err(timed_out(path, &mut file, limit));
         }
         // For the message to waiting processes; the lock does not depend on it. Padded to the width of any process id: truncating the previous one would take
         // longer than everything else.
         let _ = file.write_all(format!("{:<10}\n", std::process::id()).as_bytes());
         Ok(Self { file })
+    }
+
+    /// Takes part in the lock of `path`: any number of processes can, and [`Lock::take`] waits until the last one has ended.
+    ///
+    /// # Errors
+    /// A process holds it alone; the folder is not writable.
+    pub(crate) fn share(path: &Path) -> Outcome<Self> {
+        let mut file = lock_file(path)?;
+        match FileExt::try_lock_shared(&file) {
+            Ok(()) => Ok(Self { file }),
+            Err(error) if is_held(&error) => Err(timed_out(path, &mut file, Duration::ZERO)),
+            Err(error) => Err(cannot_lock(path, error)),
+        }
     }
 
     /// Waits at most `limit` for the lock on an existing folder and writes nothing into it: for folders that belong to other programs too.
@@ -75,6 +71,33 @@ impl Lock {
             return Err(timed_out(dir, &mut file, limit));
         }
         Ok(Self { file })
+    }
+}
+
+fn cannot_lock(path: &Path, error: std::io::Error) -> Problem {
+    Problem::system(format!("Cannot lock {}", path.display()), error)
+}
+
+/// The open lock file of `path`, which is made when there is none.
+fn lock_file(path: &Path) -> Outcome<File> {
+    let name = beside(path);
+    if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        atomic::make_folder(dir, Access::Private)?;
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        // A symlink in place of the lock would make us write our process id elsewhere; a FIFO would block.
+        .custom_flags(i32::try_from(OPEN_FLAGS.bits()).unwrap_or_default())
+        .open(&name)
+        .map_err(|error| not_a_lock_file(&name).unwrap_or_else(|| cannot_lock(path, error)))?;
+    match file.metadata() {
+        Ok(about) if about.is_file() => Ok(file),
+        Ok(_) => Err(not_ordinary(&name)),
+        Err(error) => Err(cannot_lock(path, error)),
     }
 }
 
@@ -285,5 +308,19 @@ mod tests {
         assert_eq!(state(&mut file).unwrap(), LockState::Free);
         let again = Lock::take(&path, Duration::ZERO, &Cancel::new());
         assert!(again.is_ok());
+    }
+
+    #[test]
+    fn a_shared_lock_has_many_holders_and_nobody_else_beside_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let take = || Lock::take(&path, Duration::ZERO, &Cancel::new());
+        let (one, other) = (Lock::share(&path).unwrap(), Lock::share(&path).unwrap());
+        drop(one);
+        assert!(take().is_err());
+        drop(other);
+        let alone = take().unwrap();
+        assert!(Lock::share(&path).is_err());
+        drop(alone);
     }
 }

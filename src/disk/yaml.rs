@@ -72,14 +72,27 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
     }
 }
 
-/// Reads a file; `None` when it does not exist.
+/// Reads a file of keys; `None` when it does not exist.
 ///
 /// # Errors
-/// As [`parse`]; it cannot be read.
-pub(crate) fn read(path: &Path) -> Outcome<Option<Value>> {
-    match atomic::read_text(path, CAP)? {
-        Some(text) => parse(&text, &path.display().to_string()).map(Some),
-        None => Ok(None),
+/// As [`parse`]; it cannot be read, or is something else than a YAML mapping.
+pub(crate) fn read_keys(path: &Path) -> Outcome<Option<Map<String, Value>>> {
+    let Some(text) = atomic::read_text(path, CAP)? else {
+        return Ok(None);
+    };
+    let name = path.display().to_string();
+    keys(parse(&text, &name)?, &name).map(Some)
+}
+
+/// The keys of a file's value; an empty file has none.
+fn keys(value: Value, name: &str) -> Outcome<Map<String, Value>> {
+    match value {
+        Value::Null => Ok(Map::new()),
+        Value::Object(keys) => Ok(keys),
+        _ => Err(
+            Problem::input(format!("{name} is not a list of \"key: value\" lines."))
+                .next("Fix it, or move it away to start over."),
+        ),
     }
 }
 
@@ -110,16 +123,7 @@ pub(crate) fn update_from(
             })?,
             None => beginning()?,
         };
-        let mut keys = match parse(&old, &name)? {
-            Value::Null => Map::new(),
-            Value::Object(keys) => keys,
-            _ => {
-                return Err(Problem::input(format!(
-                    "{name} is not a list of \"key: value\" lines."
-                ))
-                .next("Fix it, or move it away to start over."));
-            }
-        };
+        let mut keys = keys(parse(&old, &name)?, &name)?;
         let before = keys.clone();
         change(&mut keys)?;
         if keys == before {
@@ -258,7 +262,7 @@ mod tests {
         .unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# comment\n"), "{text}");
-        let value = read(&path).unwrap().unwrap();
+        let value = Value::Object(read_keys(&path).unwrap().unwrap());
         assert_eq!(
             value.to_string(),
             r#"{"zeta":{"odd":[1,{"x":"y"}]},"budget":"free","alpha":1}"#
@@ -287,7 +291,8 @@ mod tests {
             })
             .unwrap();
             expected["a"] = json!(["new", "c: d"]);
-            assert_eq!(read(&path).unwrap().unwrap(), expected, "{text}");
+            let value = Value::Object(read_keys(&path).unwrap().unwrap());
+            assert_eq!(value, expected, "{text}");
             let now = std::fs::read_to_string(&path).unwrap();
             let first = text.split('\n').next().unwrap();
             assert!(!kept || now.starts_with(first), "{now}");

@@ -23,7 +23,10 @@ pub enum SseItem<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
     lines: LineSplitter,
+    /// The name that came last: most events of a stream have the same one.
     name: String,
+    /// It is the name of the event that has begun.
+    named: bool,
     data: Vec<u8>,
     /// A `data:` line has come since the last event.
     any: bool,
@@ -53,6 +56,7 @@ impl Events {
         Self {
             lines: LineSplitter::with_cap(cap),
             name: String::new(),
+            named: false,
             data: Vec::new(),
             any: false,
             begun: false,
@@ -138,18 +142,19 @@ impl Events {
                 let mut flow = ControlFlow::Continue(());
                 if std::mem::take(&mut self.any) {
                     let data = in_place.take().unwrap_or(&self.data);
-                    flow = on_item(SseItem::Event {
-                        name: &self.name,
-                        data,
-                    });
+                    let name = if self.named { &self.name } else { "" };
+                    flow = on_item(SseItem::Event { name, data });
                 }
                 self.data.clear();
-                self.name.clear();
+                self.named = false;
                 return Ok(flow);
             }
             SseField::Name(name) => {
-                self.name.clear();
-                self.name.push_str(&String::from_utf8_lossy(name));
+                if self.name.as_bytes() != name {
+                    self.name.clear();
+                    self.name.push_str(&String::from_utf8_lossy(name));
+                }
+                self.named = true;
             }
             SseField::Ignored => {}
             SseField::Stray(line) => return Ok(on_item(SseItem::Stray(line))),
@@ -175,6 +180,9 @@ fn classify(line: &[u8], first: bool) -> SseField<'_> {
             }
             Some(_) => {}
         }
+    }
+    if let Some(name) = line.strip_prefix(b"event:") {
+        return SseField::Name(name.strip_prefix(b" ").unwrap_or(name));
     }
     let colon = line.iter().take(8).position(|byte| *byte == b':');
     let (name, value) = colon
@@ -236,6 +244,17 @@ mod tests {
             event("last"),
         ];
         assert_eq!(events(&[text.as_bytes()]), want);
+        for at in 0..text.len() {
+            let (one, two) = text.as_bytes().split_at(at);
+            assert_eq!(events(&[one, two]), want, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_event() {
+        let named = |name: &str, data: &str| OwnedItem::Event(name.into(), data.into());
+        let text = "event: a\ndata: 1\n\ndata: 2\n\nevent: a\ndata: 3\n\nevent:\ndata: 4\n\n";
+        let want = [named("a", "1"), event("2"), named("a", "3"), event("4")];
         for at in 0..text.len() {
             let (one, two) = text.as_bytes().split_at(at);
             assert_eq!(events(&[one, two]), want, "cut at {at}");

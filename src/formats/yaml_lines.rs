@@ -22,7 +22,7 @@ pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
     };
     let (before, rest) = all.split_at(first);
     let mut length = 1;
-    for (at, line) in rest.iter().enumerate().skip(1) {
+    for (index, line) in rest.iter().enumerate().skip(1) {
         let bare = line.trim();
         if bare.is_empty() || line.starts_with('#') {
             // A comment belongs to the value only if more of the value follows.
@@ -31,7 +31,7 @@ pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
         if !line.starts_with([' ', '\t']) && bare != "-" && !line.starts_with("- ") {
             break;
         }
-        length = at + 1;
+        length = index + 1;
     }
     let (old, after) = rest.split_at(length);
     let old = old.concat();

@@ -51,6 +51,8 @@ pub struct Quirks {
     pub call_ids: CallIds,
     /// Takes `prompt_cache_key`, and finds the conversation's cache by it; others may refuse it as unknown.
     pub cache_key: bool,
+    /// Serves both of OpenAI's wires, and some models over Responses only.
+    pub both_wires: bool,
     /// OpenAI itself: tools need `"strict": false`, padding of the stream can be left out, later instructions may be the developer's.
     pub openai_options: bool,
 }
@@ -75,6 +77,7 @@ const PLAIN: Quirks = Quirks {
     returns_reasoning: false,
     call_ids: CallIds::Any,
     cache_key: false,
+    both_wires: false,
     openai_options: false,
 };
 
@@ -142,6 +145,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             effort: true,
             call_ids: CallIds::Forty,
             cache_key: true,
+            both_wires: true,
             openai_options: true,
             ..PLAIN
         },
@@ -165,12 +169,19 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "claude-sonnet-5-5",
         )
     },
-    keyed(
-        "openai-compat",
-        "https://openrouter.ai/api/v1",
-        "OPENAI_COMPAT_API_KEY",
-        "qwen/qwen3.8-27b",
-    ),
+    ProviderSpec {
+        // Azure, Bedrock and others serve OpenAI's models as OpenAI does.
+        quirks: Quirks {
+            both_wires: true,
+            ..PLAIN
+        },
+        ..keyed(
+            "openai-compat",
+            "https://openrouter.ai/api/v1",
+            "OPENAI_COMPAT_API_KEY",
+            "qwen/qwen3.8-27b",
+        )
+    },
     keyed(
         "openrouter",
         "https://openrouter.ai/api/v1",

@@ -46,6 +46,8 @@ pub enum FailureKind {
     Cut,
     /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
     Unfinished,
+    /// The model declined to answer.
+    Declined,
     /// The reply violates the protocol.
     Protocol,
     Cancelled,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::choose::RemoteTarget;
 use super::failure::{Failure, FailureKind};
-use super::models::WireRule;
 use super::models::endings::successor_hint;
+use super::models::{ModelInfo, WireRule};
 use super::provider::{Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
@@ -117,7 +117,6 @@ impl HttpProvider {
         emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
-        // The body first: rendering it determines the size of the schemas, which an error may mention.
         let body = dialect.body(request);
         let context = ErrorContext {
             row: self.remote.row,
@@ -231,6 +230,10 @@ impl HttpProvider {
 impl Provider for HttpProvider {
     fn name(&self) -> &'static str {
         self.remote.row.name
+    }
+
+    fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
+        self.dialect(info.wire).can_forbid_calls()
     }
 
     fn stream(

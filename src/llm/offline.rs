@@ -203,13 +203,13 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::provider::{Offered, Params, Phrases};
+    use crate::llm::provider::{Offered, Phrases};
 
     fn offer() -> Offer {
         let tool = |name: &'static str, phrases: &'static [&'static str]| Offered {
             name: name.into(),
             about_json: "\"\"".into(),
-            params: Params::Declared("{}"),
+            params_json: "{}".into(),
             phrases: Phrases::BuiltIn(phrases),
         };
         Offer::new(vec![

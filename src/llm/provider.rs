@@ -1,9 +1,10 @@
 //! The provider trait, with its input and output.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::failure::Failure;
 use super::models::{ModelInfo, ReasoningEffort};
@@ -26,6 +27,13 @@ pub(crate) trait Provider: Send + Sync {
         true
     }
 
+    /// Whether a request for the model of `info` may have tools and forbid to call them. Providers cache the tools before everything else, so a
+    /// request without them finds nothing in the cache.
+    fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
+        let _ = info;
+        false
+    }
+
     /// Sends the request and passes the reply on as it arrives; returns when it is complete.
     ///
     /// # Errors
@@ -46,8 +54,10 @@ pub(crate) struct Request<'a> {
     pub system: &'a str,
     /// In order, and repaired.
     pub messages: &'a [Message],
-    /// Tools the model may call; empty in the last, text-only request of a turn.
+    /// The tools.
     pub offer: &'a Offer,
+    /// Whether the model may call them: not in the last request of a turn.
+    pub may_call: bool,
     /// Reasoning effort, where the provider supports it.
     pub effort: Effort,
     /// What is known about the model.
@@ -116,37 +126,20 @@ impl Effort {
     }
 }
 
-/// The tools of a request, rendered for each form of the wire only once, so that all requests of a session have the same bytes.
+/// The tools of a request. Rendering has no state, so all requests with the same tools have the same bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
     /// In published order.
     pub tools: Vec<Offered>,
-    rendered: [OnceLock<Vec<u8>>; 4],
 }
 
-/// What a wire writes around the parts of a tool.
-const BESIDE_BYTES: usize = 80;
-
-/// How a wire represents tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolFormat {
-    /// Chat completions and Ollama: an object under `function`.
-    Functions,
-    /// Responses: without nesting.
-    Flat,
-    /// Responses, with `"strict": false`.
-    FlatNotStrict,
-    /// Anthropic.
-    InputSchema,
-}
+/// What a wire writes around the parts of a tool, at most.
+const ENVELOPE_BYTES: usize = 74;
 
 impl Offer {
     /// An offer of `tools`.
     pub(crate) fn new(tools: Vec<Offered>) -> Self {
-        Self {
-            tools,
-            rendered: Default::default(),
-        }
+        Self { tools }
     }
 
     /// No tools.
@@ -154,44 +147,17 @@ impl Offer {
         Self::default()
     }
 
-    /// Whether the names of the tools are the same.
-    pub(crate) fn has_tools_of(&self, other: &Self) -> bool {
-        let names = self.tools.iter().map(|tool| &tool.name);
-        names.eq(other.tools.iter().map(|tool| &tool.name))
-    }
-
-    /// About how many tokens the rendered tools take; 0 before they were rendered.
-    pub(crate) fn tokens(&self) -> usize {
-        let rendered = self.rendered.iter().find_map(OnceLock::get);
-        rendered.map_or(0, |json| json.len() / 4)
-    }
-
-    /// The same, and a guess before they are rendered.
-    pub(crate) fn estimated_tokens(&self) -> usize {
-        let rendered = self.tokens();
-        if rendered > 0 {
-            return rendered;
-        }
+    /// About how many bytes the tools take in a request: a little more than any wire writes.
+    pub(crate) fn bytes(&self) -> usize {
         let bytes = self.tools.iter().map(|tool| {
-            tool.name.len() + tool.about_json.len() + tool.params.json().len() + BESIDE_BYTES
+            tool.name.len() + tool.about_json.len() + tool.params_json.len() + ENVELOPE_BYTES
         });
-        bytes.sum::<usize>() / 4
+        bytes.sum()
     }
 
-    /// The tools as JSON in `format`; `render` is called only once.
-    pub(crate) fn rendered(
-        &self,
-        format: ToolFormat,
-        render: impl FnOnce(&[Offered]) -> Vec<u8>,
-    ) -> &[u8] {
-        let [functions, flat, not_strict, input_schema] = &self.rendered;
-        let slot = match format {
-            ToolFormat::Functions => functions,
-            ToolFormat::Flat => flat,
-            ToolFormat::FlatNotStrict => not_strict,
-            ToolFormat::InputSchema => input_schema,
-        };
-        slot.get_or_init(|| render(&self.tools))
+    /// About how many tokens they take.
+    pub(crate) fn tokens(&self) -> usize {
+        self.bytes() / 4
     }
 }
 
@@ -202,7 +168,8 @@ pub(crate) struct Offered {
     pub name: Cow<'static, str>,
     /// One sentence, as a JSON string.
     pub about_json: Cow<'static, str>,
-    pub params: Params,
+    /// JSON Schema of its parameters: an object.
+    pub params_json: Cow<'static, str>,
     /// Phrases that call it without a model.
     pub phrases: Phrases,
 }
@@ -229,22 +196,19 @@ impl Phrases {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Params {
-    /// A JSON Schema generated at compile time.
-    Declared(&'static str),
-    /// A JSON Schema received at run time (MCP).
-    Foreign(Box<RawValue>),
-}
-
-impl Params {
-    /// The schema.
-    pub(crate) fn json(&self) -> &str {
-        match self {
-            Self::Declared(schema) => schema,
-            Self::Foreign(schema) => schema.get(),
-        }
+/// A schema received at run time in the form that every provider accepts: an object with properties, without `$schema` and `$id`.
+pub(crate) fn object_schema(schema: &RawValue) -> String {
+    let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
+    for name in ["$schema", "$id"] {
+        schema.shift_remove(name);
     }
+    schema
+        .entry("type")
+        .or_insert_with(|| Value::from("object"));
+    schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    Value::Object(schema).to_string()
 }
 
 /// A piece of a reply as it arrives.

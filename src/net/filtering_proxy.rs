@@ -316,8 +316,8 @@ fn read_head(mut client: &TcpStream) -> io::Result<Option<Head>> {
     let mut bytes = Vec::new();
     let mut buffer = [0u8; 8 * 1024];
     let end = loop {
-        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            break at;
+        if let Some(index) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break index;
         }
         let count = client.read(&mut buffer)?;
         if count == 0 || bytes.len() > HEAD {

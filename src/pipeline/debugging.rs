@@ -26,12 +26,11 @@ const MAX_FAILED_CHILDREN: u64 = 3;
 pub(crate) fn debug(run: &Run) -> Outcome<PhaseEnd> {
     let most = MARVIN_DEBUG_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
     let mut rounds = DebugRounds::new("4a", most);
-    if rounds.until_green(run)? {
-        let before = files::states(&run.root, &run.ctx.stop);
-        code::review_sources(run, "4a")?;
-        if files::states(&run.root, &run.ctx.stop) != before {
-            rounds.until_green(run)?;
-        }
+    rounds.until_green(run)?;
+    let before = files::states(&run.root, &run.ctx.stop);
+    code::review_sources(run, "4a")?;
+    if files::states(&run.root, &run.ctx.stop) != before {
+        rounds.until_green(run)?;
     }
     Ok(PhaseEnd::Done)
 }

@@ -11,6 +11,7 @@
 //! - The recorded phase never goes back, so an interrupted run repeats at most the step that was in progress.
 //! - Whatever happens is an event ([`crate::chat::pipeline_event`]); who shows it is no concern of this floor.
 
+pub(crate) mod agents;
 pub(crate) mod child;
 pub(crate) mod context;
 mod debugging;
@@ -26,6 +27,7 @@ mod quality;
 pub(crate) mod record;
 pub(crate) mod repository;
 pub(crate) mod review;
+pub(crate) mod review_job;
 pub(crate) mod run;
 mod smoke_test;
 pub(crate) mod state;

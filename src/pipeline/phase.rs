@@ -2,7 +2,6 @@
 
 use super::review::document;
 use super::run::Run;
-use super::tier::Tier;
 use super::{debugging, documents, front_end, implementation, quality, smoke_test, test_writing};
 use crate::base::problem::Outcome;
 
@@ -34,8 +33,6 @@ pub(crate) struct Phase {
     pub about: &'static str,
     /// Which runs have it.
     pub part: Part,
-    /// The tier of its main child.
-    pub tier: Tier,
     /// Words that the state file may hold before the phase is done: its rounds, in order.
     pub steps: &'static [&'static str],
     /// The documents it leaves behind; without them it is not done, whatever the state file says.
@@ -52,7 +49,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "1a",
         about: "specification and user experience",
         part: Part::Design,
-        tier: Tier::PlanGen,
         steps: NONE,
         documents: &[".marvin/spec.md", ".marvin/ux.md"],
         work: documents::specify,
@@ -61,7 +57,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "1a_review",
         about: "review of both",
         part: Part::Design,
-        tier: Tier::Opus,
         steps: &[
             "1a_review_i",
             "1a_review_ii",
@@ -79,7 +74,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "1b",
         about: "architecture and test plan",
         part: Part::Design,
-        tier: Tier::PlanGen,
         steps: NONE,
         documents: &[".marvin/design.md"],
         work: documents::design,
@@ -88,7 +82,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "1b_review",
         about: "review of the architecture",
         part: Part::Design,
-        tier: Tier::Opus,
         steps: &[
             "1b_review_i",
             "1b_review_ii",
@@ -102,7 +95,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "2a",
         about: "functional tests, which must fail",
         part: Part::Tests,
-        tier: Tier::TestWriter,
         steps: NONE,
         documents: NONE,
         work: test_writing::functional,
@@ -111,7 +103,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "2b",
         about: "integration tests, which must fail",
         part: Part::Tests,
-        tier: Tier::TestWriter,
         steps: NONE,
         documents: NONE,
         work: test_writing::integration,
@@ -120,7 +111,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "3",
         about: "implementation",
         part: Part::Always,
-        tier: Tier::Codex,
         steps: NONE,
         documents: NONE,
         work: implementation::implement,
@@ -129,7 +119,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "4a",
         about: "tests run and mended until green",
         part: Part::Tests,
-        tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
         work: debugging::debug,
@@ -138,7 +127,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "4b",
         about: "the program started and tried",
         part: Part::Tests,
-        tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
         work: smoke_test::smoke_test,
@@ -147,7 +135,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "4c",
         about: "served pages checked",
         part: Part::Tests,
-        tier: Tier::Plan,
         steps: NONE,
         documents: NONE,
         work: front_end::check_front_end,
@@ -156,7 +143,6 @@ pub(crate) static PHASES: &[Phase] = &[
         name: "5",
         about: "attempts to break it, and fixes",
         part: Part::Tests,
-        tier: Tier::Opus,
         steps: NONE,
         documents: NONE,
         work: quality::assure_quality,

@@ -1,5 +1,6 @@
 //! What is kept about a run beside its state: its lock, its task and ticket, and whether it was interrupted.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,10 @@ use crate::disk::paths::PROJECT_LOGS;
 const FILE: &str = "pipeline.json";
 /// What the lock is of; the lock file has `.lock` at its end.
 const LOCKED: &str = "pipeline";
+/// What children share a lock of while they live.
+const CHILDREN: &str = "children";
+/// How long children of a killed run may take to end: their leash ends them within 2 seconds.
+const CHILDREN_WAIT: Duration = Duration::from_secs(10);
 /// Largest record in bytes; it holds the whole task.
 const CAP: u64 = 8 << 20;
 /// Another run has the lock for hours, so waiting is no use; a reader of the status has it for a moment.
@@ -66,15 +71,42 @@ impl RunRecord {
     }
 }
 
+/// Tells later runs that a child works here, for as long as the lock is held.
+///
+/// # Errors
+/// It cannot be told.
+pub(crate) fn attend(root: &Root) -> Outcome<Lock> {
+    Lock::share(&lock_path(root, CHILDREN)?)
+}
+
+/// Waits until the children of a run that was killed have ended: none of them works beside those of the next.
+///
+/// # Errors
+/// They do not end.
+pub(crate) fn wait_for_children(root: &Root, stop: &Cancel) -> Outcome<()> {
+    let lock = Lock::take(&lock_path(root, CHILDREN)?, CHILDREN_WAIT, stop);
+    lock.map(drop).map_err(|problem| match problem.kind {
+        ProblemKind::Limit => {
+            Problem::refused("Children of an earlier run are still at work in this directory.")
+                .next("Wait until they have ended, or end them.")
+        }
+        _ => problem,
+    })
+}
+
+/// The path in the folder of logs whose lock is meant. Through the fence: `.marvin` may be a link to somewhere else.
+fn lock_path(root: &Root, name: &str) -> Outcome<PathBuf> {
+    root.make_folder(&root.check(PROJECT_LOGS)?)?;
+    root.check_write(&format!("{PROJECT_LOGS}/{name}.lock"))?;
+    Ok(root.path().join(PROJECT_LOGS).join(name))
+}
+
 /// Takes the lock of the project: one run at a time.
 ///
 /// # Errors
 /// Another run has it; the message names its process.
 pub(crate) fn lock(root: &Root, stop: &Cancel) -> Outcome<Lock> {
-    // Through the fence first: `.marvin` may be a link to somewhere else.
-    root.make_folder(&root.check(PROJECT_LOGS)?)?;
-    root.check_write(&format!("{PROJECT_LOGS}/{LOCKED}.lock"))?;
-    let path = root.path().join(PROJECT_LOGS).join(LOCKED);
+    let path = lock_path(root, LOCKED)?;
     Lock::take(&path, LOCK_WAIT, stop).map_err(|problem| match problem.kind {
         ProblemKind::Limit => {
             let holder = std::fs::read_to_string(path.with_extension("lock")).unwrap_or_default();

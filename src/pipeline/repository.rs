@@ -3,8 +3,10 @@
 use super::run::Run;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::beneath::Root;
 use crate::proc::git::checkpoint as git_checkpoint;
 use crate::proc::git::{Git, repository};
+use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
 /// The most uncommitted files that a message names.
@@ -126,7 +128,10 @@ fn switch(open: &Git<'_>, name: &str, has_commit: bool) -> Outcome<()> {
 /// # Errors
 /// git failed; the message says so, because later rounds rely on the difference.
 pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
-    let full = format!("{message}\n\nTicket: {}", run.ticket);
+    let full = match run.ticket.as_str() {
+        "" => message.to_owned(),
+        ticket => format!("{message}\n\nTicket: {ticket}"),
+    };
     let note = git(run)?
         .checkpoint(&full)
         .map_err(|problem| problem.next("The run cannot go on without its checkpoints; mend this and run the same command again."))?;
@@ -137,6 +142,12 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
         message: message.to_owned(),
     });
     Ok(())
+}
+
+/// The branch that is checked out in the project, if it is known.
+pub(crate) fn branch(ctx: &ToolContext, root: &Root) -> Option<String> {
+    let open = Git::open(root.path(), &ctx.session.env, &ctx.stop).ok()?;
+    open.head().ok()?.0
 }
 
 /// The id of the current commit.
@@ -155,25 +166,4 @@ pub(crate) fn head(run: &Run) -> Outcome<String> {
 /// git failed.
 pub(crate) fn changes_since(run: &Run, commit: &str, path: Option<&str>) -> Outcome<String> {
     git(run)?.diff_since(commit, path)
-}
-
-/// The files that differ from `commit`, new ones that are not ignored included.
-///
-/// # Errors
-/// git failed.
-pub(crate) fn changed_files(run: &Run, commit: &str) -> Outcome<Vec<String>> {
-    let open = git(run)?;
-    let mut paths = open.changed_since(commit)?;
-    paths.extend(open.uncommitted()?);
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
-}
-
-/// The number of commits since `commit`.
-///
-/// # Errors
-/// git failed.
-pub(crate) fn commits_since(run: &Run, commit: &str) -> Outcome<u64> {
-    git(run)?.count_since(commit)
 }

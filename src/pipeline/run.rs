@@ -21,6 +21,8 @@ use crate::tools::project::scratch;
 /// What is asked of the pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRequest {
+    /// The project.
+    pub root: Arc<Root>,
     /// The whole task.
     pub task: String,
     /// The ticket of the task; a new epic when there is none.
@@ -112,8 +114,9 @@ impl Run {
 /// Another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
-    let root = ctx.root()?;
+    let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
+    record::wait_for_children(&root, &ctx.stop)?;
     scratch::hide(ctx);
     let earlier = RunRecord::read(&root)?;
     let recorded = state::recorded(&root)?;

@@ -152,9 +152,9 @@ impl TierOverrides {
         Ok(())
     }
 
-    /// True when no tier was given a model.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Each as `--model` takes it.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(tier, model)| format!("{tier}={model}"))
     }
 
     /// The last word counts, and a tier's own word more than `all`.
@@ -401,6 +401,6 @@ mod tests {
         let problem = overrides.add("plan_gem", "x").unwrap_err().one_line();
         assert!(problem.contains("plan_gen"), "{problem}");
         assert!(overrides.add("plan", " ").is_err());
-        assert!(overrides.is_empty());
+        assert_eq!(overrides, TierOverrides::default());
     }
 }

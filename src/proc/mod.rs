@@ -6,6 +6,7 @@ pub(crate) mod child;
 pub(crate) mod child_env;
 pub(crate) mod cron;
 pub(crate) mod desktop;
+pub(crate) mod detached;
 pub(crate) mod editor;
 pub(crate) mod git;
 pub(crate) mod program;

@@ -293,8 +293,8 @@ pub(super) struct OutputSplitter<'a> {
 impl OutputSplitter<'_> {
     fn push(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|byte| *byte == self.end) {
-            let (chunk, after) = rest.split_at(at);
+        while let Some(index) = rest.iter().position(|byte| *byte == self.end) {
+            let (chunk, after) = rest.split_at(index);
             rest = after.get(1..).unwrap_or_default();
             if self.chunk.is_empty() {
                 self.deliver(chunk)?;

@@ -3,12 +3,14 @@
 pub(crate) mod bookmarks;
 pub(crate) mod calendar;
 pub(crate) mod chat_log;
+pub(crate) mod cost_log;
 pub(crate) mod input_history;
 pub(crate) mod notes;
 pub(crate) mod places;
 pub(crate) mod preferences;
 pub(crate) mod profiles;
 pub(crate) mod project_texts;
+pub(crate) mod review_jobs;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;

@@ -121,10 +121,8 @@ impl<'a> SavedPlaces<'a> {
             warn(problem.one_line());
             return Vec::new();
         }
-        warn(match atomic::set_aside(&self.path, self.clock) {
-            Ok(aside) => format!("{} It was moved to {}.", problem.what, aside.display()),
-            Err(problem) => problem.one_line(),
-        });
+        let moved = atomic::set_aside(&self.path, self.clock, &problem.what);
+        warn(moved.unwrap_or_else(|problem| problem.one_line()));
         Vec::new()
     }
 

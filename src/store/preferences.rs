@@ -1,6 +1,5 @@
 //! `preferences.yaml`, which is created with explanations. `prefs.yaml`, its former name, is read when only that exists.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -45,11 +44,21 @@ const BEGINNING: &str = "\
 #notes: \"\"
 ";
 
+/// All keys; none when there is no file. A `preferences.yaml` that cannot be read does not bring the former file back.
+///
+/// # Errors
+/// It cannot be read, or is not a list of keys.
+pub(crate) fn read(profile: &ProfilePaths) -> Outcome<Map<String, Value>> {
+    Ok(match yaml::read_keys(&profile.preferences())? {
+        Some(keys) => keys,
+        None => yaml::read_keys(&profile.preferences_fallback())?.unwrap_or_default(),
+    })
+}
+
 /// The value of a key; `None` when the key or the file is missing or cannot be read.
-pub(crate) fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
-    let read = |path: PathBuf| yaml::read(&path).ok().flatten();
-    let value = read(profile.preferences()).or_else(|| read(profile.preferences_fallback()))?;
-    value.get(key).filter(|value| !value.is_null()).cloned()
+pub(crate) fn value(profile: &ProfilePaths, key: &str) -> Option<Value> {
+    let value = read(profile).ok()?.shift_remove(key)?;
+    (!value.is_null()).then_some(value)
 }
 
 /// Changes the preferences under their lock; comments and unknown keys are kept.
@@ -110,8 +119,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let profile = profile(&home);
         make(&profile).unwrap();
-        let value = yaml::read(&profile.preferences()).unwrap();
-        assert_eq!(value, Some(Value::Null));
+        assert_eq!(read(&profile).unwrap(), Map::new());
         set(&profile, "budget", "free");
         set(&profile, "dietary", vec!["vegan"]);
         let text = fs::read_to_string(profile.preferences()).unwrap();
@@ -133,5 +141,21 @@ mod tests {
         assert_eq!(text, old.replace("any", "free"));
         let kept = fs::read_to_string(profile.preferences_fallback()).unwrap();
         assert_eq!(kept, old);
+    }
+
+    #[test]
+    fn a_broken_file_is_an_error_and_the_one_of_the_other_name_does_not_replace_it() {
+        let home = tempfile::tempdir().unwrap();
+        let profile = profile(&home);
+        fs::create_dir_all(profile.dir()).unwrap();
+        fs::write(profile.preferences_fallback(), "budget: any\n").unwrap();
+        assert_eq!(value(&profile, "budget"), Some(Value::from("any")));
+        for (broken, said) in [("budget: [", "line"), ("- budget\n", "not a list of")] {
+            fs::write(profile.preferences(), broken).unwrap();
+            let problem = read(&profile).unwrap_err();
+            assert!(problem.what.contains("preferences.yaml"), "{problem}");
+            assert!(problem.what.contains(said), "{problem}");
+            assert_eq!(value(&profile, "budget"), None);
+        }
     }
 }

@@ -172,7 +172,8 @@ impl TokenStore {
             let mut whole = match old.as_deref().map(object) {
                 Some(Some(whole)) => whole,
                 Some(None) => {
-                    atomic::set_aside(&self.tokens, &self.clock)?;
+                    // Reading has reported it.
+                    atomic::set_aside(&self.tokens, &self.clock, "")?;
                     Map::new()
                 }
                 None => Map::new(),

@@ -151,13 +151,10 @@ pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> 
             let lock = Lock::take(path, LOCK_TIMEOUT, &Cancel::new());
             match (lock, parsed()) {
                 (Ok(_lock), Some(None)) => {
-                    if let Ok(aside) = atomic::set_aside(path, clock) {
-                        warn(format!(
-                            "{} could not be read and was moved to {}.",
-                            path.display(),
-                            aside.display()
-                        ));
-                    }
+                    let what = format!("{} cannot be understood.", path.display());
+                    atomic::set_aside(path, clock, &what)
+                        .into_iter()
+                        .for_each(&mut *warn);
                     return Vec::new();
                 }
                 (_, Some(Some(value))) => value,

@@ -1,20 +1,16 @@
-//! `usage.json` and `cost-log.jsonl`: lifetime totals. They are merged with the file under a lock, because two processes may end at the same time.
+//! `usage.json`: lifetime totals. They are merged with the file under a lock, because two processes may end at the same time.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::cost_log;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
-use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::usage::{Ledger, LoggedTurn, Tokens, Totals, TurnUsage};
-use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::chat::usage::{Ledger, Tokens, Totals};
+use crate::disk::atomic::{self, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 use crate::disk::swap;
@@ -22,10 +18,10 @@ use crate::disk::swap;
 /// How long to wait for another process's write.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Saves the ledger's unsaved usage; returns a notice for the user if there is one.
+/// Saves the ledger's unsaved usage in both files; returns a notice for the user if there is one.
 pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
     let book = ledger.take_unsaved();
-    let logged = log_turns(paths, profile, &book.turns);
+    let logged = cost_log::append(paths, profile, &book.turns);
     let saved = add(paths, clock, &book.totals);
     let lines: Vec<String> = [logged.map(|()| None), saved]
         .into_iter()
@@ -121,96 +117,6 @@ pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<Lifetim
     }))
 }
 
-/// One model call of the cost log.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LoggedCall {
-    pub(crate) time: Timestamp,
-    pub(crate) model: String,
-    pub(crate) tokens: Tokens,
-    /// In US dollars.
-    pub(crate) cost: f64,
-    /// The dollars are an estimate.
-    pub(crate) cost_estimated: bool,
-}
-
-impl LoggedCall {
-    /// Parses a line of the log; `None` for one that a crash has torn.
-    fn read(line: &[u8]) -> Option<Self> {
-        let line: Value = serde_json::from_slice(line).ok()?;
-        let tokens = |key: &str| line.get(key).and_then(count).unwrap_or_default();
-        let model = line.get("model").and_then(Value::as_str);
-        // Older lines say only that some of their numbers are estimates.
-        let estimated = |key: &str| {
-            let said = line.get(key).or_else(|| line.get("estimated"));
-            said.and_then(Value::as_bool).unwrap_or_default()
-        };
-        let cost = line.get("cost").and_then(number).unwrap_or_default();
-        Some(Self {
-            time: line.get("ts")?.as_str()?.parse().ok()?,
-            model: model.unwrap_or("unknown").to_owned(),
-            tokens: Tokens {
-                input: tokens("input"),
-                output: tokens("output"),
-                cached: tokens("cached"),
-                written: tokens("written"),
-                written_1h: tokens("written_1h"),
-                reasoning: tokens("reasoning"),
-                estimated: estimated("tokens_estimated"),
-            },
-            cost,
-            cost_estimated: estimated("cost_estimated") && cost > 0.0,
-        })
-    }
-
-    /// The line of a call that ended at `ts`.
-    fn line(ts: &str, turn: &TurnUsage) -> Value {
-        let TurnUsage { tokens, .. } = turn;
-        json!({
-            "ts": ts, "provider": turn.provider, "model": turn.model,
-            "input": tokens.input, "output": tokens.output,
-            "estimated": tokens.estimated || turn.cost_estimated, "cost": turn.cost,
-            "cached": tokens.cached, "written": tokens.written, "written_1h": tokens.written_1h,
-            "reasoning": tokens.reasoning,
-            "tokens_estimated": tokens.estimated, "cost_estimated": turn.cost_estimated,
-        })
-    }
-}
-
-/// The profile's calls since a time: those in the log, then those that the ledger has not saved yet.
-///
-/// # Errors
-/// The log is there and cannot be read.
-pub(crate) fn calls_since(
-    paths: &Paths,
-    profile: &str,
-    ledger: &Ledger,
-    since: Timestamp,
-) -> Outcome<Vec<LoggedCall>> {
-    let path = paths.profile(profile)?.cost_log();
-    let cannot = |why| Problem::system(format!("Cannot read {}", path.display()), why);
-    let mut calls = Vec::new();
-    let mut add = |call: Option<LoggedCall>| calls.extend(call.filter(|call| call.time >= since));
-    match open::read(&path) {
-        Ok(file) => {
-            for line in BufReader::new(file.take(STATE_CAP)).split(b'\n') {
-                add(LoggedCall::read(&line.map_err(cannot)?));
-            }
-        }
-        Err(why) if why.kind() == ErrorKind::NotFound => {}
-        Err(why) => return Err(cannot(why)),
-    }
-    for LoggedTurn { ts, turn } in ledger.unsaved().turns {
-        add(ts.parse().ok().map(|time| LoggedCall {
-            time,
-            model: turn.model,
-            tokens: turn.tokens,
-            cost: turn.cost,
-            cost_estimated: turn.cost_estimated,
-        }));
-    }
-    Ok(calls)
-}
-
 /// Adds this run's totals to the file. A corrupt file is set aside, and the new one starts with this run.
 fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
     if totals == &Totals::default() {
@@ -223,12 +129,8 @@ fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>>
     let mut map = match parsed(&before) {
         Some(map) => map,
         None => {
-            let aside = atomic::set_aside(&path, clock)?;
-            notice = Some(format!(
-                "{} could not be read and was moved to {}.",
-                path.display(),
-                aside.display()
-            ));
+            let what = format!("{} cannot be understood.", path.display());
+            notice = Some(atomic::set_aside(&path, clock, &what)?);
             Map::new()
         }
     };
@@ -321,7 +223,7 @@ fn can_add(map: &Map<String, Value>) -> bool {
 }
 
 /// A number, also when written as a string.
-fn number(value: &Value) -> Option<f64> {
+pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
         value => value.as_f64(),
@@ -344,7 +246,7 @@ fn in_object(
 }
 
 /// A count; other programs may have written 5.0 or "5" for 5.
-fn count(value: &Value) -> Option<u64> {
+pub(super) fn count(value: &Value) -> Option<u64> {
     // `as` saturates.
     value.as_u64().or_else(|| number(value).map(|n| n as u64))
 }
@@ -361,37 +263,12 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     map.insert(key.to_owned(), json!(sum));
 }
 
-/// Appends one line per call. It is not synced to disk, and a failure to write is ignored: reports of a period are not worth a wait.
-fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
-    let mut lines = String::new();
-    for LoggedTurn { ts, turn } in turns {
-        lines.push_str(&LoggedCall::line(ts, turn).to_string());
-        lines.push('\n');
-    }
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let path = paths.profile(profile)?.cost_log();
-    let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
-    let open = || {
-        let mut options = OpenOptions::new();
-        let file = open::with(options.append(true).create(true).mode(0o600), &path)?;
-        atomic::make_private(&file).map(|()| file)
-    };
-    let mut file = match open() {
-        Err(why) if why.kind() == ErrorKind::NotFound => {
-            atomic::make_folder(path.parent().unwrap_or(&path), Access::Private)?;
-            open().map_err(cannot)?
-        }
-        opened => opened.map_err(cannot)?,
-    };
-    file.write_all(lines.as_bytes()).map_err(cannot)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::cost_log::calls_since;
     use super::*;
     use crate::base::env::Env;
+    use crate::chat::usage::TurnUsage;
 
     fn totals() -> Totals {
         let mut totals = Totals::default();
@@ -475,37 +352,6 @@ mod tests {
             let notice = add(&paths, &Clock::default(), &totals()).unwrap();
             assert!(notice.is_some_and(|n| n.contains("moved")), "{other}");
         }
-    }
-
-    #[test]
-    fn a_line_of_the_log_is_read_as_it_was_written_and_an_older_one_too() {
-        let turn = TurnUsage {
-            provider: "p".into(),
-            model: "m".into(),
-            tokens: Tokens {
-                input: 10,
-                output: 4,
-                cached: 6,
-                written: 3,
-                written_1h: 1,
-                reasoning: 2,
-                estimated: true,
-            },
-            cost: 0.5,
-            cost_estimated: false,
-        };
-        let line = LoggedCall::line("2026-03-01T00:00:00Z", &turn);
-        assert_eq!(line["estimated"], true);
-        let call = LoggedCall::read(line.to_string().as_bytes()).unwrap();
-        assert_eq!((call.tokens, call.cost_estimated), (turn.tokens, false));
-        let old = br#"{"ts":"2026-03-01T00:00:00Z","model":"m","input":10,"output":4,"estimated":true,"cost":0.5}"#;
-        let call = LoggedCall::read(old).unwrap();
-        let flags = (call.tokens.estimated, call.cost_estimated);
-        assert_eq!((call.tokens.total(), flags), (14, (true, true)));
-        let odd = br#"{"ts":"2026-03-01T00:00:00Z","input":-4,"output":"7","cached":1e18,"estimated":"yes","cost":"0.5"}"#;
-        let call = LoggedCall::read(odd).unwrap();
-        assert_eq!((call.tokens.input, call.tokens.output), (0, 7));
-        assert_eq!((call.cost, call.tokens.estimated), (0.5, false));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
 
+    pub(crate) mod agent_task;
     pub(crate) mod approval;
     pub(crate) mod arguments;
     pub(crate) mod batch;
@@ -21,6 +22,7 @@ pub(crate) mod engine {
     pub(crate) mod result;
     pub(crate) mod result_cap;
     pub(crate) mod rules;
+    pub(crate) mod ticket_gate;
     pub(crate) mod tool;
     pub(crate) mod working_dir;
     pub(crate) mod write_allowlist;
@@ -40,6 +42,7 @@ pub(crate) mod output {
 pub(crate) mod project {
     //! The project in the working directory: its files, its repository, its commands.
 
+    pub(crate) mod agents;
     pub(crate) mod apply_patch;
     pub(crate) mod coding;
     pub(crate) mod files;
@@ -48,6 +51,7 @@ pub(crate) mod project {
     pub(crate) mod packages;
     #[cfg(test)]
     mod patch_cases;
+    pub(crate) mod reviews;
     pub(crate) mod scratch;
     pub(crate) mod search;
     pub(crate) mod shell;
@@ -137,6 +141,7 @@ pub(crate) static ALL: &[&[Tool]] = &[
     project::files::TOOLS,
     personal::files_notes::TOOLS,
     project::coding::TOOLS,
+    project::reviews::TOOLS,
     project::git::TOOLS,
     project::shell::TOOLS,
     project::github::TOOLS,
@@ -156,6 +161,7 @@ pub(crate) static ALL: &[&[Tool]] = &[
     reference::utilities::TOOLS,
     session::history::TOOLS,
     personal::profiles::TOOLS,
+    project::agents::TOOLS,
     project::packages::TOOLS,
 ];
 

@@ -50,12 +50,12 @@ fn count(value: &Value) -> usize {
     below + 1
 }
 
-fn replace(value: &mut Value, at: usize, new: Value) {
-    if at == 0 {
+fn replace(value: &mut Value, index: usize, new: Value) {
+    if index == 0 {
         *value = new;
         return;
     }
-    let mut left = at - 1;
+    let mut left = index - 1;
     for child in children(value) {
         let size = count(child);
         if left < size {

@@ -39,6 +39,10 @@ impl Sources for Candidates<'_> {
         catalog::row(provider).map_or_else(Vec::new, |row| lists.names(&self.0.env, row))
     }
 
+    fn own_models(&self) -> Vec<String> {
+        self.0.modules.get::<ModelLists>().own_names(&self.0.env)
+    }
+
     fn tools(&self) -> Vec<String> {
         let tools = self.0.registry.all();
         tools.iter().map(|tool| tool.name().to_owned()).collect()

@@ -319,17 +319,21 @@ fn preferences_open_in_the_editor_and_the_screen_comes_back() {
 fn the_model_is_changed_for_the_session() {
     let home = Home::new();
     let server = playing([says("From another.")]);
-    let list = json!({"data": [{"id": "other-model"}, {"id": "small"}]});
+    let list = json!({"data": [{"id": "other-embedding"}, {"id": "other-model"}, {"id": "small"}]});
     server.expect(Exchange::get("/v1/models").answer(Answer::json(&list)));
     let pty = full(&home, &server);
     // Tab asks for the provider's own list, once, and waits for nothing: until the list is there, nothing is completed.
-    pty.send("!model openai-compat oth");
+    pty.send("!model oth");
     let begun = Instant::now();
     while !pty.with(|screen| input(screen).contains("other-model")) {
         assert!(begun.elapsed() < LIMIT, "{}", pty.screen());
         pty.send("\t");
         std::thread::sleep(Duration::from_millis(50));
     }
+    pty.send("\x15!model openai-compat oth\t");
+    pty.wait_for("the model", |screen| {
+        input(screen).starts_with("> !model openai-compat other-model")
+    });
     pty.send("\r");
     pty.wait_text("openai-compat answers, with other-model.");
     pty.send("hello\r");

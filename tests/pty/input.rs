@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::stage::{
     LIMIT, begin, end, find, full, input, last_sent, playing, quit, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
+use crate::support::server::{Answer, Exchange};
 
 #[test]
 fn lines_are_made_by_alt_enter_and_by_a_backslash() {
@@ -168,17 +171,21 @@ fn commands_names_and_files_are_completed_and_files_attached() {
     pty.wait_for("the profile", |screen| {
         input(screen).starts_with("> !profile winter")
     });
+    // It asks for the models of the provider that answers too.
+    let none = Answer::json(&json!({"data": []}));
+    server.expect(Exchange::get("/v1/models").answer(none));
     pty.send("\x15!model gro\t");
     pty.wait_for("the provider", |screen| {
         input(screen).starts_with("> !model groq")
     });
+    server.wait_requests(1, LIMIT);
     pty.send("\x15what is in @no\t");
     pty.wait_for("the file", |screen| {
         input(screen).starts_with("> what is in @notes.txt")
     });
     pty.send("\r");
     pty.wait_text("Thyme.");
-    let sent = last_sent(&server, 0);
+    let sent = last_sent(&server, 1);
     assert!(sent.starts_with("what is in @notes.txt"), "{sent}");
     assert!(sent.contains("the secret ingredient"), "{sent}");
     // The user's words are shown and kept, not the file's.

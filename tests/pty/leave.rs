@@ -1,4 +1,4 @@
-//! Ctrl-C, Ctrl-D and Ctrl-Z in both faces: what leaves, what does not, and that no draft is lost by them.
+//! Ctrl-C, Ctrl-D and Ctrl-Z in both interfaces: when they leave, when they do not, and that no draft is lost.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tests on real terminals, with an emulator, of what must be true of a program that takes one over.
+//! Tests on real pseudo-terminals, read by an emulator: what a program that takes over the terminal must get right.
 
 #![allow(
     clippy::unwrap_used,

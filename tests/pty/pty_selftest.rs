@@ -1,4 +1,4 @@
-//! The tests' terminal itself, with programs that are known.
+//! Tests of the test terminal itself, with small known programs.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Two thousand keys by chance, with answers, tools, pastes and sizes between them: no panic, no broken screen, a clean end.
+//! Two thousand random keys, mixed with answers, tools, pastes and resizes: no panic, no broken screen, a clean end.
 
 use std::time::{Duration, Instant};
 

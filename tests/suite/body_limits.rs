@@ -1,4 +1,4 @@
-//! Replies that are compressed, have no end, or are far larger than they look: read rightly, or refused in bounded memory.
+//! Replies that are compressed, have no end, or are far larger than they look: read correctly, or refused in bounded memory.
 
 use std::io::Write;
 

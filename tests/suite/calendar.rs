@@ -363,7 +363,7 @@ fn an_alarm_that_could_not_be_shown_waits_for_the_next_session() {
 
 #[test]
 fn time_zones_are_those_of_the_machine() {
-    // Seven hours ahead all the year, as no database has it (RFC 9636, version 2).
+    // Seven hours ahead all year, which no zone in the database is (RFC 9636, version 2).
     let block = |version: u8| {
         let mut out = [b"TZif".as_slice(), &[version], &[0; 15]].concat();
         for count in [0u32, 0, 0, 0, 1, 4] {

@@ -1,4 +1,4 @@
-//! Calendars that other programs keep: folders of single events, events without a UID, series in every manner.
+//! Calendars that other programs keep: folders of single events, events without a UID, series as every program writes them.
 
 use std::fs;
 use std::process::Command;
@@ -173,7 +173,7 @@ const MANNERS: [&str; 7] = [
      DTSTART;TZID=Europe/Berlin:20261125T130000\nDURATION:PT90M\nEND:VEVENT\n",
 ];
 
-/// Prints the occurrences from the first to the second of its arguments in the file that is the third, as Berlin's clocks show them.
+/// A Python script: FROM TO FILE. Prints the occurrences in Berlin time.
 const READER: &str = "
 import sys, datetime as dt, zoneinfo, icalendar, recurring_ical_events
 here = zoneinfo.ZoneInfo('Europe/Berlin')

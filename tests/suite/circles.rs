@@ -1,6 +1,6 @@
-//! Circles: two files of a floor that need each other are one file, or a third is missing below both.
+//! No import cycles: two files of a floor that import each other should be one file, or share a third one below both.
 //!
-//! A file that names items of the module it is part of is no circle: a parent declares what its children share.
+//! A file that imports from its parent module is not a cycle: a parent declares what its children share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::floors::{all, product};
 
-/// Circles that stay, each with the reason: the files in order, joined by spaces.
+/// Cycles that are allowed, each with the reason: the files in order, joined by spaces.
 const ARGUED: [(&str, &str); 1] = [(
     "tools/engine/call_log.rs tools/engine/context.rs tools/engine/owned_tool.rs tools/engine/registry.rs tools/engine/tool.rs",
     "a tool is given the context, and the context holds the registry in which tools find tools",

@@ -68,7 +68,7 @@ fn every_wire_tells_cached_written_and_reasoning_tokens_apart() {
         "input_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 300},
         "output_tokens_details": {"reasoning_tokens": 20},
     });
-    // Anthropic leaves the cache's tokens out of the input, repeats them, and does not tell reasoning apart.
+    // Anthropic does not count cached tokens as input, repeats the numbers, and does not report reasoning separately.
     let of_anthropic = json!({
         "input_tokens": 100, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 600,
         "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 100}, "output_tokens": 50,
@@ -141,7 +141,7 @@ fn every_wire_tells_cached_written_and_reasoning_tokens_apart() {
 
 #[test]
 fn what_the_provider_charges_counts_for_the_cost_and_its_limit() {
-    // Most of each prompt came from the cache. By the table's price for input this run came to eight times what was charged.
+    // Most of each prompt came from the cache. At the full input price this run would cost eight times what is charged.
     let usage = |cost: Value| {
         json!({
             "prompt_tokens": 40_000, "completion_tokens": 100, "cost": cost,
@@ -185,8 +185,53 @@ fn what_the_provider_charges_counts_for_the_cost_and_its_limit() {
 }
 
 #[test]
+fn with_a_key_of_the_users_own_the_upstream_is_paid_too() {
+    let model = "anthropic/claude-sonnet-4.5";
+    for (own_key, upstream, expected) in [
+        (json!(true), json!(0.04), 0.042),
+        (json!(false), json!(0.04), 0.002),
+        (Value::Null, Value::Null, 0.002),
+        // Without the upstream's part the fee is not the cost: the table's price is.
+        (json!(true), Value::Null, 0.0189),
+        (json!(true), json!("free"), 0.0189),
+    ] {
+        let charged = |usage: Value| {
+            let mut usage = usage;
+            usage["cost"] = json!(0.002);
+            usage["is_byok"] = own_key.clone();
+            usage["cost_details"] = json!({"upstream_inference_cost": upstream});
+            usage
+        };
+        let completions = charged(json!({
+            "prompt_tokens": 40_000, "completion_tokens": 100,
+            "prompt_tokens_details": {"cached_tokens": 38_000},
+        }));
+        let of_responses = charged(json!({
+            "input_tokens": 40_000, "output_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 38_000},
+        }));
+        let stream = responses::Stream::new().usage(of_responses);
+        let answers = [
+            ("completions", completion(&completions)),
+            ("responses", Answer::sse(stream.text(&["ok"]).end())),
+        ];
+        for (wire, answer) in answers {
+            let (home, server) = (Home::new(), Server::answering(move |_, _| answer.clone()));
+            let asked = ask(&home, "openrouter", server.url("/v1"), model)
+                .env("OPENROUTER_WIRE", wire)
+                .run();
+            let cost = asked.expect(0).cost();
+            assert!(
+                (cost.session_cost - expected).abs() < 1e-9,
+                "{wire} {own_key} {upstream}: {cost:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn tokens_of_the_cache_are_charged_at_their_own_price() {
-    // Each of the two calls: 2,000 tokens at $1, 38,000 at $0.05 and 100 at $5 for a million. At one price for all input it would be nine times as much.
+    // Each of the two calls: 2,000 tokens at $1, 38,000 at $0.05 and 100 at $5 for a million. At the full price for all input it would be nine times as much.
     let usage = json!({
         "input_tokens": 40_000, "output_tokens": 100, "total_tokens": 40_100,
         "input_tokens_details": {"cached_tokens": 38_000}, "output_tokens_details": {"reasoning_tokens": 0},
@@ -337,7 +382,7 @@ fn two_processes_at_once_add_to_the_files_of_an_older_version() {
     ] {
         assert!(all.contains(line), "{line} in {all}");
     }
-    // What an older version took for an estimate is still one; by itself the new part is not.
+    // What an older version marked as an estimate stays one; the new part alone is not.
     let since = |day: &str| get_usage(&home, day);
     assert!(since("2026-01-01").contains("~$1.0000, 3 model calls"));
     assert!(since("today").contains(": $0.5000, 2 model calls"));

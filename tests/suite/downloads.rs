@@ -653,7 +653,7 @@ fn origin(home: &Home) -> String {
 fn a_repository_is_cloned_once_and_read_behind_a_fence() {
     let home = Home::new();
     let base = origin(&home);
-    // Hooks of the user's template and a filter of theirs are not for other people's repositories.
+    // Hooks of the user's template and their filters must not run in other people's repositories.
     let trace = home.path().join("ran");
     home.write(
         "template/hooks/post-checkout",

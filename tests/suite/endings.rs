@@ -214,7 +214,7 @@ fn over(wire: WireName, home: &Home, server: &Server) -> Marvin {
         .args(["--tools", "none"])
 }
 
-/// A reply of this text that ends for this reason, in the wire's own words.
+/// A reply with this text and finish reason, in the format of the wire.
 fn ended(wire: WireName, text: &str, reason: &str) -> Answer {
     match wire {
         Completions => Answer::sse(Stream::new().text(&[text]).finish(reason).done()),
@@ -365,8 +365,8 @@ fn table_of_ends(home: &Home) -> Vec<(i32, String)> {
     .collect()
 }
 
-/// Runs one end over one wire: the row of the manual's table that has `words` must be right about status and error line, and what was written must
-/// stand on standard output.
+/// Runs one ending over one wire: the row of the manual's table that contains `words` must match exit status and error line, and the text that was
+/// received must be on standard output.
 fn try_end(
     table: &[(i32, String)],
     wire: WireName,
@@ -577,8 +577,15 @@ fn a_refusal_goes_back_as_what_the_model_said() {
     let (sent, log) = second_request(only);
     let said = json!({"role": "assistant", "content": "I won't."});
     assert!(sent.contains(&said), "{sent:?}");
-    assert!(log.contains("I won't."), "{log}");
-    let (sent, _) = second_request(|| declined(Completions));
+    assert!(
+        log.contains("I won't.\\n\\n[refused by the model]"),
+        "{log}"
+    );
+    let (sent, log) = second_request(|| declined(Completions));
+    assert!(
+        log.contains("[refused by the model]") && !log.contains("[cut"),
+        "{log}"
+    );
     let said = json!({"role": "assistant", "content": "It begins\n\nI won't."});
     assert!(sent.contains(&said), "{sent:?}");
 }
@@ -611,7 +618,7 @@ fn a_request_that_cannot_fit_is_not_sent_and_says_what_to_do() {
     ] {
         assert!(errors.contains(words), "{words}: {errors}");
     }
-    // The same prompt fits without the tools, and nothing is known of another model.
+    // The same prompt fits without the tools; the window of another model is unknown.
     let (status, errors, sent) = ask_long("gpt-4o", 120_000, "none");
     assert_eq!((status, sent), (Some(0), 1), "{errors}");
     let (status, errors, sent) = ask_long("gpt-4o", 140_000, "none");

@@ -20,7 +20,7 @@ const PARENT: &str = "Path traversal not allowed";
 const TICKETS: &str = "ticket tools";
 const OUTSIDE: &str = "outside the working directory";
 
-/// A home whose working directory has links in every wrong direction, and a secret next to it.
+/// A home whose working directory has links to every place outside, and a secret next to it.
 fn trap() -> Home {
     let home = Home::new();
     let work = home.work();

@@ -1,4 +1,4 @@
-//! The fence's closed parts, files that a repository puts in the way, and texts made to break a parser, through the real binary.
+//! The parts of a project that the fence keeps closed, obstacles in a repository, and texts made to break a parser, through the real binary.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

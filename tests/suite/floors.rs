@@ -1,9 +1,9 @@
-//! The floors of the house: every import in src points down, and no file has grown out of its one subject.
+//! The floors of the code: every import in src points to its own folder or a lower floor, and no file is too long for one subject.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The floors from the ground up; those of one row do not know each other.
+/// The floors, lowest first; folders in one row do not import each other.
 const FLOORS: [&[&str]; 10] = [
     &["base"],
     &["formats"],

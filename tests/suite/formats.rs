@@ -192,7 +192,7 @@ const READERS: [&[&str]; 9] = [
     &["read_note", "path=boat.md"],
 ];
 
-/// A session after these: how it starts, which part of the log the model sees, and what the preferences say.
+/// A session in this home: how it starts, which part of the log the model sees, and what the preferences say.
 fn converse(home: &Home, server: &Server) -> String {
     let output = home
         .marvin()

@@ -1,5 +1,4 @@
-//! Every git tool in every kind of repository that people honestly have, with real git; and in none of them git starts
-//! another process.
+//! Every git tool in ordinary repositories of every kind, with real git, which starts no other process in any of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ impl Traced {
         self.run(dir, name, args).expect(0).text().to_owned()
     }
 
-    /// Every tool once, with what it must print. There is a file `a.txt` and a branch `main`.
+    /// Every tool once, with the expected output. There is a file `a.txt` and a branch `main`.
     fn every_tool_works(&self, kind: &str, dir: &Path, branch: &str) {
         let file = dir.join("a.txt");
         let old = fs::read_to_string(&file).unwrap();

@@ -37,7 +37,7 @@ fn ran(mark: &Path) -> String {
     fs::read_to_string(mark).unwrap_or_default()
 }
 
-/// A repository whose own settings and attributes name the bait wherever a program can be named.
+/// A repository whose settings and attributes name the trap program wherever git can be told to run one.
 fn armed(path: &Path, bait: &str) -> Repo {
     let repo = Repo::at(path);
     repo.file(".gitattributes", "*.x filter=x diff=x merge=x\n")

@@ -1,4 +1,4 @@
-//! Marvin's scratch in a project: written where it belongs, never in a commit, and the user's list of ignored files as it was.
+//! Marvin's own files in a project: in `.marvin`, never in a commit, and without a change to the user's ignore list.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
 
-const BOTH: &str = ".marvin/logs/\n.marvin/memories/\n";
+const ALL: &str = ".marvin/logs/\n.marvin/memories/\n.marvin/jobs/\n";
 
 fn tool(home: &Home, dir: &Path, name: &str, args: serde_json::Value) -> Done {
     home.marvin()
@@ -57,7 +57,7 @@ fn a_run_that_dumps_what_it_read_commits_none_of_it() {
     committed_by_the_model(&repo);
     assert_eq!(
         repo.read(".git/info/exclude"),
-        format!("# mine\r\n*.o\n{BOTH}")
+        format!("# mine\r\n*.o\n{ALL}")
     );
 }
 
@@ -103,7 +103,7 @@ fn a_run_that_backs_its_context_up_commits_none_of_it() {
     );
     assert!(home.has("work/.marvin/memories/INDEX.md"));
     committed_by_the_model(&repo);
-    assert_eq!(repo.read(".git/info/exclude"), format!("*.o\n{BOTH}"));
+    assert_eq!(repo.read(".git/info/exclude"), format!("*.o\n{ALL}"));
 }
 
 fn committed_by_the_model(repo: &Repo) {
@@ -131,7 +131,7 @@ fn the_lines_are_added_once_where_scratch_is_first_written() {
     );
     long_output(&home, repo.path());
     long_output(&home, repo.path());
-    assert_eq!(repo.read(".git/info/exclude"), BOTH);
+    assert_eq!(repo.read(".git/info/exclude"), ALL);
     assert_eq!(repo.git(&["status", "--short"]), "");
 }
 
@@ -154,7 +154,7 @@ fn a_part_of_a_repository_and_a_linked_worktree_use_the_one_list() {
     assert_eq!(repo.git(&["status", "--short"]), "");
     assert_eq!(
         repo.read(".git/info/exclude"),
-        "**/.marvin/logs/\n**/.marvin/memories/\n"
+        "**/.marvin/logs/\n**/.marvin/memories/\n**/.marvin/jobs/\n"
     );
     long_output(&home, &tree);
     tool(&home, &tree, "git_commit", json!({"message": "nothing"})).expect(0);
@@ -162,7 +162,7 @@ fn a_part_of_a_repository_and_a_linked_worktree_use_the_one_list() {
         repo.git(&["ls-tree", "-r", "--name-only", "side"]),
         "part/a.txt"
     );
-    assert!(repo.read(".git/info/exclude").ends_with(BOTH));
+    assert!(repo.read(".git/info/exclude").ends_with(ALL));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The git tools through the binary: repositories that mean harm, worktrees, submodules, identities, and the caller's GIT_*.
+//! The git tools through the binary: malicious repositories, worktrees, submodules, identities, and the caller's GIT_*.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! The child runner, the cost line and the repository fixture prove themselves with small shell programs.
+//! The child runner, the cost line and the repository fixture are tested with small shell programs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Licences: every crate that is compiled on this machine may be used under licences of the list that cargo-deny reads too.
+//! Every crate that is compiled on this machine has a licence from the list that cargo-deny reads.
 
 use std::fs;
 use std::path::Path;

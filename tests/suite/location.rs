@@ -1,4 +1,4 @@
-//! Module `location`: the device's fix, the services that know addresses, and the set-up of Google's program.
+//! Module `location`: the device's position, services that locate IP addresses, and the set-up of Google's program.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -420,7 +420,7 @@ fn the_real_demo_program_responds_on_a_private_bus() {
     }
 }
 
-/// A stand-in for gcloud that records its calls and answers by `cases` of its arguments.
+/// A script in place of gcloud that records its calls and answers with the `cases` of a shell `case` on its arguments.
 pub(super) fn gcloud(home: &Home, cases: &str) {
     let log = home.path().join("gcloud.log");
     let text = format!(

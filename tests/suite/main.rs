@@ -12,11 +12,13 @@
 mod support;
 
 mod academic;
+mod agents;
 mod bad_input;
 mod body_limits;
 mod calendar;
 mod calendar_files;
 mod catalogue;
+mod children;
 mod circles;
 mod coding_task;
 mod commands;
@@ -67,6 +69,8 @@ mod provider_transport;
 mod providers;
 mod refusals;
 mod responses;
+mod review_jobs;
+mod sdk_requests;
 mod search_web;
 mod server_selftest;
 mod service_client;

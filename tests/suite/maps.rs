@@ -408,7 +408,7 @@ fn a_query_gets_its_settings_and_its_elements_are_shown() {
 
 #[test]
 fn the_overpass_samples_give_the_expected_results() {
-    // A busy server is tried a second time after some seconds, unless it says sooner.
+    // A busy server is retried after some seconds, unless it names a shorter time.
     let run = |sample: &Sample| {
         let own = sample.clone();
         let server = Server::answering(move |_, _| own.answer().header("Retry-After", "0"));

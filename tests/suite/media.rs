@@ -374,7 +374,7 @@ fn an_unexpected_response_fails_quickly_with_a_message() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));
     let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
-    // A declared charset is decoded (outside.rs); what is left of this body is not an object.
+    // A declared charset is decoded (service_client.rs); the decoded body is not an object.
     let latin = || Answer::text("application/json; charset=iso-8859-1", b"\"\xfc\"".to_vec());
     let cut = || Answer::text("application/json", "{\"Response\": \"True\", \"Sea");
     for (name, args) in [
@@ -479,7 +479,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
         assert!(asked.starts_with(query), "{asked}");
         assert_eq!(server.requests().len(), 1);
     }
-    // A search engine that refuses does not mean "no results", and the key is the way out.
+    // A search engine that refuses does not mean "no results"; the error suggests setting the key.
     let server = one(|| Answer::status(403)).lenient();
     let web = ["duckduckgo", "duckduckgo-lite"];
     let output = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();

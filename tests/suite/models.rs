@@ -203,6 +203,45 @@ fn every_form_of_list_is_shown() {
 }
 
 #[test]
+fn models_that_are_not_for_chat_come_last_and_say_so() {
+    let others = [
+        "dall-e-3",
+        "gpt-image-2",
+        "gpt-realtime-2",
+        "omni-moderation-latest",
+        "text-embedding-3-large",
+        "tts-1-hd",
+        "whisper-1",
+    ];
+    let names = others.iter().chain(&["gpt-6-luna", "o3"]);
+    let entries: Vec<Value> = names.map(|id| json!({"id": id})).collect();
+    let play = move |_: &_, _| Answer::json(&json!({"data": entries}));
+    let server = Server::answering(play);
+    let home = Home::new();
+    let done = models(&home, "openai", &server.url("/v1")).run().expect(0);
+    let text = done.text();
+    for name in others {
+        assert!(line(text, name).ends_with(" not for chat"), "{text}");
+    }
+    assert!(!line(text, "o3").contains("chat"), "{text}");
+    let at = |name: &str| text.find(&format!("  {name} ")).expect(name);
+    assert!(
+        at("gpt-6-luna") < at("o3") && at("o3") < at("dall-e-3"),
+        "{text}"
+    );
+    let json = models(&home, "openai", &server.url("/v1"))
+        .arg("--json")
+        .run();
+    let report: Value = serde_json::from_str(json.expect(0).text()).unwrap();
+    let for_chat = report["models"].as_array().unwrap().iter();
+    let for_chat: Vec<&str> = for_chat
+        .filter(|model| model["chat"] == true)
+        .map(|model| model["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(for_chat, ["gpt-6-luna", "gpt-6.1-terra", "o3"]);
+}
+
+#[test]
 fn the_files_of_the_user_come_first() {
     let (home, server) = (Home::new(), Server::answering(|_, _| list("openai")));
     let prices = home.write(

@@ -13,7 +13,7 @@ use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
 
 const MEGABYTE: usize = 1_000_000;
-/// Far longer than any of this takes on a busy machine, far shorter than for ever.
+/// Far longer than any of this takes on a busy machine.
 const SOON: Duration = Duration::from_secs(55);
 
 fn repeated(unit: &str) -> String {

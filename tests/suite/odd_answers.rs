@@ -1,4 +1,4 @@
-//! Odd answers of the reference services through the real binary: refusals under 200, wrong rates, half-empty bodies, second tries.
+//! Odd answers of the reference services through the real binary: refusals with status 200, wrong rates, half-empty bodies, retries.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Errors inside a stream of status 200: those of the server that pass are tried again while nothing was shown, all others never.
+//! Errors inside a stream of status 200: temporary errors of the server are retried while nothing was shown, all others never.
 
 use std::time::Duration;
 

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::support::cost::Cost;
 use crate::support::engineer::{self, Asked, NODE, PYTHON, Project, RUST, Role};
 use crate::support::home::Home;
@@ -215,4 +217,79 @@ fn an_idea_becomes_a_rust_program() {
             0,
         );
     }
+}
+
+/// How far a run is when a role begins; `None` for roles of several phases.
+fn place(role: Role, work: &str) -> Option<usize> {
+    let order = [
+        Role::SpecWriter,
+        Role::UxWriter,
+        Role::DesignWriter,
+        Role::FunctionalTests,
+        Role::IntegrationTests,
+        Role::Implementer,
+        Role::SmokeTester,
+        Role::QualityTester,
+    ];
+    let documents = [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+    let reviewed = documents.iter().position(|path| work.contains(&format!("Review `{path}`")));
+    match (role, reviewed) {
+        // Between the writer of the user experience and that of the design, or after that.
+        (Role::FirstReviewer | Role::LaterReviewer, Some(at)) => Some([15, 16, 25][at]),
+        _ => order.iter().position(|own| *own == role).map(|at| 10 * at),
+    }
+}
+
+/// Numbers that look random and are the same in every run of the test.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// `PIPELINE_KILLS` sets how often it is killed.
+#[test]
+fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
+    if !is_installed("python3") {
+        return;
+    }
+    let home = Home::new();
+    let (server, asked) = engineer::server(&PYTHON);
+    let dir = home.work();
+    let kills: u64 = std::env::var("PIPELINE_KILLS").map_or(6, |count| count.parse().unwrap());
+    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    for _ in 0..kills {
+        let mut run = pipeline(&home, &server, &dir).spawn();
+        if run.ends_within(Duration::from_millis(30 + dice.below(4_000))) {
+            break;
+        }
+        run.signal(Signal::KILL);
+    }
+    let done = pipeline(&home, &server, &dir).run();
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{errors}");
+    let files = ["README.md", ".gitignore", "test_program.py", "test_wordcount.py", "wordcount.py"];
+    assert_eq!(product(&dir), files.iter().map(|path| (*path).to_owned()).collect());
+    assert_eq!(git(&dir, &["status", "--porcelain"]), "");
+    // No phase is begun again after a later one.
+    let mut reached = 0;
+    for (role, work) in asked.beginnings() {
+        if let Some(place) = place(role, &work) {
+            assert!(place + 4 >= reached, "{role:?} after {reached}");
+            reached = reached.max(place);
+        }
+    }
+    let repeated = asked.begun(Role::SpecWriter) + asked.begun(Role::UxWriter) + asked.begun(Role::DesignWriter);
+    assert!(repeated as u64 <= 3 + kills, "{repeated} documents were begun");
+    // One epic, however often the run was started.
+    let tickets = std::fs::read_dir(dir.join(".tickets")).unwrap().filter(|entry| {
+        let text = std::fs::read_to_string(entry.as_ref().unwrap().path()).unwrap_or_default();
+        text.contains("\ntype: epic\n")
+    });
+    assert_eq!(tickets.count(), 1);
 }

@@ -1,4 +1,4 @@
-//! Searches for places: Google with a key or a token, OpenStreetMap else, and which of them it was.
+//! Searches for places: Google with a key or a token, otherwise OpenStreetMap, and which of them answered.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! What one request shares with the one before is the same bytes, so that providers read it from their cache: twenty rounds over every wire.
+//! What one request shares with the one before is the same bytes, so that providers read it from their cache: all rounds of a turn over every wire.
+
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -6,13 +8,20 @@ use crate::support::home::Home;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::wire::{anthropic, ollama, openai, responses};
 
-const ROUNDS: usize = 20;
+/// The most rounds of calls that a turn may have: the request after them is the last one.
+const ROUNDS: usize = 50;
 
-/// A wire: provider, path of its base, name of the member with the conversation, and a round that calls or answers.
+/// A wire, and a round over it that calls or answers.
 struct Spoken {
     provider: &'static str,
+    /// What the user chose.
+    wire: Option<&'static str>,
+    /// Path of the base.
     base: &'static str,
+    /// Name of the member with the conversation.
     conversation: &'static str,
+    /// How the last request says that no tool may be called, where its tools stay.
+    forbids: Option<&'static str>,
     answer: fn(usize) -> Answer,
 }
 
@@ -25,24 +34,38 @@ fn args(n: usize) -> Value {
     json!({"path": "AGENTS.md", "content": format!("Version {n}.\n")})
 }
 
-const WIRES: [Spoken; 4] = [
+fn completion(n: usize) -> Answer {
+    Answer::sse(match n {
+        ROUNDS.. => openai::text(&["Done."]),
+        _ => openai::Stream::new()
+            .call(0, &id(n), "append_file", &args(n).to_string())
+            .end(),
+    })
+}
+
+const WIRES: [Spoken; 5] = [
     Spoken {
         provider: "openai-compat",
+        wire: None,
         base: "/v1",
         conversation: "messages",
-        answer: |n| {
-            Answer::sse(match n {
-                ROUNDS.. => openai::text(&["Done."]),
-                _ => openai::Stream::new()
-                    .call(0, &id(n), "append_file", &args(n).to_string())
-                    .end(),
-            })
-        },
+        forbids: None,
+        answer: completion,
     },
     Spoken {
         provider: "openai",
+        wire: Some("completions"),
+        base: "/v1",
+        conversation: "messages",
+        forbids: Some(r#","tool_choice":"none""#),
+        answer: completion,
+    },
+    Spoken {
+        provider: "openai",
+        wire: None,
         base: "/v1",
         conversation: "input",
+        forbids: Some(r#","tool_choice":"none""#),
         answer: |n| {
             Answer::sse(match n {
                 ROUNDS.. => responses::text(&["Done."]),
@@ -55,8 +78,10 @@ const WIRES: [Spoken; 4] = [
     },
     Spoken {
         provider: "anthropic",
+        wire: None,
         base: "",
         conversation: "messages",
+        forbids: Some(r#","tool_choice":{"type":"none"}"#),
         answer: |n| {
             Answer::sse(match n {
                 ROUNDS.. => anthropic::text(&["Done."]),
@@ -66,8 +91,10 @@ const WIRES: [Spoken; 4] = [
     },
     Spoken {
         provider: "ollama",
+        wire: None,
         base: "",
         conversation: "messages",
+        forbids: None,
         answer: |n| {
             Answer::ndjson(match n {
                 ROUNDS.. => ollama::text(&["Done."]),
@@ -77,7 +104,7 @@ const WIRES: [Spoken; 4] = [
     },
 ];
 
-/// The request without what tells a server where to cache, which moves with the conversation.
+/// The request without the cache breakpoints, which move with the conversation.
 fn cacheable(request: &Request) -> String {
     let mark = r#","cache_control":{"type":"ephemeral"}"#;
     request.text().replace(mark, "")
@@ -91,7 +118,11 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
         let answer = wire.answer;
         let server = Server::answering(move |_, n| answer(n));
         let id = wire.provider.to_uppercase().replace('-', "_");
-        home.marvin()
+        let choice = wire.wire.map(|wire| (format!("{id}_WIRE"), wire));
+        let marvin = home.marvin();
+        choice
+            .iter()
+            .fold(marvin, |marvin, (name, wire)| marvin.env(name, wire))
             .env(&format!("MARVIN_URL_{id}"), server.url(wire.base))
             .env(&format!("{id}_API_KEY"), "test-key")
             .args([
@@ -107,7 +138,26 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
             .expect(0);
         let requests = server.requests();
         assert_eq!(requests.len(), ROUNDS + 1, "{}", wire.provider);
-        let texts: Vec<String> = requests.iter().map(cacheable).collect();
+        let mut texts: Vec<String> = requests.iter().map(cacheable).collect();
+        let last = texts.pop().unwrap();
+        assert!(last.contains("The rounds of tool calls"), "{last}");
+        // The last request differs in what forbids calls, or in the tools that it lacks.
+        texts.push(match wire.forbids {
+            Some(words) => {
+                let (before, after) = last.split_once(words).expect(&last);
+                format!("{before}{after}")
+            }
+            None => {
+                assert!(!last.contains("\"tools\":["), "{last}");
+                let before = texts.last().unwrap();
+                let tools = before.rfind(",\"tools\":[").expect(before);
+                format!(
+                    "{}{}",
+                    last.strip_suffix('}').expect(&last),
+                    &before[tools..]
+                )
+            }
+        });
         for (n, pair) in texts.windows(2).enumerate() {
             let [before, after] = pair else { continue };
             let (head, tail) = split(before, wire.conversation);
@@ -183,4 +233,34 @@ fn a_new_day_or_job_is_told_at_the_end_of_the_conversation() {
         "{}",
         requests[1]["messages"]
     );
+}
+
+#[test]
+fn places_and_history_are_read_only_for_a_new_system_prompt() {
+    let home = Home::new();
+    let dir = home.config().join("profiles/main");
+    let places = dir.join("saved_places.json");
+    let written = places.clone();
+    let server = Server::answering(move |_, n| {
+        match n {
+            0 => fs::write(&written, "[{").unwrap(),
+            1 => fs::write(dir.join("preferences.yaml"), "budget: free\n").unwrap(),
+            _ => {}
+        }
+        let left = fs::read_to_string(&written).unwrap_or_default();
+        Answer::sse(openai::text(&[if left == "[{" { "left" } else { "moved" }]))
+    });
+    let output = home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--plain", "--provider", "openai-compat", "--model", "m"])
+        .stdin("one\ntwo\nthree\n")
+        .run();
+    let text = output.text();
+    assert_eq!(text.matches("left").count(), 2, "{text}{}", output.errors());
+    assert_eq!(text.matches("moved\n").count(), 1, "{text}");
+    assert!(!places.exists());
+    let third = server.requests()[2].json()["messages"][0]["content"].to_string();
+    assert!(third.contains("budget: free"), "{third}");
 }

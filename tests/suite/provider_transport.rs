@@ -21,7 +21,7 @@ fn says(expected: &'static [&'static str]) -> Server {
     Server::answering(move |_, _| Answer::sse(openai::text(expected)))
 }
 
-/// A run that trusts the faces' authority.
+/// A run that trusts the certificate authority of the TLS fronts.
 fn trusting(home: &Home, base: &str) -> Marvin {
     let file = home.write("authority.pem", tls::authority());
     home.ask(base, "hi").env("SSL_CERT_FILE", file)

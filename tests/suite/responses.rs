@@ -9,6 +9,10 @@ use crate::support::wire::responses::{self, Stream};
 use crate::support::wire::{openai, responses::error};
 
 fn ask(home: &Home, provider: &str, server: &Server) -> Marvin {
+    ask_model(home, provider, "gpt-5.5", server)
+}
+
+fn ask_model(home: &Home, provider: &str, model: &str, server: &Server) -> Marvin {
     let id = provider.to_uppercase().replace('-', "_");
     home.marvin()
         .env(&format!("MARVIN_URL_{id}"), server.url("/v1"))
@@ -18,7 +22,7 @@ fn ask(home: &Home, provider: &str, server: &Server) -> Marvin {
             "--provider",
             provider,
             "--model",
-            "gpt-5.5",
+            model,
         ])
         .args(["--prompt", "hi"])
 }
@@ -172,6 +176,58 @@ fn a_model_that_needs_the_other_wire_is_asked_over_it() {
         "{}",
         done.errors()
     );
+}
+
+#[test]
+fn a_model_that_is_served_only_over_responses_is_asked_over_it_at_once() {
+    const COMPLETIONS: &str = "/v1/chat/completions";
+    const RESPONSES: &str = "/v1/responses";
+    let file =
+        json!({"openai-compat": {"models": {"our-own": {"provider": {"shape": "responses"}}}}});
+    for (provider, model, wire, knows, paths) in [
+        ("openai-compat", "gpt-5-pro", None, true, &[RESPONSES][..]),
+        ("openai-compat", "our-own", None, true, &[RESPONSES]),
+        ("openai-compat", "gpt-5.5", None, true, &[COMPLETIONS]),
+        (
+            "openai-compat",
+            "gpt-5-pro",
+            Some("completions"),
+            true,
+            &[COMPLETIONS],
+        ),
+        (
+            "openai-compat",
+            "gpt-5-pro",
+            None,
+            false,
+            &[RESPONSES, COMPLETIONS],
+        ),
+        // OpenRouter serves every model over chat completions.
+        ("openrouter", "openai/gpt-5-pro", None, true, &[COMPLETIONS]),
+    ] {
+        let home = Home::new();
+        let known = home.write("models.json", file.to_string());
+        let server = Server::answering(move |request, _| {
+            if request.path.ends_with(COMPLETIONS) {
+                Answer::sse(openai::text(&["Hello"]))
+            } else if knows {
+                Answer::sse(responses::text(&["Hello"]))
+            } else {
+                Answer::text("text/plain", "404 page not found").with_status(404)
+            }
+        });
+        let asked = ask_model(&home, provider, model, &server).env("MARVIN_MODELS", known);
+        let asked = wire
+            .into_iter()
+            .fold(asked, |asked, wire| asked.env("OPENAI_COMPAT_WIRE", wire));
+        assert_eq!(asked.run().expect(0).text(), "Hello\n");
+        let requests = server.requests();
+        let seen: Vec<&str> = requests
+            .iter()
+            .map(|request| request.path.as_str())
+            .collect();
+        assert_eq!(seen, paths, "{provider} {model} {wire:?}");
+    }
 }
 
 #[test]

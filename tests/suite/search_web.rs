@@ -686,7 +686,7 @@ fn sources_are_asked_at_once_and_fail_alone() {
 
 #[test]
 fn news_that_are_refused_leave_the_web_search_alone() {
-    // All of DuckDuckGo on one host: the refusal of plain programs must not shut the door of the search.
+    // All of DuckDuckGo on one host: the refusal of the news must not block the search.
     let server = Server::answering(|request, _| match request.path.as_str() {
         "/html/" => page(TWO),
         _ => page("If this persists, <a href='mailto:error-lite+1@duckduckgo.com'>email us</a>")

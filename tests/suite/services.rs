@@ -1,4 +1,4 @@
-//! Every outside service by its fixtures (`fixtures/services`), through the built binary. Needs nothing beside the checkout.
+//! Every outside service by its fixtures (`fixtures/services`), through the built binary. Needs nothing but the checkout.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -24,7 +24,7 @@ fn log_at(path: &Path) -> ChatLog {
     ChatLog::new(path.to_owned(), &Clock::default())
 }
 
-/// Adds an entry; on a busy machine the others may have the lock for longer than it is waited for.
+/// Adds an entry; on a busy machine the others may hold the lock beyond the timeout.
 fn add(log: &ChatLog, text: &str) {
     let once = || log.append(&[(LogRole::You, text)], &mut |_| {});
     let answers = std::iter::repeat_with(once).take(12);
@@ -45,7 +45,7 @@ fn words(path: &Path) -> Vec<String> {
     entries.iter().map(first).collect()
 }
 
-/// Not a test of its own: the role of the processes of the tests below, selected by their environment.
+/// Not a test: the child processes of the tests below run this, with a role from their environment.
 #[test]
 #[ignore = "a child of other tests"]
 fn appending_child() {
@@ -166,7 +166,7 @@ fn saving_and_opening_cost_the_same_with_a_hundred_thousand_entries() {
     };
     let few = took("[]".to_owned());
     let rows = vec![entry.to_string(); 100_000];
-    // As one line, which the original's readers wrote, and one entry a line.
+    // As one line, and with one entry per line.
     for text in [
         format!("[{}]", rows.join(",")),
         format!("[\n  {}\n]\n", rows.join(",\n  ")),

@@ -734,7 +734,7 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
         killed > 0 && notes <= 40,
         "{killed} killed, {notes} written"
     );
-    // What a killed one held is free, and its temporary file is not a ticket.
+    // The lock of a killed process is free, and its temporary file is not a ticket.
     assert_eq!(p.says("close k-1"), "Updated k-1 -> closed");
     assert_eq!(p.says("ls").lines().count(), 1);
 }

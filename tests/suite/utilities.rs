@@ -1,4 +1,4 @@
-//! Words, translations, feeds and money through the built binary, over real sockets, with feedparser as an oracle for feeds.
+//! Words, translations, feeds and money through the built binary, over real sockets, with feeds compared to what feedparser reads.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -630,7 +630,7 @@ fn phrases_call_the_tools_without_a_model() {
     }
 }
 
-/// What feedparser makes of files: a title, and title, link of each entry.
+/// What feedparser reads from files: the title, and title and link of each entry.
 const ORACLE: &str = r#"
 import feedparser, json, sys
 out = []

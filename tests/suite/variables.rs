@@ -82,7 +82,7 @@ fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
     }
 }
 
-/// The code without comments and what follows the first line that only tests see, of every file but the table.
+/// The code of every file but the table, without comments and from the first test-only line on.
 fn code(dir: &Path, out: &mut String) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

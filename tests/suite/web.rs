@@ -1,5 +1,5 @@
-//! Pages of the web through the built binary: as lynx and as the built-in rendering show them, through a driver that is played by the
-//! scripted server, and through a real browser where one is installed.
+//! Pages of the web through the built binary: as lynx and as the built-in rendering show them, with the scripted server in place of the
+//! WebDriver program, and through a real browser where one is installed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -339,7 +339,7 @@ fn without_a_browser_the_served_page_is_used() {
     );
 }
 
-/// A folder with a driver that is the scripted server: the program only says where it listens.
+/// A folder with a driver program that only says where the scripted server listens.
 fn driver(home: &Home, name: &str, says: &str) -> PathBuf {
     let dir = bare(home);
     let put = |name: &str, text: String| {
@@ -714,7 +714,7 @@ fn pages_of_lynx(found: &[samples::Sample]) {
         &built_in,
         &["High water at Roscoff — 06:12 & 18:40.\n\nNo script\n\nPort | HW\nBrest | 05:01"],
     );
-    // A lynx from a recording: its text counts, whatever its status is, and its failure is not the page's.
+    // A recorded run of lynx: its text counts, whatever its exit status, and its failure is not the page's.
     for (name, stream, status) in [
         ("dump-page.txt", 1, 0),
         ("dump-404.txt", 1, 1),

@@ -1,4 +1,4 @@
-//! Wikipedia through the real binary: the samples, made-up answers, bad input, and a real MediaWiki where one runs.
+//! Wikipedia through the real binary: the samples, made-up answers, bad input, and a real MediaWiki server if one is running.
 
 use std::time::Duration;
 

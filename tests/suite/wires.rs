@@ -49,7 +49,7 @@ impl Case {
         Answer::stream(media_type, pieces).with_status(u16::try_from(status).unwrap())
     }
 
-    /// Asks with the case as first answer and, where it calls tools, a last word as second.
+    /// Runs a prompt with the case as the first answer and, if it calls tools, a short text as the second.
     fn play(&self) -> (Done, Server) {
         let answers = [self.answer(), last_word(&self.wire)];
         let calls = !self.calls().is_empty();
@@ -117,7 +117,7 @@ fn cases(wire: &str) -> Vec<Case> {
     found
 }
 
-/// Plays the cases that end without another try: whole replies, and failures that waiting does not cure.
+/// Plays the cases that end without a retry: whole replies, and permanent failures.
 fn all(wire: &str) {
     let (mut texts, mut rounds, mut failures) = (0, 0, 0);
     for case in cases(wire) {

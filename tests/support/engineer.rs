@@ -77,7 +77,7 @@ pub struct Project {
 
 /// What was asked, in order.
 #[derive(Default)]
-pub struct Asked(Mutex<Vec<(Role, usize)>>);
+pub struct Asked(Mutex<Vec<(Role, usize, String)>>);
 
 impl Asked {
     /// How many children there were of this role: conversations that were begun.
@@ -85,8 +85,15 @@ impl Asked {
         let asked = self.0.lock().expect("not poisoned");
         asked
             .iter()
-            .filter(|(own, step)| *own == role && *step == 0)
+            .filter(|(own, step, _)| *own == role && *step == 0)
             .count()
+    }
+
+    /// The role and the task of every conversation, in the order in which they were begun.
+    pub fn beginnings(&self) -> Vec<(Role, String)> {
+        let asked = self.0.lock().expect("not poisoned");
+        let begun = asked.iter().filter(|(_, step, _)| *step == 0);
+        begun.map(|(role, _, work)| (*role, work.clone())).collect()
     }
 
     /// How many requests there were.
@@ -130,7 +137,7 @@ fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
         .count();
     let work = work(&body);
     let role = role(&work);
-    asked.0.lock().expect("not poisoned").push((role, step));
+    asked.0.lock().expect("not poisoned").push((role, step, work.clone()));
     Answer::sse(match role {
         Role::SpecWriter => document(step, ".marvin/spec.md", "The program counts words."),
         Role::UxWriter => document(

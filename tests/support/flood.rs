@@ -1,4 +1,4 @@
-//! A server that answers one request and then repeats a piece without end, up to a limit or until the client has had enough.
+//! A server that answers one request and then repeats a piece up to a limit, or until the client closes the connection.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -18,7 +18,7 @@ impl Flood {
         let sent = thread::spawn(move || {
             let (mut socket, _) = listener.accept().expect("a client");
             let mut drain = socket.try_clone().expect("a second handle");
-            // The request is of no interest, but unread bytes would turn the end into a reset.
+            // The content of the request does not matter, but unread bytes would turn the close into a reset.
             thread::spawn(move || {
                 let mut buffer = vec![0; 64 * 1024];
                 while drain.read(&mut buffer).is_ok_and(|count| count > 0) {}

@@ -71,7 +71,7 @@ impl Pipe {
         String::from_utf8_lossy(&joined(&self.lock().list)).into_owned()
     }
 
-    /// Waits for a text; when the piece that completed it was read, or what was read instead.
+    /// Waits for a text; returns when the piece that completed it was read, or what was read instead.
     pub(crate) fn wait_for(&self, text: &str, limit: Duration) -> Result<Instant, String> {
         let until = Instant::now() + limit;
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! A proxy that records its requests and, whatever the name, tunnels or forwards to one address: so tests can use names that do not exist.
+//! A proxy that records its requests and tunnels or forwards to one address, whatever the host name: tests can use names that do not exist.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

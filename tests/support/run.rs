@@ -142,7 +142,7 @@ impl Marvin {
         if let Input::Bytes(bytes) = self.input
             && let Some(mut pipe) = stdin.take()
         {
-            // A child that does not read its input closes the pipe; that is its right.
+            // A child may close the pipe without reading its input.
             thread::spawn(move || drop(pipe.write_all(&bytes)));
         }
         let out = Pipe::read(
@@ -178,7 +178,7 @@ impl Running {
         self.pid
     }
 
-    /// Waits for its end like [`Running::wait`]; also the most memory it held, in bytes, looked up every millisecond.
+    /// Waits for its end like [`Running::wait`]; also returns its peak memory in bytes, sampled every millisecond.
     pub fn wait_measured(self) -> (Done, u64) {
         let status = format!("/proc/{}/status", self.pid.as_raw_nonzero());
         let watcher = thread::spawn(move || {
@@ -192,6 +192,12 @@ impl Running {
         });
         let output = self.wait();
         (output, watcher.join().expect("a watcher that ends"))
+    }
+
+    /// Waits for its end no longer than this; true when it has ended.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        self.over |= self.ended.recv_timeout(limit).is_ok();
+        self.over
     }
 
     /// Sends a signal to it alone.
@@ -225,7 +231,7 @@ impl Running {
         self.err.text()
     }
 
-    /// Waits until standard output contains `text`; when the piece that completed it was read.
+    /// Waits until standard output contains `text`; returns when the piece that completed it was read.
     pub fn wait_stdout(&self, text: &str, limit: Duration) -> Instant {
         self.out.wait_for(text, limit).unwrap_or_else(|got| {
             panic!(
@@ -240,7 +246,7 @@ impl Running {
         self.out.wait_for(text, limit).is_ok()
     }
 
-    /// Waits until standard error contains `text`; when the piece that completed it was read.
+    /// Waits until standard error contains `text`; returns when the piece that completed it was read.
     pub fn wait_stderr(&self, text: &str, limit: Duration) -> Instant {
         self.err
             .wait_for(text, limit)
@@ -316,7 +322,7 @@ impl Done {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    /// Fails the test with everything that was said unless the status is `code`.
+    /// Fails the test with the whole output unless the status is `code`.
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(
             self.code(),
@@ -329,7 +335,7 @@ impl Done {
         self
     }
 
-    /// The cost line; fails the test unless it appears exactly once, at the end, with exactly its four keys.
+    /// The cost line; fails the test unless it appears exactly once, at the end, with exactly its keys.
     pub fn cost(&self) -> Cost {
         Cost::last_line(&self.errors())
     }

@@ -18,7 +18,7 @@ pub use script::{Answer, Exchange};
 
 use super::latch;
 
-/// The running server. Cloning is not possible: the one that ends it is the one that checks the script.
+/// The running server. Cloning is not possible: dropping it checks the script.
 pub struct Server {
     board: Arc<Board>,
     address: SocketAddr,
@@ -83,7 +83,7 @@ impl Server {
         server
     }
 
-    /// A server that answers whatever comes, as often as it comes; `n` counts the requests before this one.
+    /// A server that answers every request; `n` counts the requests before this one.
     pub fn answering(make: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::with([Exchange::any().any_times().by(make)])
     }

@@ -125,7 +125,7 @@ impl Client {
     }
 }
 
-/// A listener whose queue is full and that accepts nobody: connecting to it neither succeeds nor fails.
+/// A listener whose queue is full and that accepts nobody: connecting to it hangs.
 pub struct Tarpit {
     address: SocketAddr,
     _listener: OwnedFd,

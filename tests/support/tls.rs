@@ -20,7 +20,7 @@ pub struct TlsFace {
 }
 
 impl TlsFace {
-    /// A face before this server; it ends with the test.
+    /// A TLS front for this server; it ends with the test.
     pub fn before(server: &Server) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
         let address = listener.local_addr().expect("a bound listener");
@@ -61,7 +61,7 @@ struct Papers {
     config: Arc<ServerConfig>,
 }
 
-/// The certificate (PEM) of the authority that signed every face's certificate.
+/// The certificate (PEM) of the authority that signed the certificate of every TLS front.
 pub fn authority() -> &'static str {
     &papers().authority
 }

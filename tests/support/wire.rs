@@ -1,4 +1,4 @@
-//! Bodies of the providers' answers, in the providers' shapes and our own words.
+//! Bodies of the providers' answers: their formats, our own texts.
 
 pub mod anthropic;
 pub mod ollama;

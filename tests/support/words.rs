@@ -10,7 +10,7 @@ pub fn has(text: &str, parts: &[&str]) {
     }
 }
 
-/// Fails when `text` shows what a program forgot to check, or one of `also`: a key, or a service's placeholder for missing data.
+/// Fails when `text` contains a sign of unchecked data (such as null) or one of `also`: a key, or a service's placeholder.
 #[track_caller]
 pub fn sound(text: &str, also: &[&str]) {
     let usual = ["undefined", "null", "NaN", ": \n", ", \n", "()"];

@@ -45,7 +45,7 @@ pub(crate) fn read(body: &[u8], seen: &LastSeen) -> TopicMessages {
         .collect();
     let known = |line: &Map<String, Value>| seen.id.as_deref() == Some(word(line, "id"));
     let new: Vec<&Map<String, Value>> = match messages.iter().rposition(known) {
-        Some(at) => messages.iter().skip(at + 1).collect(),
+        Some(index) => messages.iter().skip(index + 1).collect(),
         None => {
             let everything = messages.iter().any(|line| time(line) < seen.time);
             let fresh = |line: &&Map<String, Value>| {

@@ -1,4 +1,4 @@
-//! Who learns of a run of the pipeline: a display, the record of events in the project, push messages, the summary at the end; and the status that is read
+//! `--design-first`, and who learns of it: a display, the record of events in the project, push messages, the summary at the end; and the status that is read
 //! from outside.
 //!
 //! [`sinks`] is the event sink of a run. What was told so far is a [`progress`], which the display and the status build from the same events.
@@ -7,6 +7,7 @@ pub(crate) mod event_log;
 pub(crate) mod log;
 mod notices;
 pub(crate) mod progress;
+pub(crate) mod run;
 pub(crate) mod sinks;
 pub(crate) mod status;
 pub(crate) mod summary;

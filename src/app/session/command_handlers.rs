@@ -101,10 +101,10 @@ impl Session {
     }
 
     pub(super) fn command_ended(&mut self, id: u64, outcome: Outcome<String>) {
-        let Some(at) = self.jobs.iter().position(|job| job.id == id) else {
+        let Some(index) = self.jobs.iter().position(|job| job.id == id) else {
             return;
         };
-        let job = self.jobs.swap_remove(at);
+        let job = self.jobs.swap_remove(index);
         let output = match outcome {
             Ok(output) => output,
             Err(problem) if problem.is_cancelled() => "[stopped]".to_owned(),
@@ -122,7 +122,7 @@ impl Session {
                 &text::clip(output.trim_end(), OUTPUT_FOR_MODEL)
             )
         ));
-        self.updates.push(UiUpdate::Ran {
+        self.updates.push(UiUpdate::CommandOutput {
             command: job.command,
             output,
         });
@@ -176,7 +176,7 @@ impl Session {
         match (words.next(), words.next()) {
             (None, _) => {
                 let now = match &self.backend {
-                    BackendState::Ready { target, .. } => target.words(),
+                    BackendState::Ready(target) => target.words(),
                     BackendState::Choosing => "Nobody answers yet.".to_owned(),
                     BackendState::Failed(reason) => reason.clone(),
                 };
@@ -184,7 +184,7 @@ impl Session {
             }
             (Some(word), None) if !choose::names().any(|name| name == word) => {
                 let (provider, model) = match &self.backend {
-                    BackendState::Ready { target, .. } if target.provider.is_model() => {
+                    BackendState::Ready(target) if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
                     }
                     // With no provider yet, the word can only name a provider.
@@ -269,8 +269,8 @@ impl Session {
             Ok(()) => {
                 let said = self.sent_messages.pop().unwrap_or_default();
                 let is_user = |message: &Message| matches!(message, Message::User(_));
-                if let Some(at) = self.messages.iter().rposition(is_user) {
-                    self.messages.truncate(at);
+                if let Some(index) = self.messages.iter().rposition(is_user) {
+                    self.messages.truncate(index);
                 }
                 self.gauge();
                 self.updates.push(UiUpdate::Undone(said));

@@ -38,6 +38,8 @@ pub(super) enum WorkerEvent {
     },
     /// Text that the user asked for: a list, a report, a tool's result.
     Listing(Outcome<String>),
+    /// The reviews that run in the background, one line each.
+    Reviews(Vec<String>),
     /// A notice of Marvin itself.
     Notice(String),
     /// A message of an ntfy topic that the user subscribed to.

@@ -14,6 +14,7 @@ mod inbox;
 mod listing;
 mod log_writer;
 mod persistence;
+mod reviews;
 mod shell;
 mod turn;
 mod turns;
@@ -44,7 +45,7 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
-use crate::llm::provider::{Effort, Offer};
+use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
@@ -66,10 +67,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// The state of the provider.
 enum BackendState {
     Choosing,
-    Ready {
-        target: Arc<ModelTarget>,
-        offer: Arc<Offer>,
-    },
+    Ready(Arc<ModelTarget>),
     /// No provider can be used, and why.
     Failed(String),
 }
@@ -127,6 +125,7 @@ pub(crate) struct Session {
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::ShellJob>,
+    reviews: reviews::ReviewList,
     history: Option<Arc<Mutex<InputHistory>>>,
     ntfy_inbox: NtfyInbox,
     /// Number of ntfy topics subscribed to.
@@ -173,7 +172,7 @@ impl Session {
             alert_inbox.send(WorkerEvent::Alert(text));
         }));
         let effort = setup::effort(&settings)?;
-        let spending = setup::spending(&settings)?;
+        let spending = setup::spending(&settings, &context.clock)?;
         let past = match context.paths.profile(&context.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -204,6 +203,7 @@ impl Session {
             abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
+            reviews: reviews::ReviewList::default(),
             history: None,
             ntfy_inbox: NtfyInbox::default(),
             topics: 0,
@@ -226,8 +226,9 @@ impl Session {
             .updates
             .push(UiUpdate::Profile(session.context.profile()));
         if !past.is_empty() {
-            session.updates.push(UiUpdate::Past(past));
+            session.updates.push(UiUpdate::EarlierConversation(past));
         }
+        session.watch_reviews();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -374,7 +375,7 @@ impl Session {
 
     /// The user has closed the editor that was opened for the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
-        self.updates.push(match yaml::read(path) {
+        self.updates.push(match yaml::read_keys(path) {
             Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
             Err(problem) => UiUpdate::Failed(problem),
         });
@@ -431,9 +432,7 @@ impl Session {
     /// What a status line shows.
     pub(crate) fn status(&self) -> SessionStatus {
         let (provider, model) = match &self.backend {
-            BackendState::Ready { target, .. } => {
-                (Some(target.provider.name()), target.model.clone())
-            }
+            BackendState::Ready(target) => (Some(target.provider.name()), target.model.clone()),
             BackendState::Choosing | BackendState::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| RunningCall {
@@ -455,11 +454,14 @@ impl Session {
             cost: totals.cost,
             cost_estimated: totals.cost_estimated(),
             tokens: totals.tokens(),
-            context: self.context.context.percent(),
+            context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
             topics: self.topics,
-            running: turn.chain(jobs).collect(),
+            running: turn
+                .chain(jobs)
+                .chain(self.reviews.running.iter().cloned())
+                .collect(),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Session {
     pub(super) fn gauge(&mut self) {
         // An estimate is enough: an exact count would load the tokenizer on the interface's thread.
         let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
-        self.context.context.set_messages(tokens);
+        self.context.gauge.set_messages(tokens);
     }
 
     pub(super) fn number(&mut self) -> u64 {

@@ -12,7 +12,7 @@ use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::agent::turn::Conversation;
-use crate::app::setup;
+use crate::app::profile;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::chat::event::{Event, EventSink, Level};
@@ -30,7 +30,7 @@ pub(super) struct TurnJob {
     pub(super) id: u64,
     pub(super) context: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
-    pub(super) offer: Arc<Offer>,
+    pub(super) offer: Offer,
     pub(super) coding: bool,
     pub(super) effort: Option<Effort>,
     /// The conversation before the message.
@@ -77,17 +77,19 @@ impl TurnJob {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
         });
-        let notice = |message: String| listener.emit(Event::Notice(Level::Warning, message));
         let ctx = ToolContext::new(
             Arc::clone(&self.context),
             self.stop.clone(),
             Arc::clone(&listener),
         );
+        let notice = move |message: String| listener.emit(Event::Notice(Level::Warning, message));
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person = setup::user_facts(&self.context, Some(&self.text), &mut |message| {
-            notice(message);
-        });
-        person.jobs = self.jobs;
+        let person = profile::user_facts(
+            &self.context,
+            Some(self.text.clone()),
+            self.jobs,
+            notice.clone(),
+        );
         let mut messages = self.messages;
         self.context.reading.reset();
         let mut system = self.system;

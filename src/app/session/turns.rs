@@ -10,7 +10,7 @@ use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
-use crate::llm::provider::Offer;
+use crate::llm::failure::FailureKind;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
 
@@ -28,42 +28,27 @@ impl Session {
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.context.clock.hour_minute();
                     let text = queued.text;
-                    self.updates.push(UiUpdate::You { text, time });
+                    self.updates.push(UiUpdate::UserMessage { text, time });
                     let problem = Problem::config(reason.clone())
                         .next("!model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
-            BackendState::Ready { target, offer } => {
-                let (target, mut offer) = (Arc::clone(target), Arc::clone(offer));
+            BackendState::Ready(target) => {
+                let target = Arc::clone(target);
                 if let Some(queued) = self.queue.pop_front() {
-                    // An unchanged offer is reused: its schema is rendered once, and providers cache identical prefixes.
-                    let now = self.offer(&target);
-                    if !now.has_tools_of(&offer) {
-                        offer = Arc::new(now);
-                        self.backend = BackendState::Ready {
-                            target: Arc::clone(&target),
-                            offer: Arc::clone(&offer),
-                        };
-                    }
-                    self.begin(queued, target, offer);
+                    self.begin(queued, target);
                 }
             }
         }
     }
 
-    /// The tools offered to the model: the built-in ones and those registered since.
-    pub(super) fn offer(&self, target: &ModelTarget) -> Offer {
-        let registry = &self.context.registry;
-        registry.offer(&self.context.policy, target.info.tools)
-    }
-
-    pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
+    pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>) {
         let Queued { text, resent } = queued;
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
         let time = self.context.clock.hour_minute();
-        self.updates.push(UiUpdate::You {
+        self.updates.push(UiUpdate::UserMessage {
             text: text.clone(),
             time,
         });
@@ -72,8 +57,9 @@ impl Session {
         let job = turn::TurnJob {
             id,
             context: Arc::clone(&self.context),
+            // Built for each message, because tools may have been registered since the last one.
+            offer: (self.context.registry).offer(&self.context.policy, target.info.tools),
             target,
-            offer,
             coding: self.context.coding(),
             effort: self.effort,
             messages: self.messages.clone(),
@@ -164,14 +150,18 @@ impl Session {
             .extend(rows.map(|text| Message::System { text }));
         let text = turn.text + words.as_deref().unwrap_or_default();
         if !text.trim().is_empty() {
-            let mark = match outcome {
-                TurnOutcome::Complete => "",
-                TurnOutcome::Stopped => "\n\n[stopped]",
-                TurnOutcome::Failed => "\n\n[cut by a failure]",
+            let failure = end.failure.as_ref().map(|failure| &failure.kind);
+            let mark = match (outcome, failure) {
+                (TurnOutcome::Complete, _) => "",
+                (TurnOutcome::Stopped, _) => "\n\n[stopped]",
+                (TurnOutcome::Failed, Some(FailureKind::Declined)) => "\n\n[refused by the model]",
+                (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
             };
             self.log(&turn.profile, LogRole::Assistant, text + mark);
         }
         self.failed = outcome == TurnOutcome::Failed;
+        // The turn may have started one.
+        self.watch_reviews();
         self.updates.push(UiUpdate::AnswerEnd(outcome));
         let notices = std::mem::take(&mut self.held_notices);
         self.updates

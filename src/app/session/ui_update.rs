@@ -19,11 +19,11 @@ use crate::tools::engine::approval::ApprovalRequest;
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub(crate) enum UiUpdate {
     /// The end of an earlier conversation.
-    Past(Vec<LogEntry>),
+    EarlierConversation(Vec<LogEntry>),
     /// The messages that follow belong to this profile.
     Profile(String),
     /// The user's message, as it is being sent.
-    You {
+    UserMessage {
         text: String,
         /// Such as `14:30`.
         time: String,
@@ -35,11 +35,11 @@ pub(crate) enum UiUpdate {
     /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
     /// An alarm or similar: shown with the terminal's bell.
-    Call(String),
+    Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.
     Listing(String),
     /// A shell command of the user and its output.
-    Ran {
+    CommandOutput {
         command: String,
         /// Its output and how it ended.
         output: String,

@@ -9,7 +9,8 @@ use jiff::tz::TimeZone;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted};
 use crate::chat::usage::{Tokens, charge, estimate_mark};
-use crate::store::usage::{self, LoggedCall};
+use crate::store::cost_log::{self, LoggedCall};
+use crate::store::usage;
 use crate::tools::engine::context::SessionContext;
 
 /// Days in the chart, and days of the week that ends today.
@@ -32,7 +33,7 @@ pub(super) fn report(context: &SessionContext) -> Outcome<String> {
     let profile = context.profile();
     let first = back(today, DAYS - 1).to_zoned(zone.clone());
     let since = first.map_or(now.timestamp(), |first| first.timestamp());
-    let calls = usage::calls_since(&context.paths, &profile, &context.ledger, since);
+    let calls = cost_log::calls_since(&context.paths, &profile, &context.ledger, since);
     let (days, models) = sums(calls.as_deref().unwrap_or_default(), today, zone);
     let week = back(today, WEEK - 1)..=today;
     let mut out = session(context);

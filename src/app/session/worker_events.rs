@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::inbox::WorkerEvent;
 use super::{BackendState, Session, advice, welcome};
 use crate::agent::model_target::ModelTarget;
+use crate::app::model_lists::ModelLists;
 use crate::app::session::ui_update::UiUpdate;
+use crate::app::setup;
 use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
@@ -45,8 +47,9 @@ impl Session {
             }
             // A notice during an answer is shown after it.
             WorkerEvent::Notice(words) if self.turn.is_some() => self.held_notices.push(words),
-            WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Call(words)),
+            WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Alert(words)),
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
+            WorkerEvent::Reviews(lines) => self.reviews_running(lines),
             WorkerEvent::Loaded(entries) => {
                 self.pending_changes -= 1;
                 self.seed(&entries);
@@ -85,6 +88,8 @@ impl Session {
         self.pending_changes -= 1;
         match outcome {
             Ok(target) => {
+                let lists = self.context.modules.get::<ModelLists>();
+                lists.set_own(target.provider.name());
                 let words = target.words();
                 if self.greeted {
                     self.updates.push(UiUpdate::System(words));
@@ -94,8 +99,9 @@ impl Session {
                 let target = Arc::from(target);
                 let summarizer = summarizer(&target);
                 self.context.set_summarizer(summarizer);
-                let offer = Arc::new(self.offer(&target));
-                self.backend = BackendState::Ready { target, offer };
+                let agents = setup::agents(&self.settings, &target);
+                self.context.set_agents(agents);
+                self.backend = BackendState::Ready(target);
             }
             Err(problem) => {
                 // When a change fails, the previous provider stays.

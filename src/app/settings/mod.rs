@@ -111,6 +111,7 @@ impl Settings {
             verbose,
             // These select the command before there are settings.
             fire_alarm: _,
+            review_job: _,
             supervise: _,
             help: _,
             version: _,
@@ -195,6 +196,8 @@ pub(crate) struct CliArgs {
     pub verbose: bool,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
+    /// `--review-job`, with which Marvin starts a review in the background.
+    pub review_job: Option<String>,
     /// `--supervise`: the words are a program to run as its supervisor.
     pub supervise: bool,
     /// `--help`.
@@ -401,6 +404,16 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
             args.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
+    flag(
+        "review-job",
+        ValueMode::Value("ID"),
+        "Do the review of this id; Marvin starts itself so.",
+        |args, value| {
+            args.review_job = Some(text(value, "--review-job")?);
             Ok(())
         },
     )

@@ -26,11 +26,12 @@ pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings) -> Finding {
     let about = |ok, state: String, advice: &str| finding("choice", "model", ok, state, advice);
     let variable = catalog::variable(row.name, "MODEL");
     let list = format!("marvin models {} lists what it serves.", row.name);
-    let registry = match setup::model_registry(settings) {
+    let clock = Clock::new(&settings.env);
+    let registry = match setup::model_registry(settings, &clock) {
         Ok(registry) => registry,
         Err(problem) => return about(false, problem.what.clone(), &problem.next.join(" ")),
     };
-    let today = Clock::new(&settings.env).now().date();
+    let today = clock.now().date();
     if let Some(retirement) = endings::retirement(row.name, model) {
         let advice = match retirement.successor {
             Some(successor) => format!("Set {variable}={successor}; {list}"),

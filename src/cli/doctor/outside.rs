@@ -57,7 +57,7 @@ fn contact(env: &Env) -> Option<String> {
     set.or_else(|| {
         let paths = Paths::new(env);
         let profile = paths.profile(&profile::active(&paths)).ok()?;
-        user_agent::contact(preferences::read(&profile, "contact")?.as_str()?)
+        user_agent::contact(preferences::value(&profile, "contact")?.as_str()?)
     })
 }
 

@@ -179,13 +179,13 @@ impl Root {
     fn expand(
         &self,
         nodes: &mut Vec<Node>,
-        at: usize,
+        index: usize,
         scan: FolderScan,
         share: usize,
         look: &ListingOptions,
     ) -> Vec<usize> {
         let Some((folder, rules)) = nodes
-            .get(at)
+            .get(index)
             .map(|node| (node.rel.clone(), node.rules.clone()))
         else {
             return Vec::new();
@@ -216,7 +216,7 @@ impl Root {
             });
         }
         let added: Vec<usize> = (from..nodes.len()).collect();
-        if let Some(node) = nodes.get_mut(at) {
+        if let Some(node) = nodes.get_mut(index) {
             node.children.clone_from(&added);
             node.more = match (hidden, scan.cut) {
                 (0, false) => Remainder::None,
@@ -296,9 +296,9 @@ fn one_line(name: &str) -> String {
     )
 }
 
-fn draw(nodes: &[Node], at: usize, indent: &str, text: &mut String) {
-    let Some(node) = nodes.get(at) else { return };
-    if at == 0 {
+fn draw(nodes: &[Node], index: usize, indent: &str, text: &mut String) {
+    let Some(node) = nodes.get(index) else { return };
+    if index == 0 {
         let _ = writeln!(text, "{}", node.label);
     }
     let note = match node.more {

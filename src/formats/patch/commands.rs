@@ -213,11 +213,11 @@ fn invalid(number: usize, what: &str) -> Problem {
 }
 
 /// Whether the line at `at` separates two blocks: `---` alone, followed by a command or the end. Elsewhere it is text.
-fn is_separator(lines: &[&str], at: usize) -> bool {
-    if lines.get(at).map(|line| line.trim_end()) != Some("---") {
+fn is_separator(lines: &[&str], index: usize) -> bool {
+    if lines.get(index).map(|line| line.trim_end()) != Some("---") {
         return false;
     }
-    match lines.get(at + 1) {
+    match lines.get(index + 1) {
         Some(next) => command(next).is_some(),
         None => true,
     }

@@ -120,18 +120,18 @@ fn place<'a>(
 fn without_last_blank(lines: &[PatchLine]) -> Vec<PatchLine> {
     let mut lines = lines.to_vec();
     let was_old = |line: &PatchLine| !matches!(line, PatchLine::Add(_));
-    if let Some(at) = lines.iter().rposition(was_old)
-        && let PatchLine::Keep(_) = lines.remove(at)
+    if let Some(index) = lines.iter().rposition(was_old)
+        && let PatchLine::Keep(_) = lines.remove(index)
     {
-        lines.insert(at, PatchLine::Add(String::new()));
+        lines.insert(index, PatchLine::Add(String::new()));
     }
     let is_new = |line: &PatchLine| !matches!(line, PatchLine::Remove(_));
-    if let Some(at) = lines.iter().rposition(is_new)
-        && let Some(PatchLine::Keep(text) | PatchLine::Add(text)) = lines.get(at)
+    if let Some(index) = lines.iter().rposition(is_new)
+        && let Some(PatchLine::Keep(text) | PatchLine::Add(text)) = lines.get(index)
         && text.is_empty()
-        && let PatchLine::Keep(text) = lines.remove(at)
+        && let PatchLine::Keep(text) = lines.remove(index)
     {
-        lines.insert(at, PatchLine::Remove(text));
+        lines.insert(index, PatchLine::Remove(text));
     }
     lines
 }

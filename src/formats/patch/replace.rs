@@ -196,7 +196,7 @@ pub(super) fn numbered(lines: &[&str], at: usize, count: usize) -> String {
         .enumerate()
         .skip(at.saturating_sub(1))
         .take(count + 1)
-        .map(|(at, line)| format!("{}. {}", at + 1, clip(&escape_controls(line), 200)))
+        .map(|(index, line)| format!("{}. {}", index + 1, clip(&escape_controls(line), 200)))
         .collect::<Vec<_>>()
         .join("\n")
 }

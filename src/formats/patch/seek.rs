@@ -85,8 +85,11 @@ impl<'a> LineIndex<'a> {
         (from <= last).then_some(last)
     }
 
-    fn fits(&self, wanted: &[&str], at: usize, key: LineKey) -> bool {
-        let found = self.lines.get(at..at + wanted.len()).unwrap_or_default();
+    fn fits(&self, wanted: &[&str], index: usize, key: LineKey) -> bool {
+        let found = self
+            .lines
+            .get(index..index + wanted.len())
+            .unwrap_or_default();
         found.iter().zip(wanted).all(|(a, b)| key(a) == key(b))
     }
 

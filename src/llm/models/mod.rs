@@ -5,7 +5,7 @@ pub(crate) mod endings;
 pub(crate) mod list;
 pub(crate) mod live;
 mod models_file;
-mod names;
+pub(crate) mod names;
 mod price;
 mod prices_file;
 pub(crate) mod table;

@@ -25,6 +25,45 @@ pub(super) fn rest<'a>(name: &'a str, prefix: &str) -> Option<&'a str> {
     (name.bytes().zip(prefix.bytes()).all(same) && !number_goes_on).then_some(rest)
 }
 
+/// Words of names whose models embed, draw, speak, transcribe or judge, and do not chat.
+const OTHER_USES: &[&str] = &[
+    "babbage",
+    "bge",
+    "dall",
+    "davinci",
+    "embed",
+    "embedding",
+    "embeddings",
+    "image",
+    "imagen",
+    "imagine",
+    "lyria",
+    "minilm",
+    "moderation",
+    "orpheus",
+    "realtime",
+    "rerank",
+    "reranker",
+    "sora",
+    "transcribe",
+    "tts",
+    "veo",
+    "video",
+    "whisper",
+];
+
+/// False for a model whose name says that it does not chat. Most providers list all their models and do not mark these.
+pub(crate) fn is_for_chat(model: &str) -> bool {
+    let name = model.to_lowercase();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    // `imagen4`, `sora2`
+    let letters = |word: &str| {
+        let kind = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        OTHER_USES.contains(&kind)
+    };
+    !name.split(['-', '_', '.', ':']).any(letters)
+}
+
 /// True for the end of a dated snapshot's name: `-2025-08-07`, `-20250929`, `-0709`, and nothing at all.
 pub(super) fn is_snapshot(rest: &str) -> bool {
     let Some(date) = rest.strip_prefix('-') else {
@@ -58,6 +97,34 @@ mod tests {
         assert_eq!(rest("gpt-5", "gpt-5.1"), None);
         assert_eq!(rest("größe", "grö"), Some("ße"));
         assert_eq!(rest("aé", "ab"), None, "no slice inside a character");
+    }
+
+    #[test]
+    fn a_name_says_when_a_model_is_not_for_chat() {
+        for other in [
+            "text-embedding-3-small",
+            "models/gemini-embedding-001",
+            "imagen-4.0-generate-001",
+            "sora2-pro",
+            "playai-tts",
+            "distil-whisper-large-v3-en",
+            "gpt-4o-mini-transcribe",
+            "nomic-embed-text:latest",
+            "bge-m3",
+            "DALL-E-3",
+        ] {
+            assert!(!is_for_chat(other), "{other}");
+        }
+        for chat in [
+            "gpt-6-luna",
+            "ft:gpt-6-luna:our-house::a1b2c3",
+            "qwen/qwen3-vl-235b-a22b-instruct",
+            "an-image-house/llama-4-scout",
+            "default",
+            "",
+        ] {
+            assert!(is_for_chat(chat), "{chat}");
+        }
     }
 
     #[test]

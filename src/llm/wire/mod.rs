@@ -46,19 +46,32 @@ impl Dialect {
         }
     }
 
-    /// The dialect for one of the provider's models: some are served over chat completions only.
+    /// The dialect for one of the provider's models: some are served over one of OpenAI's wires only.
     pub(crate) fn for_model(self, base: &str, rule: WireRule) -> Self {
-        let free = !base.trim_end_matches('/').ends_with(path(self.wire));
-        if self.wire == Wire::Responses && free && rule == WireRule::CompletionsOnly {
-            self.over(Wire::Completions)
-        } else {
-            self
+        if base.trim_end_matches('/').ends_with(path(self.wire)) {
+            return self;
+        }
+        match (self.wire, rule) {
+            (Wire::Responses, WireRule::CompletionsOnly) => self.over(Wire::Completions),
+            (Wire::Completions, WireRule::ResponsesOnly) if self.row.quirks.both_wires => {
+                self.over(Wire::Responses)
+            }
+            _ => self,
         }
     }
 
     /// The same provider over another wire.
     pub fn over(self, wire: Wire) -> Self {
         Self { wire, ..self }
+    }
+
+    /// Whether a request may have tools and forbid to call them; some servers that imitate OpenAI refuse or ignore that.
+    pub(crate) fn can_forbid_calls(self) -> bool {
+        match self.wire {
+            Wire::Anthropic => true,
+            Wire::Completions | Wire::Responses => self.row.quirks.openai_options,
+            Wire::Ollama => false,
+        }
     }
 
     /// The wire to try when the path of this one does not exist: servers in Ollama's place, and many that claim to be compatible with OpenAI, know

@@ -50,8 +50,8 @@ impl Clients {
     /// An idle client that is connected to `origin`.
     pub(crate) fn take(&self, origin: &str) -> Option<Client> {
         let mut idle = lock(&self.0);
-        let at = idle.iter().rposition(|(own, _)| own == origin)?;
-        idle.remove(at).map(|(_, client)| client)
+        let index = idle.iter().rposition(|(own, _)| own == origin)?;
+        idle.remove(index).map(|(_, client)| client)
     }
 
     /// Returns a client whose last response was read completely.

@@ -41,7 +41,7 @@ pub(crate) fn check_depth(session: &SessionContext) -> Outcome<()> {
 ///
 /// # Errors
 /// The depth limit is reached; none of the files that the child is to write may be written by this process.
-pub(super) fn variables(
+pub(crate) fn variables(
     session: &SessionContext,
     root: &Root,
     access: &Access,

@@ -217,7 +217,8 @@ echo 'MARVIN_COST:{"session_cost":0.5,"llm_turns":2,"model_turns":{"own":2},"mod
     for part in [
         "label: writer\nmodel: own (ollama)\nattempt: 1\n",
         "--- prompt ---\nWrite the document.\n",
-        "First I look.\n  🔧 read_file, tree\nDone",
+        "First I look.\n  🔧 read_file, tree\n",
+        "\nDone\n",
         "stderr: a note\n",
         "exit code: 0\n",
         "200 tokens in, 20 out, $0.5000",
@@ -358,6 +359,17 @@ fn a_child_that_hangs_is_killed_with_its_group_and_has_more_time_then() {
             .saw("prompt", 2)
             .contains("<output>\nwaiting\n</output>")
     );
+}
+
+#[test]
+fn each_attempt_has_more_time_than_the_one_before() {
+    let project = Project::new("sleep 1.3; echo done");
+    let task = ChildTask {
+        limit: Duration::from_secs(1),
+        ..task(&satisfied)
+    };
+    super::run(&project.run, &task).unwrap();
+    assert!(project.events.started().len() > 1);
 }
 
 /// Waits until the process is gone, or a zombie that nobody has collected.

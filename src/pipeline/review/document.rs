@@ -5,13 +5,14 @@ use super::verdict::{MIN_REPORT_CHARS, VERIFIED, without_passing_words};
 use super::{Round, RoundResult, Subject};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
+use crate::base::text::clip;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
 use crate::pipeline::phase::{PHASES, PhaseEnd};
 use crate::pipeline::run::Run;
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{limits, prompts, review, state};
+use crate::pipeline::{files, limits, prompts, review, state};
 
 /// Phase 1a_review: the specification, then the user experience.
 ///
@@ -155,6 +156,7 @@ impl Subject for DocumentReview {
         let rel = run.root.check(self.document.path)?;
         let before = documents::content(&run.root, &rel);
         let has_changed = || documents::content(&run.root, &rel) != before;
+        let others = files::states(&run.root, &run.ctx.stop);
         let access = Access::WriteFiles(vec![self.document.path.to_owned()]);
         let instructions = fill(
             prompts::FIX_DOCUMENT,
@@ -186,6 +188,15 @@ impl Subject for DocumentReview {
             Err(problem) if is_final(&problem) => return Err(problem),
             Err(problem) => run.warn(problem.one_line()),
             Ok(_) => {}
+        }
+        let now = files::states(&run.root, &run.ctx.stop);
+        let changed = files::changed(&others, &now);
+        if !changed.is_empty() {
+            run.warn(format!(
+                "The fixer of {} changed other files, too: {}.",
+                self.document.name,
+                clip(&changed.join(", "), 500)
+            ));
         }
         if let Err(words) = documents::state(&run.root, &rel)? {
             documents::put_back(run, &rel, before.as_deref(), &words)?;

@@ -19,6 +19,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural};
 use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::paths::{PROJECT_DOCUMENTS, PROJECT_FOLDER, TICKETS};
 
 /// Characters of a difference that reviewers are shown.
 const MAX_CHANGES_CHARS: usize = 8_000;
@@ -238,7 +239,8 @@ fn changes(run: &Run, subject: &dyn Subject, history: &History, number: u64) -> 
         return None;
     }
     let base = history.last_base(run)?;
-    match repository::changes_since(run, &base, subject.path()) {
+    let diff = repository::changes_since(run, &base, subject.path());
+    match diff.map(|diff| without_own_files(&diff)) {
         Ok(diff) if diff.trim().is_empty() => Some("The last fixer changed nothing.".to_owned()),
         Ok(diff) => Some(format!(
             "What the last fixer changed:\n{}",
@@ -252,4 +254,30 @@ fn changes(run: &Run, subject: &dyn Subject, history: &History, number: u64) -> 
             None
         }
     }
+}
+
+/// A difference without the files that Marvin and the tickets keep beside the code; documents stay.
+fn without_own_files(diff: &str) -> String {
+    let is_own = |path: &str| {
+        let is_below = |folder: &&str| {
+            path.trim_start_matches('"')
+                .starts_with(&format!("a/{folder}/"))
+        };
+        [PROJECT_FOLDER, TICKETS].iter().any(is_below)
+            && !PROJECT_DOCUMENTS
+                .iter()
+                .any(|document| path.contains(document))
+    };
+    let mut kept = String::new();
+    let mut skips = false;
+    for line in diff.split_inclusive('\n') {
+        // Lines of content begin with a space, a sign or a backslash.
+        if let Some(path) = line.strip_prefix("diff --git ") {
+            skips = is_own(path);
+        }
+        if !skips {
+            kept.push_str(line);
+        }
+    }
+    kept
 }

@@ -13,6 +13,12 @@ case "$NAME" in
 esac
 "#;
 
+/// What a reviewer is told to look at.
+fn area_of(prompt: &str) -> &str {
+    let (_, area) = prompt.split_once("Your area:").unwrap();
+    area.split_once("First report").unwrap().0
+}
+
 #[test]
 fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
     let stage = Stage::new(FINDINGS_ONCE);
@@ -40,11 +46,10 @@ fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
         };
         assert_eq!(call.bounds, bounds, "{}", call.label);
         if is_reviewer {
-            let (_, area) = call.prompt.split_once("Your area:").unwrap();
-            assert!(
-                !area.contains("OLD.rs") && !area.contains("other.rs"),
-                "{area}"
-            );
+            let area = area_of(&call.prompt);
+            for word in ["OLD.rs", "other.rs", "diff --git a/.marvin"] {
+                assert!(!area.contains(word), "{area}");
+            }
         }
     }
     let conformance = &stage.prompts("review-code-conformance")[0];
@@ -115,7 +120,7 @@ fn fixers_of_tests_can_write_tests_only() {
         .iter()
         .filter(|call| call.label.starts_with("review-tests-area"))
     {
-        let (_, area) = call.prompt.split_once("Your area:").unwrap();
+        let area = area_of(&call.prompt);
         assert!(
             area.contains("tests/clock.rs") && !area.contains("src/main.rs"),
             "{area}"

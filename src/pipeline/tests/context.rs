@@ -72,5 +72,5 @@ fn files_that_are_none_are_left_out() {
     std::os::unix::fs::symlink("/etc/hostname", stage.path(".marvin/ux.md")).unwrap();
     stage.put(".marvin/design.md", "");
     let text = prompt(&stage.run, &Access::Read, View::Project, "Read.");
-    assert!(!text.contains("<document"), "{text}");
+    assert!(!text.contains("<document path"), "{text}");
 }

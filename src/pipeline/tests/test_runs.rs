@@ -293,7 +293,7 @@ fn the_own_run_of_the_tests_decides_and_not_the_marker() {
 
 #[test]
 fn used_up_rounds_of_debugging_are_a_warning() {
-    let stage = tested("true", &[("MARVIN_DEBUG_ROUNDS", "2")]);
+    let stage = tested(SATISFIED, &[("MARVIN_DEBUG_ROUNDS", "2")]);
     stage.put("tests/test_all.sh", "echo 4 failed; exit 1");
     debugging::debug(&stage.run).unwrap();
     assert_eq!(stage.labels(), ["debugger"; 2], "red code is not reviewed");

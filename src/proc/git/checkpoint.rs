@@ -80,35 +80,6 @@ impl Git<'_> {
         ])
     }
 
-    /// The number of commits since `commit`.
-    ///
-    /// # Errors
-    /// git failed.
-    pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
-        let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
-        Ok(count.trim().parse().unwrap_or_default())
-    }
-
-    /// Paths, relative to the directory, of the tracked files that differ from `commit`.
-    ///
-    /// # Errors
-    /// git failed.
-    pub(crate) fn changed_since(&self, commit: &str) -> Outcome<Vec<String>> {
-        let list = [
-            "diff",
-            "--name-only",
-            "--relative",
-            "-z",
-            "--no-ext-diff",
-            "--no-textconv",
-            IGNORE_DIRTY_SUBMODULES,
-            commit,
-            "--",
-            ".",
-        ];
-        self.listed(&list)
-    }
-
     /// Paths, relative to the directory, of what is changed, staged or new and not committed.
     ///
     /// # Errors

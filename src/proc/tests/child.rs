@@ -10,7 +10,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec, Stdin};
+use crate::proc::child::{Leftovers, OutputStream, ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::child_env::command_env;
 use crate::proc::shell::ShellCommand;
 
@@ -368,4 +368,46 @@ fn a_cancelled_command_keeps_its_output() {
     );
     let again = command("true", dir.path()).run(&env(), &stop);
     assert!(again.unwrap_err().is_cancelled(), "nothing ran");
+}
+
+#[test]
+fn both_streams_are_read_by_lines_and_what_has_no_line_feed_comes_too() {
+    let mut lines = Vec::new();
+    // A process that stays holds the pipes open: the last line comes nevertheless.
+    let output = sh("printf 'a\\n\\nb'; sleep 300 & printf 'x\\ny' >&2")
+        .run_lines(&Cancel::new(), &mut |stream, line| {
+            lines.push((stream, String::from_utf8_lossy(line).into_owned()));
+        })
+        .unwrap();
+    assert!(output.success() && output.held_open, "{output:?}");
+    let of = |wanted: OutputStream| -> Vec<&str> {
+        let own = lines.iter().filter(|(stream, _)| *stream == wanted);
+        own.map(|(_, line)| line.as_str()).collect()
+    };
+    assert_eq!(of(OutputStream::Stdout), ["a\n", "\n", "b"]);
+    assert_eq!(of(OutputStream::Stderr), ["x\n", "y"]);
+}
+
+#[test]
+fn a_very_long_line_comes_in_pieces_and_whole() {
+    let (mut bytes, mut pieces, mut longest) = (0, 0, 0);
+    let output = sh("head -c 5000000 /dev/zero; echo")
+        .run_lines(&Cancel::new(), &mut |_, line| {
+            bytes += line.len();
+            pieces += 1;
+            longest = longest.max(line.len());
+        })
+        .unwrap();
+    assert!(output.success());
+    assert_eq!(bytes, 5_000_001);
+    assert!(pieces > 1 && longest < 2 << 20, "{pieces} {longest}");
+}
+
+#[test]
+fn a_leash_is_a_pipe_that_is_open_and_empty_as_long_as_the_program_runs() {
+    let output = run(&ProgramSpec {
+        stdin: Stdin::Leash,
+        ..sh("[ -p /dev/stdin ] && timeout 0.2 cat; echo $?")
+    });
+    assert_eq!(text(&output).0, "124\n");
 }

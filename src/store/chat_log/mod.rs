@@ -144,7 +144,7 @@ impl ChatLog {
         let mut before = usize::MAX;
         loop {
             let mut entries = self.last(wide, warn);
-            let spoken = |(at, entry): (usize, &LogEntry)| entry.is_spoken().then_some(at);
+            let spoken = |(index, entry): (usize, &LogEntry)| entry.is_spoken().then_some(index);
             let first = entries
                 .iter()
                 .enumerate()
@@ -184,7 +184,7 @@ impl ChatLog {
             let is_you = |entry: &Map<String, Value>| LogRole::of(entry) == LogRole::You;
             match tail.entries.iter().rposition(is_you) {
                 // The entry before is needed too, to know where it ends.
-                Some(at) if at > 0 || whole => break at,
+                Some(index) if index > 0 || whole => break index,
                 None if whole => {
                     return Err(Problem::missing("There is no exchange to undo."));
                 }
@@ -289,13 +289,7 @@ impl ChatLog {
                     .path
                     .canonicalize()
                     .map_err(|error| self.cannot("read", error))?;
-                let aside = atomic::set_aside(&file, &self.clock)?;
-                warn(format!(
-                    "{} could not be read and was moved to {}. {}",
-                    self.path.display(),
-                    aside.display(),
-                    problem.what
-                ));
+                warn(atomic::set_aside(&file, &self.clock, &problem.what)?);
                 Tail::default()
             }
             looked => looked?,

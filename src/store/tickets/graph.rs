@@ -50,9 +50,9 @@ impl Graph {
     }
 
     /// The existing dependencies of a ticket, in file order.
-    pub(crate) fn children(&self, at: usize) -> Vec<usize> {
+    pub(crate) fn children(&self, index: usize) -> Vec<usize> {
         self.tickets
-            .get(at)
+            .get(index)
             .map(|ticket| {
                 ticket
                     .deps
@@ -69,18 +69,22 @@ impl Graph {
             return false;
         };
         let (mut left, mut seen) = (vec![from], HashSet::from([from]));
-        while let Some(at) = left.pop() {
-            if at == to {
+        while let Some(index) = left.pop() {
+            if index == to {
                 return true;
             }
-            left.extend(self.children(at).into_iter().filter(|to| seen.insert(*to)));
+            left.extend(
+                self.children(index)
+                    .into_iter()
+                    .filter(|to| seen.insert(*to)),
+            );
         }
         false
     }
 
     /// The dependency cycles among tickets that are not closed: one per back edge, each reported once, starting at its smallest id.
     pub(crate) fn cycles(&self) -> Vec<Vec<usize>> {
-        let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
+        let alive = |index: &usize| self.tickets.get(*index).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
         order.sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
         let mut state = vec![VisitState::New; self.tickets.len()];
@@ -89,14 +93,14 @@ impl Graph {
             // The path to the current ticket, each with the dependencies not followed yet.
             let mut path: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
             let mut next = Some(start);
-            while let Some(at) = next.take().or_else(|| step(&mut path, &mut state)) {
-                match state.get(at).copied().unwrap_or(VisitState::Done) {
+            while let Some(index) = next.take().or_else(|| step(&mut path, &mut state)) {
+                match state.get(index).copied().unwrap_or(VisitState::Done) {
                     VisitState::Done => {}
                     VisitState::OnWay => {
                         let circle: Vec<usize> = path
                             .iter()
                             .map(|(node, _)| *node)
-                            .skip_while(|node| *node != at)
+                            .skip_while(|node| *node != index)
                             .collect();
                         let circle = self.smallest_first(circle);
                         if told.insert(circle.clone()) {
@@ -104,12 +108,12 @@ impl Graph {
                         }
                     }
                     VisitState::New => {
-                        if let Some(mark) = state.get_mut(at) {
+                        if let Some(mark) = state.get_mut(index) {
                             *mark = VisitState::OnWay;
                         }
                         let deps: Vec<usize> =
-                            self.children(at).into_iter().filter(alive).collect();
-                        path.push((at, deps.into_iter()));
+                            self.children(index).into_iter().filter(alive).collect();
+                        path.push((index, deps.into_iter()));
                     }
                 }
             }
@@ -119,14 +123,16 @@ impl Graph {
 
     fn smallest_first(&self, mut circle: Vec<usize>) -> Vec<usize> {
         let smallest = (0..circle.len())
-            .min_by_key(|i| circle.get(*i).map_or("", |at| self.id(*at)))
+            .min_by_key(|i| circle.get(*i).map_or("", |index| self.id(*index)))
             .unwrap_or_default();
         circle.rotate_left(smallest);
         circle
     }
 
-    pub(crate) fn id(&self, at: usize) -> &str {
-        self.tickets.get(at).map_or("", |ticket| ticket.id.as_str())
+    pub(crate) fn id(&self, index: usize) -> &str {
+        self.tickets
+            .get(index)
+            .map_or("", |ticket| ticket.id.as_str())
     }
 }
 
@@ -143,11 +149,11 @@ fn step(
     state: &mut [VisitState],
 ) -> Option<usize> {
     loop {
-        let (at, deps) = path.last_mut()?;
+        let (index, deps) = path.last_mut()?;
         if let Some(next) = deps.next() {
             return Some(next);
         }
-        if let Some(mark) = state.get_mut(*at) {
+        if let Some(mark) = state.get_mut(*index) {
             *mark = VisitState::Done;
         }
         path.pop();
@@ -213,7 +219,7 @@ pub(crate) mod tests {
                 .iter()
                 .map(|c| {
                     c.iter()
-                        .map(|at| graph.id(*at))
+                        .map(|index| graph.id(*index))
                         .collect::<Vec<_>>()
                         .join(">")
                 })

@@ -47,12 +47,12 @@ pub fn run_one(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
 
 /// What a call's thread sends when it is done.
 struct CallReport {
-    at: usize,
+    index: usize,
     outcome: Outcome<ToolOk>,
 }
 
 struct CallThread {
-    at: usize,
+    index: usize,
     started: Instant,
     limit: Duration,
     /// When its timeout expires, not counting pauses.
@@ -142,18 +142,18 @@ impl<'a> CallPhase<'a> {
 
     fn start_waiting(&mut self) {
         while self.running.len() < AT_ONCE
-            && let Some(at) = self.waiting.pop_front()
-            && let Some(call) = self.calls.get(at)
+            && let Some(index) = self.waiting.pop_front()
+            && let Some(call) = self.calls.get(index)
         {
-            match self.start(at, call.clone()) {
+            match self.start(index, call.clone()) {
                 Ok(running) => self.running.push(running),
-                Err(problem) => self.finish(at, Err(problem), Duration::ZERO, Vec::new()),
+                Err(problem) => self.finish(index, Err(problem), Duration::ZERO, Vec::new()),
             }
         }
     }
 
     /// Starts one call on a thread of its own, with a token that also fires when the turn's does.
-    fn start(&self, at: usize, call: ToolCall) -> Outcome<CallThread> {
+    fn start(&self, index: usize, call: ToolCall) -> Outcome<CallThread> {
         let limit = self.ctx.session.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(CallPauses::default());
@@ -173,11 +173,11 @@ impl<'a> CallPhase<'a> {
             .spawn(move || {
                 let _with_turn = with_turn;
                 let outcome = registry::call_catching_panic(&ctx, &call);
-                let _ = send.send(CallReport { at, outcome });
+                let _ = send.send(CallReport { index, outcome });
             })
             .map_err(|error| Problem::system("Cannot start a thread for the call", error))?;
         Ok(CallThread {
-            at,
+            index,
             started,
             limit,
             until: started + limit,
@@ -189,10 +189,14 @@ impl<'a> CallPhase<'a> {
     }
 
     fn take(&mut self, report: CallReport) {
-        let Some(at) = self.running.iter().position(|call| call.at == report.at) else {
+        let Some(index) = self
+            .running
+            .iter()
+            .position(|call| call.index == report.index)
+        else {
             return;
         };
-        let call = self.running.swap_remove(at);
+        let call = self.running.swap_remove(index);
         let outcome = match report.outcome {
             Err(problem) if call.late && problem.is_cancelled() => Err(Problem {
                 facts: problem.facts,
@@ -200,7 +204,7 @@ impl<'a> CallPhase<'a> {
             }),
             outcome => outcome,
         };
-        self.finish(call.at, outcome, call.took(), call.answered_by.ids());
+        self.finish(call.index, outcome, call.took(), call.answered_by.ids());
     }
 
     /// Stops calls whose timeout has expired, and gives up on those that were stopped and did not end.
@@ -215,7 +219,12 @@ impl<'a> CallPhase<'a> {
                 } else {
                     Problem::cancelled()
                 };
-                self.finish(call.at, Err(problem), call.took(), call.answered_by.ids());
+                self.finish(
+                    call.index,
+                    Err(problem),
+                    call.took(),
+                    call.answered_by.ids(),
+                );
             } else {
                 call.stop.fire();
                 call.late = true;
@@ -228,7 +237,7 @@ impl<'a> CallPhase<'a> {
     fn too_long(&self, running: &CallThread) -> Problem {
         let name = self
             .calls
-            .get(running.at)
+            .get(running.index)
             .map_or("The call", |call| call.name.as_str());
         Problem::timeout(format!(
             "{name} was stopped after its limit of {} s.",
@@ -240,12 +249,12 @@ impl<'a> CallPhase<'a> {
     /// Creates the call's result, reports it and stores it at its index.
     fn finish(
         &mut self,
-        at: usize,
+        index: usize,
         outcome: Outcome<ToolOk>,
         took: Duration,
         answered_by: Vec<&'static str>,
     ) {
-        let Some(call) = self.calls.get(at) else {
+        let Some(call) = self.calls.get(index) else {
             return;
         };
         let mut ended = registry::finish_call(self.ctx, call, outcome, took);
@@ -261,7 +270,7 @@ impl<'a> CallPhase<'a> {
             text: output.text.clone(),
             display,
         });
-        if let Some(place) = self.ended.get_mut(at) {
+        if let Some(place) = self.ended.get_mut(index) {
             *place = Some(ended);
         }
     }

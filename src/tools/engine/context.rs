@@ -21,6 +21,7 @@ use crate::net::user_agent::contact;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
@@ -49,7 +50,7 @@ pub struct SessionContext {
     /// How much text `read_file` has returned.
     pub reading: ReadBudget,
     /// How full the model's context is.
-    pub context: ContextGauge,
+    pub gauge: ContextGauge,
     /// What this run has used.
     pub ledger: Ledger,
     /// Name of the active profile.
@@ -62,6 +63,8 @@ pub struct SessionContext {
     pub approval: Approval,
     /// Shortens conversations with the session's model, if there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
+    /// Runs child Marvins, if there is a model.
+    pub agents: RwLock<Option<Arc<dyn Agents>>>,
     /// The client for outside services.
     pub services: ServiceClient,
     /// This executable, in a process whose commands must not outlive it: a child of another Marvin, or one that runs the pipeline. See
@@ -86,6 +89,27 @@ pub trait Summarizer: Send + Sync {
     fn summarize(&self, ctx: &ToolContext, text: &str) -> Outcome<String>;
 }
 
+/// Runs child Marvins.
+pub trait Agents: Send + Sync {
+    /// Has `task` done and returns what came of it.
+    ///
+    /// # Errors
+    /// There is no such ticket or it cannot be worked on, the limit of depth or cost is reached, or every attempt failed.
+    fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String>;
+
+    /// Has a question answered by a child that changes nothing.
+    ///
+    /// # Errors
+    /// The limit of depth or cost is reached, or every attempt failed.
+    fn research(&self, ctx: &ToolContext, query: &str, model: AgentModel) -> Outcome<String>;
+
+    /// Starts a review in the background and returns what to tell about it.
+    ///
+    /// # Errors
+    /// The repository is in no state for it, or another review is running.
+    fn start_review(&self, ctx: &ToolContext, order: &ReviewOrder) -> Outcome<String>;
+}
+
 impl SessionContext {
     /// A context for `env` with everything else at its default.
     pub fn new(env: Env, policy: ToolPolicy) -> Self {
@@ -107,13 +131,14 @@ impl SessionContext {
             working_dir: WorkingDir::default(),
             coding: AtomicBool::new(true),
             reading: ReadBudget::default(),
-            context: ContextGauge::default(),
+            gauge: ContextGauge::default(),
             ledger: Ledger::default(),
             profile,
             secrets: Secrets::new(Box::new(Vec::new)),
             alerts,
             approval: Approval::Approve,
             summarizer: RwLock::default(),
+            agents: RwLock::default(),
             supervisor: None,
             modules: ModuleState::default(),
             env,
@@ -151,6 +176,24 @@ impl SessionContext {
             .clone()
     }
 
+    /// Replaces what runs child Marvins.
+    pub fn set_agents(&self, agents: Option<Arc<dyn Agents>>) {
+        *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
+    }
+
+    /// What runs child Marvins.
+    ///
+    /// # Errors
+    /// There is no model.
+    pub fn agents(&self) -> Outcome<Arc<dyn Agents>> {
+        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        agents.clone().ok_or_else(|| {
+            Problem::config("Agents need a language model, and this session has none.").next(
+                "Use a provider with a model (marvin doctor lists them), and let the conversation call this tool.",
+            )
+        })
+    }
+
     /// Makes `name` the active profile of this session.
     pub fn set_profile(&self, name: &str) {
         self.profile.set(name);
@@ -165,7 +208,7 @@ impl SessionContext {
     /// A preference of the active profile, as the file has it.
     pub fn preference(&self, key: &str) -> Option<serde_json::Value> {
         let profile = self.paths.profile(&self.profile()).ok()?;
-        preferences::read(&profile, key)
+        preferences::value(&profile, key)
     }
 
     /// Saves usage that is not on disk yet; returns a notice for the user if there is one.

@@ -6,30 +6,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct ContextGauge {
     used: AtomicU64,
-    /// The part that is sent with every request in addition to the messages.
-    beside: AtomicU64,
+    /// The system prompt and the tools, which are sent with every request in addition to the messages.
+    overhead: AtomicU64,
     warn: AtomicU64,
     hard: AtomicU64,
 }
 
 impl ContextGauge {
-    /// Sets the state before a round; `beside` is the share of the system prompt and the tools.
-    pub fn set(&self, used: u64, beside: u64, warn: u64, hard: u64) {
+    /// Sets the state before a round; `overhead` is the share of the system prompt and the tools.
+    pub fn set(&self, used: u64, overhead: u64, warn: u64, hard: u64) {
         self.used.store(used, Ordering::Relaxed);
-        self.beside.store(beside, Ordering::Relaxed);
+        self.overhead.store(overhead, Ordering::Relaxed);
         self.warn.store(warn, Ordering::Relaxed);
         self.hard.store(hard, Ordering::Relaxed);
     }
 
     /// Updates the tokens of the messages; everything else stays.
     pub fn set_messages(&self, tokens: u64) {
-        let beside = self.beside.load(Ordering::Relaxed);
-        self.used.store(tokens + beside, Ordering::Relaxed);
+        let overhead = self.overhead.load(Ordering::Relaxed);
+        self.used.store(tokens + overhead, Ordering::Relaxed);
     }
 
     /// Sets what is sent in addition to the messages; takes effect with the next [`ContextGauge::set_messages`].
-    pub fn set_beside(&self, tokens: u64) {
-        self.beside.store(tokens, Ordering::Relaxed);
+    pub fn set_overhead(&self, tokens: u64) {
+        self.overhead.store(tokens, Ordering::Relaxed);
     }
 
     /// Characters left below the warning threshold, at a cautious three bytes per token; `None` when tokens are not counted.

@@ -15,7 +15,7 @@ use super::rules::Rules;
 use super::tool::Tool;
 use crate::base::params::example_call;
 use crate::base::problem::{Outcome, Problem};
-use crate::llm::provider::{Offered, Params, Phrases};
+use crate::llm::provider::{Offered, Phrases, object_schema};
 
 /// The function of a registered tool.
 pub(crate) type OwnedRun =
@@ -141,13 +141,13 @@ impl ToolRef {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),
                 about_json: tool.summary_json.into(),
-                params: Params::Declared(tool.schema),
+                params_json: tool.schema.into(),
                 phrases: Phrases::BuiltIn(tool.phrases),
             },
             Self::Owned(tool) => Offered {
                 name: tool.name.clone().into(),
                 about_json: Value::from(tool.summary.as_str()).to_string().into(),
-                params: Params::Foreign(tool.schema.clone()),
+                params_json: object_schema(&tool.schema).into(),
                 phrases: Phrases::Owned(Arc::clone(&tool.phrases)),
             },
         }

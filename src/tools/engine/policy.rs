@@ -179,6 +179,7 @@ mod tests {
                 "ticket_add_dep",
                 "tk",
                 "compact_history",
+                "launch_research_agent",
             ]
         );
         for gone in [
@@ -190,6 +191,8 @@ mod tests {
             "git_checkout",
             "run_command",
             "install_packages",
+            "launch_agent",
+            "review_codebase",
             "download_file",
             "github_clone",
             "ntfy_publish",
@@ -210,6 +213,7 @@ mod tests {
         assert!(left.contains(&"create_file") && left.contains(&"read_file"));
         assert!(
             !left.contains(&"run_command")
+                && !left.contains(&"launch_research_agent")
                 && !left.contains(&"git_commit")
                 && !left.contains(&"exit_app")
         );

@@ -16,6 +16,7 @@ use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::ticket_gate;
 use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
 
 /// Stands for the name of a call that has none.
@@ -201,7 +202,7 @@ pub(crate) fn finish_call(
         let tool = ctx.session.registry.find(&call.name)?;
         Some((tool.name().to_owned(), tool.parameters()))
     };
-    let text = capped(text, tool, &ctx.session.context);
+    let text = capped(text, tool, &ctx.session.gauge);
     call_log::record(&ctx.session, &call.name, &call.args, &text, took);
     ctx.session
         .ledger
@@ -227,7 +228,12 @@ pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome
     let tool = registry
         .find(name)
         .ok_or_else(|| registry.unknown(name, bounds))?;
-    if let Some(refusal) = tool.refusal(bounds) {
+    let session = &ctx.session;
+    let refusal = tool.refusal(bounds).or_else(|| {
+        let (name, rules) = (tool.name(), tool.rules());
+        ticket_gate::refusal(name, rules, bounds, &session.env, &session.modules)
+    });
+    if let Some(refusal) = refusal {
         return Err(refusal);
     }
     match (tool.parse_arguments(raw_args)?, tool) {
@@ -250,7 +256,6 @@ mod tests {
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
     use crate::chat::event::NullSink;
-    use crate::llm::provider::Params;
     use crate::tools::engine::batch;
     use crate::tools::engine::context::SessionContext;
     use crate::tools::engine::rules::Rules;
@@ -360,9 +365,7 @@ mod tests {
             (&*offered.name, &*offered.about_json),
             ("lamp_switch", "\"Switches the lamp.\"")
         );
-        assert!(
-            matches!(&offered.params, Params::Foreign(schema) if schema.get().contains("boolean"))
-        );
+        assert!(offered.params_json.contains("boolean"));
         assert_eq!(
             offered.phrases.iter().collect::<Vec<_>>(),
             ["switch the lamp to {on}"]

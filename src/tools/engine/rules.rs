@@ -300,6 +300,7 @@ mod tests {
             ("apply_patch", "destructive"),
             ("file_apply_patch", "destructive"),
             ("set_working_dir", "idempotent"),
+            ("review_codebase", "destructive open"),
             ("git_commit", ""),
             ("git_checkout", "destructive"),
             ("run_command", "destructive open"),
@@ -332,6 +333,8 @@ mod tests {
             ("compact_history", "destructive"),
             ("switch_profile", "idempotent"),
             ("update_preferences", "destructive idempotent"),
+            ("launch_agent", "destructive open"),
+            ("launch_research_agent", "open"),
             ("install_packages", "open"),
         ];
         let table: Vec<(&str, &str)> = table.iter().map(|(name, held)| (*name, &**held)).collect();

@@ -50,12 +50,35 @@ crate::tools! { "coding", in_children;
 const TREE_LINES: usize = 1_000;
 
 fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
-    let path = expand(ctx, &args.path);
+    let root = approved_folder(ctx, &args.path)?;
+    let dir = root.path().to_owned();
+    ctx.session.working_dir.set(root, false);
+    Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+}
+
+/// The project that a tool is told to work in: the working directory unless another folder is given.
+///
+/// # Errors
+/// There is none, this process may not work there, or the user does not want it.
+pub(super) fn project(ctx: &ToolContext, given: Option<&str>) -> Outcome<Arc<Root>> {
+    match given.map(str::trim).filter(|path| !path.is_empty()) {
+        None => ctx.root(),
+        Some(path) if path.starts_with(['/', '~']) => approved_folder(ctx, path).map(Arc::new),
+        Some(path) => {
+            let root = ctx.root()?;
+            root.inner(&root.check(path)?).map(Arc::new)
+        }
+    }
+}
+
+/// The folder at an absolute path, as one to work in: inside the one that this process is bound to, no part that the fence closes, and approved by the user
+/// when it lies outside the current one.
+fn approved_folder(ctx: &ToolContext, path: &str) -> Outcome<Root> {
+    let given = path;
+    let path = expand(ctx, given);
     if !path.is_absolute() {
-        return Err(
-            Problem::input(format!("{} is not an absolute path.", args.path))
-                .next("Give it from the root, or from ~."),
-        );
+        return Err(Problem::input(format!("{given} is not an absolute path."))
+            .next("Give it from the root, or from ~."));
     }
     let root = Root::open(&path)?;
     if let Some(bound) = ctx.session.working_dir.bound()
@@ -75,7 +98,6 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         ))
         .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
     }
-    let dir = root.path().to_owned();
     let is_inside = match ctx.session.working_dir.root() {
         Some(now) => now.holds(&root)?,
         None => false,
@@ -84,15 +106,13 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         ctx.approve(ApprovalRequest::new(
             "Work in this directory?",
             "change the working directory",
-            &dir,
+            root.path(),
         ))?;
     }
-    let root = match ctx.session.working_dir.first() {
+    Ok(match ctx.session.working_dir.first() {
         Some(first) => root.keeping_closed(&first),
         None => root,
-    };
-    ctx.session.working_dir.set(root, false);
-    Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+    })
 }
 
 /// The guarded part of a project in which `root` lies: of this session's project by identity, of any other by its path. Links were resolved when it was opened.

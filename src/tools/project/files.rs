@@ -83,7 +83,7 @@ fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     if whole && size > MAX_WHOLE_READ_BYTES {
         return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
     }
-    if ctx.session.context.is_full() {
+    if ctx.session.gauge.is_full() {
         return Err(
             Problem::limit("The context is full; nothing more can be read into it.")
                 .next("Write down what you have and answer."),
@@ -214,7 +214,7 @@ fn within_budget(
             None => problem,
         });
     }
-    let in_context = ctx.session.context.room().unwrap_or(usize::MAX);
+    let in_context = ctx.session.gauge.room().unwrap_or(usize::MAX);
     if in_context < MIN_ROOM_CHARS.min(count) {
         return Err(Problem::limit("The context has no room for this text.")
             .next("Read fewer lines, or write down what you have and answer."));
@@ -227,7 +227,7 @@ fn within_budget(
     };
     let shown_chars = out.chars().count();
     *spent += shown_chars;
-    ctx.session.context.add(out.len());
+    ctx.session.gauge.add(out.len());
     if cut {
         out.push_str(&format!("\n[Cut after {shown_chars} of {count} characters to stay within the budget. Read a smaller range.]"));
     }

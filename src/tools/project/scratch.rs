@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::base::problem::Outcome;
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
-use crate::disk::paths::{PROJECT_LOGS, PROJECT_MEMORIES};
+use crate::disk::paths::{PROJECT_JOBS, PROJECT_LOGS, PROJECT_MEMORIES};
 use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
 
 /// Folders below the working directory that are not part of the project.
-const SCRATCH: [&str; 2] = [PROJECT_LOGS, PROJECT_MEMORIES];
-/// Another process adds its two lines within milliseconds.
+const SCRATCH: [&str; 3] = [PROJECT_LOGS, PROJECT_MEMORIES, PROJECT_JOBS];
+/// Another process adds its lines within milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if the repository belongs to another directory, or
@@ -23,7 +23,11 @@ pub(crate) fn hide(ctx: &ToolContext) {
     }
 }
 
-fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
+/// [`hide`] for another folder.
+///
+/// # Errors
+/// The list cannot be read or written, or the repository belongs to another directory.
+pub(crate) fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
     // Checking two files is cheaper than starting a process.
     let Some(repository_found) = repository::find(dir)? else {
         return Ok(());
@@ -46,7 +50,7 @@ fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
 }
 
 /// Patterns with a slash are relative to the top of the repository.
-fn lines_for(at_top: bool) -> [String; 2] {
+fn lines_for(at_top: bool) -> [String; 3] {
     SCRATCH.map(|folder| {
         if at_top {
             format!("{folder}/")
@@ -103,20 +107,23 @@ mod tests {
 
     #[test]
     fn only_missing_lines_are_appended() {
-        let both = ".marvin/logs/\n.marvin/memories/\n";
+        let all = ".marvin/logs/\n.marvin/memories/\n.marvin/jobs/\n";
         assert_eq!(
             with_missing_lines(None, &lines_for(true)).unwrap(),
-            both.as_bytes()
+            all.as_bytes()
         );
         assert_eq!(
             after(b"# mine\r\n*.o").unwrap(),
-            format!("# mine\r\n*.o\n{both}")
+            format!("# mine\r\n*.o\n{all}")
         );
-        assert_eq!(after(both.as_bytes()), None);
-        assert_eq!(after(b".marvin/memories/  \r\n.marvin/logs/"), None);
+        assert_eq!(after(all.as_bytes()), None);
+        assert_eq!(
+            after(b".marvin/memories/  \r\n.marvin/jobs/\n.marvin/logs/"),
+            None
+        );
         assert_eq!(
             after(b".marvin/memories/\n#.marvin/logs/\n").unwrap(),
-            ".marvin/memories/\n#.marvin/logs/\n.marvin/logs/\n"
+            ".marvin/memories/\n#.marvin/logs/\n.marvin/logs/\n.marvin/jobs/\n"
         );
         assert_eq!(lines_for(false)[0], "**/.marvin/logs/");
     }

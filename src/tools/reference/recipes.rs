@@ -114,7 +114,7 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
 }
 
 /// One hit: a line, and below it further details of a search by name.
-fn hit(at: usize, meal: &Value) -> String {
+fn hit(index: usize, meal: &Value) -> String {
     let parts = [
         word(meal, "strMeal").or(Some("(without a name)".to_owned())),
         meal.word("idMeal").map(|id| format!("id {}", line(&id))),
@@ -122,7 +122,7 @@ fn hit(at: usize, meal: &Value) -> String {
         word(meal, "strArea"),
     ];
     let mut text = format!(
-        "{at:>2}. {}",
+        "{index:>2}. {}",
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     );
     let all: Vec<String> = ingredients(meal)
@@ -288,8 +288,8 @@ fn tags(meal: &Value) -> Option<String> {
 
 /// Measure and name of each ingredient: empty fields may precede used ones.
 fn ingredients(meal: &Value) -> Vec<(String, String)> {
-    let field = |name: &str, at: usize| {
-        let word = meal.word(&format!("{name}{at}"));
+    let field = |name: &str, index: usize| {
+        let word = meal.word(&format!("{name}{index}"));
         word.map(|word| line(&word)).unwrap_or_default()
     };
     (1..=INGREDIENT_FIELDS)

@@ -6,6 +6,7 @@ use std::fs;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::{Tokens, charge};
+use crate::store::cost_log;
 use crate::store::usage::{self, ModelSum};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
@@ -218,7 +219,7 @@ fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let session = &ctx.session;
     let mut models: BTreeMap<String, ModelSum> = BTreeMap::new();
     let (mut all, mut tokens) = (ModelSum::default(), Tokens::default());
-    for call in usage::calls_since(&session.paths, &session.profile(), &session.ledger, since)? {
+    for call in cost_log::calls_since(&session.paths, &session.profile(), &session.ledger, since)? {
         tokens.add(call.tokens);
         for sum in [&mut all, models.entry(call.model).or_default()] {
             sum.turns += 1;

@@ -45,11 +45,11 @@ impl Buffer {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Moves the cursor to the grapheme at or after `at`. Returns whether it moved.
-    pub(super) fn go(&mut self, at: usize) -> bool {
-        let at = layout::settle(&self.text, at);
+    /// Moves the cursor to the grapheme at or after `offset`. Returns whether it moved.
+    pub(super) fn go(&mut self, offset: usize) -> bool {
+        let offset = layout::settle(&self.text, offset);
         self.log.seal();
-        std::mem::replace(&mut self.cursor, at) != at
+        std::mem::replace(&mut self.cursor, offset) != offset
     }
 
     /// Replaces `range` by `new` and puts the cursor after it. Returns whether anything changed.
@@ -85,7 +85,10 @@ impl Buffer {
         let Some(step) = self.log.undo().cloned() else {
             return false;
         };
-        self.set(step.at..step.at + step.inserted.len(), &step.removed);
+        self.set(
+            step.offset..step.offset + step.inserted.len(),
+            &step.removed,
+        );
         self.cursor = layout::settle(&self.text, step.cursor);
         true
     }
@@ -95,7 +98,10 @@ impl Buffer {
         let Some(step) = self.log.redo().cloned() else {
             return false;
         };
-        self.set(step.at..step.at + step.removed.len(), &step.inserted);
+        self.set(
+            step.offset..step.offset + step.removed.len(),
+            &step.inserted,
+        );
         true
     }
 

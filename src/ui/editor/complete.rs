@@ -25,6 +25,10 @@ pub(crate) trait Sources {
     fn models(&self, _provider: &str) -> Vec<String> {
         Vec::new()
     }
+    /// Models of the provider that answers.
+    fn own_models(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Tool names.
     fn tools(&self) -> Vec<String> {
         Vec::new()
@@ -51,7 +55,7 @@ pub(crate) enum WordKind {
     Path,
     /// A profile's name.
     Profile,
-    /// A provider's name.
+    /// A provider, or a model of the one that answers.
     Provider,
     /// A model of this provider.
     Model(String),
@@ -131,7 +135,7 @@ impl Word {
             WordKind::Command => sources.commands(),
             WordKind::Path => sources.paths(&self.typed),
             WordKind::Profile => sources.profiles(),
-            WordKind::Provider => sources.providers(),
+            WordKind::Provider => [sources.providers(), sources.own_models()].concat(),
             WordKind::Effort => Effort::ALL.map(|effort| effort.word().to_owned()).to_vec(),
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),

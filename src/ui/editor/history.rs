@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     entries: Vec<String>,
-    at: usize,
+    index: usize,
     edits: HashMap<usize, String>,
 }
 
@@ -15,8 +15,8 @@ impl History {
     pub(super) fn set(&mut self, entries: Vec<String>) {
         let draft = self.edits.remove(&self.entries.len());
         self.edits.clear();
-        self.at = entries.len();
-        self.edits.extend(draft.map(|draft| (self.at, draft)));
+        self.index = entries.len();
+        self.edits.extend(draft.map(|draft| (self.index, draft)));
         self.entries = entries;
     }
 
@@ -34,41 +34,41 @@ impl History {
         if let Some(text) = self.edits.remove(&draft) {
             self.edits.insert(draft + 1, text);
         }
-        if self.at == draft {
-            self.at += 1;
+        if self.index == draft {
+            self.index += 1;
         }
         self.entries.push(entry.to_owned());
     }
 
     /// The previous entry; `current` is the current input.
     pub(super) fn older(&mut self, current: &str) -> Option<String> {
-        self.walk(self.at.checked_sub(1)?, current)
+        self.walk(self.index.checked_sub(1)?, current)
     }
 
     /// The next entry, or the draft.
     pub(super) fn newer(&mut self, current: &str) -> Option<String> {
-        self.walk(self.at + 1, current)
+        self.walk(self.index + 1, current)
     }
 
     fn walk(&mut self, to: usize, current: &str) -> Option<String> {
         if to > self.entries.len() {
             return None;
         }
-        if self.shown(self.at) != current {
-            self.edits.insert(self.at, current.to_owned());
+        if self.shown(self.index) != current {
+            self.edits.insert(self.index, current.to_owned());
         }
-        self.at = to;
+        self.index = to;
         Some(self.shown(to).to_owned())
     }
 
-    fn shown(&self, at: usize) -> &str {
-        let entry = || self.entries.get(at).map_or("", String::as_str);
-        self.edits.get(&at).map_or_else(entry, String::as_str)
+    fn shown(&self, index: usize) -> &str {
+        let entry = || self.entries.get(index).map_or("", String::as_str);
+        self.edits.get(&index).map_or_else(entry, String::as_str)
     }
 
     /// Ends the walk: the input was sent or cleared.
     pub(super) fn end_walk(&mut self) {
-        self.at = self.entries.len();
+        self.index = self.entries.len();
         self.edits.clear();
     }
 }

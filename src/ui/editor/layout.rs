@@ -39,18 +39,18 @@ pub(super) struct LogicalLine {
 }
 
 impl LogicalLine {
-    /// The block that contains the position `at`; a position before a line break belongs to the line.
-    pub(super) fn at(text: &str, at: usize) -> Self {
-        let at = text.floor_char_boundary(at);
-        Self::in_line(text, line_start(text, at), at)
+    /// The block that contains the position `offset`; a position before a line break belongs to the line.
+    pub(super) fn at(text: &str, offset: usize) -> Self {
+        let offset = text.floor_char_boundary(offset);
+        Self::in_line(text, line_start(text, offset), offset)
     }
 
-    fn in_line(text: &str, line: usize, at: usize) -> Self {
-        let (number, start) = (0..=at.saturating_sub(line) / BLOCK_BYTES)
+    fn in_line(text: &str, line: usize, offset: usize) -> Self {
+        let (number, start) = (0..=offset.saturating_sub(line) / BLOCK_BYTES)
             .rev()
             .find_map(|number| {
                 let start = cut(text, line, number)?;
-                (start <= at).then_some((number, start))
+                (start <= offset).then_some((number, start))
             })
             .unwrap_or((0, line));
         let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK_BYTES);
@@ -71,11 +71,11 @@ impl LogicalLine {
 
     /// The previous block.
     pub(super) fn before(&self, text: &str) -> Option<Self> {
-        let at = text.floor_char_boundary(self.start.checked_sub(1)?);
+        let offset = text.floor_char_boundary(self.start.checked_sub(1)?);
         Some(if self.start > self.line {
-            Self::in_line(text, self.line, at)
+            Self::in_line(text, self.line, offset)
         } else {
-            Self::at(text, at)
+            Self::at(text, offset)
         })
     }
 
@@ -103,7 +103,7 @@ impl LogicalLine {
         let start = self.start;
         self.text(text)
             .grapheme_indices(true)
-            .map(move |(at, grapheme)| (start + at, grapheme))
+            .map(move |(offset, grapheme)| (start + offset, grapheme))
     }
 
     /// Its rows at `columns`; one trailing blank may go into the next column.
@@ -121,11 +121,11 @@ impl LogicalLine {
                 last: false,
             });
         };
-        for (at, grapheme) in self.graphemes(text) {
+        for (offset, grapheme) in self.graphemes(text) {
             let mut cell = EditorCell::of(grapheme, x, columns);
             while hangs || (x > 0 && x + cell.width > columns && !cell.blank) {
                 // The word that does not fit moves down, or a part of it when it fills the row alone.
-                let (from, before) = blank.take().filter(|_| !hangs).unwrap_or((at, x));
+                let (from, before) = blank.take().filter(|_| !hangs).unwrap_or((offset, x));
                 finish(start, from);
                 start = from;
                 x -= before;
@@ -134,7 +134,7 @@ impl LogicalLine {
             }
             if cell.blank {
                 hangs = x >= columns;
-                blank = Some((at + grapheme.len(), x + cell.width));
+                blank = Some((offset + grapheme.len(), x + cell.width));
             }
             x += cell.width;
         }
@@ -149,18 +149,18 @@ impl LogicalLine {
     }
 }
 
-/// The start of the line that contains `at`.
-pub(super) fn line_start(text: &str, at: usize) -> usize {
-    text.get(..at)
+/// The start of the line that contains `offset`.
+pub(super) fn line_start(text: &str, offset: usize) -> usize {
+    text.get(..offset)
         .and_then(|before| before.rfind('\n'))
         .map_or(0, |newline| newline + 1)
 }
 
-/// The end of the line that contains `at`: its newline or the end of the text.
-pub(super) fn line_end(text: &str, at: usize) -> usize {
-    text.get(at..)
+/// The end of the line that contains `offset`: its newline or the end of the text.
+pub(super) fn line_end(text: &str, offset: usize) -> usize {
+    text.get(offset..)
         .and_then(|after| after.find('\n'))
-        .map_or(text.len(), |length| at + length)
+        .map_or(text.len(), |length| offset + length)
 }
 
 /// Where block `number` of the line at `line` begins: after a blank if one is near, else between two clusters; `None` when the line ends before.
@@ -172,70 +172,70 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
     let to = text.floor_char_boundary(from + CUT_SEARCH_BYTES);
     let reach = text.get(from..to)?;
     let window = reach.split('\n').next().unwrap_or_default();
-    let places = || window.char_indices().map(|(at, _)| from + at);
-    let after_blank = |at: &usize| text.as_bytes().get(at - 1) == Some(&b' ');
+    let places = || window.char_indices().map(|(offset, _)| from + offset);
+    let after_blank = |offset: &usize| text.as_bytes().get(offset - 1) == Some(&b' ');
     places()
         .filter(after_blank)
-        .find(|at| is_boundary(text, line, *at))
-        .or_else(|| places().find(|at| is_boundary(text, line, *at)))
+        .find(|offset| is_boundary(text, line, *offset))
+        .or_else(|| places().find(|offset| is_boundary(text, line, *offset)))
         // A cluster longer than the reach is cut; where the line ends within it, the rest belongs to the block before.
         .or((window.len() + 4 > CUT_SEARCH_BYTES).then_some(from))
 }
 
-/// Whether `at` is between two grapheme clusters, judged by the text nearby.
-fn is_boundary(text: &str, line: usize, at: usize) -> bool {
-    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT_BYTES).max(line));
-    let to = text.floor_char_boundary(at + CONTEXT_BYTES);
+/// Whether `offset` is between two grapheme clusters, judged by the text nearby.
+fn is_boundary(text: &str, line: usize, offset: usize) -> bool {
+    let from = text.ceil_char_boundary(offset.saturating_sub(CONTEXT_BYTES).max(line));
+    let to = text.floor_char_boundary(offset + CONTEXT_BYTES);
     let window = text.get(from..to).unwrap_or_default();
-    GraphemeCursor::new(at - from, window.len(), true)
+    GraphemeCursor::new(offset - from, window.len(), true)
         .is_boundary(window, 0)
         .unwrap_or(true)
 }
 
-/// The position after the cluster at `at`; a line break counts as one.
-pub(super) fn next(text: &str, at: usize) -> usize {
-    let block = LogicalLine::at(text, at);
-    if at >= block.end {
+/// The position after the cluster at `offset`; a line break counts as one.
+pub(super) fn next(text: &str, offset: usize) -> usize {
+    let block = LogicalLine::at(text, offset);
+    if offset >= block.end {
         return if block.last {
-            (at + 1).min(text.len())
+            (offset + 1).min(text.len())
         } else {
-            at
+            offset
         };
     }
-    let rest = text.get(at..block.end).unwrap_or_default();
-    at + rest.graphemes(true).next().map_or(0, str::len)
+    let rest = text.get(offset..block.end).unwrap_or_default();
+    offset + rest.graphemes(true).next().map_or(0, str::len)
 }
 
-/// The position of the cluster before `at`.
-pub(super) fn previous(text: &str, at: usize) -> usize {
-    let block = LogicalLine::at(text, at);
-    if at <= block.start {
+/// The position of the cluster before `offset`.
+pub(super) fn previous(text: &str, offset: usize) -> usize {
+    let block = LogicalLine::at(text, offset);
+    if offset <= block.start {
         return match block.before(text) {
             Some(before) if before.last => before.end,
-            Some(before) => last_before(text, &before, at),
+            Some(before) => last_before(text, &before, offset),
             None => 0,
         };
     }
-    last_before(text, &block, at)
+    last_before(text, &block, offset)
 }
 
-fn last_before(text: &str, block: &LogicalLine, at: usize) -> usize {
+fn last_before(text: &str, block: &LogicalLine, offset: usize) -> usize {
     block
         .graphemes(text)
         .map(|(start, _)| start)
-        .take_while(|start| *start < at)
+        .take_while(|start| *start < offset)
         .last()
         .unwrap_or(block.start)
 }
 
-/// The nearest position between two clusters that is not before `at`.
-pub(super) fn settle(text: &str, at: usize) -> usize {
-    let at = text.ceil_char_boundary(at.min(text.len()));
-    let block = LogicalLine::at(text, at);
+/// The nearest position between two clusters that is not before `offset`.
+pub(super) fn settle(text: &str, offset: usize) -> usize {
+    let offset = text.ceil_char_boundary(offset.min(text.len()));
+    let block = LogicalLine::at(text, offset);
     block
         .graphemes(text)
         .map(|(start, _)| start)
         .chain([block.end])
-        .find(|start| *start >= at)
-        .unwrap_or(at)
+        .find(|start| *start >= offset)
+        .unwrap_or(offset)
 }

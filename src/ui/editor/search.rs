@@ -17,7 +17,7 @@ pub(super) struct HistorySearch {
 struct HistoryMatch {
     index: usize,
     text: String,
-    at: usize,
+    offset: usize,
 }
 
 impl HistorySearch {
@@ -34,7 +34,7 @@ impl HistorySearch {
     pub(super) fn found(&self) -> Option<(&str, usize)> {
         self.found
             .as_ref()
-            .map(|found| (found.text.as_str(), found.at))
+            .map(|found| (found.text.as_str(), found.offset))
     }
 
     /// Extends the query; the match stays while it still matches.
@@ -88,8 +88,8 @@ impl HistorySearch {
         let shown = self.found.take();
         let still = |found: &HistoryMatch| pattern.find(&found.text).map(|hit| hit.start());
         let mut hits = entries.filter_map(|(index, entry)| {
-            let at = pattern.find(entry)?.start();
-            Some((index, entry, at))
+            let offset = pattern.find(entry)?.start();
+            Some((index, entry, offset))
         });
         let next = hits.find(|(index, entry, _)| {
             shown
@@ -98,16 +98,16 @@ impl HistorySearch {
         });
         self.failed = next.is_none();
         self.found = match next {
-            Some((index, entry, at)) => {
-                let before = clean(entry.get(..at).unwrap_or_default()).len();
+            Some((index, entry, offset)) => {
+                let before = clean(entry.get(..offset).unwrap_or_default()).len();
                 Some(HistoryMatch {
                     index,
                     text: clean(entry).into_owned(),
-                    at: before,
+                    offset: before,
                 })
             }
             None => shown.map(|shown| HistoryMatch {
-                at: still(&shown).unwrap_or(shown.at),
+                offset: still(&shown).unwrap_or(shown.offset),
                 ..shown
             }),
         };

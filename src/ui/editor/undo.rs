@@ -19,10 +19,10 @@ pub(super) enum EditMerge {
     Whole,
 }
 
-/// One edit: at `at`, `inserted` replaced `removed`.
+/// One edit: at `offset`, `inserted` replaced `removed`.
 #[derive(Clone, Debug)]
 pub(super) struct EditStep {
-    pub(super) at: usize,
+    pub(super) offset: usize,
     pub(super) removed: String,
     pub(super) inserted: String,
     /// The cursor before the edit.
@@ -65,7 +65,7 @@ impl UndoLog {
         self.bytes += removed.len() + inserted.len();
         if !joined {
             self.done.push_back(EditStep {
-                at: range.start,
+                offset: range.start,
                 removed: removed.to_owned(),
                 inserted: inserted.to_owned(),
                 cursor,
@@ -123,7 +123,7 @@ fn join(
             let word_begins = last.inserted.ends_with(char::is_whitespace)
                 && !inserted.starts_with(char::is_whitespace);
             let joins = removed.is_empty()
-                && range.start == last.at + last.inserted.len()
+                && range.start == last.offset + last.inserted.len()
                 && !word_begins
                 && !inserted.contains('\n');
             if joins {
@@ -131,12 +131,12 @@ fn join(
             }
             joins
         }
-        EditMerge::Erased if range.end == last.at => {
+        EditMerge::Erased if range.end == last.offset => {
             last.removed.insert_str(0, removed);
-            last.at = range.start;
+            last.offset = range.start;
             true
         }
-        EditMerge::Erased if range.start == last.at => {
+        EditMerge::Erased if range.start == last.offset => {
             last.removed.push_str(removed);
             true
         }

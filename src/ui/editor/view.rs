@@ -41,11 +41,14 @@ struct RowPosition<'a> {
 }
 
 impl<'a> RowPosition<'a> {
-    /// The row that contains the cursor position `at`.
-    fn at(text: &'a str, at: usize, columns: usize) -> Self {
-        let block = LogicalLine::at(text, at.min(text.len()));
+    /// The row that contains the cursor position `offset`.
+    fn at(text: &'a str, offset: usize, columns: usize) -> Self {
+        let block = LogicalLine::at(text, offset.min(text.len()));
         let rows = block.rows(text, columns);
-        let index = rows.iter().rposition(|row| row.start <= at).unwrap_or(0);
+        let index = rows
+            .iter()
+            .rposition(|row| row.start <= offset)
+            .unwrap_or(0);
         Self {
             text,
             columns,
@@ -101,11 +104,11 @@ impl<'a> RowPosition<'a> {
         let shown = self.text.get(row.start..row.end).unwrap_or_default();
         shown
             .grapheme_indices(true)
-            .scan(0, move |x, (at, grapheme)| {
+            .scan(0, move |x, (offset, grapheme)| {
                 let cell = EditorCell::of(grapheme, *x, columns);
                 let column = *x;
                 *x += cell.width;
-                Some((row.start + at, cell, column))
+                Some((row.start + offset, cell, column))
             })
     }
 
@@ -117,10 +120,10 @@ impl<'a> RowPosition<'a> {
             .collect()
     }
 
-    /// The column of the position `at`.
-    fn column(&self, at: usize) -> usize {
+    /// The column of the position `offset`.
+    fn column(&self, offset: usize) -> usize {
         self.cells()
-            .take_while(|(start, ..)| *start < at)
+            .take_while(|(start, ..)| *start < offset)
             .last()
             .map_or(0, |(_, cell, x)| x + cell.width)
     }
@@ -135,7 +138,7 @@ impl<'a> RowPosition<'a> {
         self.cells()
             .take_while(|(_, _, column)| *column <= x)
             .last()
-            .map_or(row.start, |(at, ..)| at)
+            .map_or(row.start, |(offset, ..)| offset)
     }
 }
 

@@ -372,7 +372,7 @@ impl<'t> BlockLayout<'t> {
     }
 
     /// Adds an empty row if the source has a blank line before this position.
-    fn blank_row(&mut self, at: usize, source: &str) {
+    fn blank_row(&mut self, offset: usize, source: &str) {
         self.flush();
         let marker_pending = matches!(
             self.frames.last(),
@@ -381,7 +381,7 @@ impl<'t> BlockLayout<'t> {
                 ..
             })
         );
-        if marker_pending || self.out.is_empty() || !blank_before(source, at) {
+        if marker_pending || self.out.is_empty() || !blank_before(source, offset) {
             return;
         }
         let (_, hang) = self.hang();
@@ -510,8 +510,8 @@ fn is_break(tag: &str) -> bool {
 }
 
 /// Whether the line before the one at this position is blank, apart from quote markers.
-fn blank_before(source: &str, at: usize) -> bool {
-    let before = source.get(..at).unwrap_or_default();
+fn blank_before(source: &str, offset: usize) -> bool {
+    let before = source.get(..offset).unwrap_or_default();
     let Some(end) = before.rfind('\n') else {
         return false;
     };

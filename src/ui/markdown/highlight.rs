@@ -73,7 +73,7 @@ pub(crate) fn line<'a>(
             let mut scan = HighlightScan {
                 grammar,
                 line,
-                at: 0,
+                offset: 0,
                 plain: 0,
                 each,
             };
@@ -102,7 +102,7 @@ struct HighlightScan<'a, 'g, F> {
     grammar: &'g Grammar,
     line: &'a str,
     /// Current position.
-    at: usize,
+    offset: usize,
     /// Start of the pending ordinary text.
     plain: usize,
     each: F,
@@ -110,23 +110,26 @@ struct HighlightScan<'a, 'g, F> {
 
 impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
     fn rest(&self) -> &'a str {
-        self.line.get(self.at..).unwrap_or_default()
+        self.line.get(self.offset..).unwrap_or_default()
     }
 
     /// The next `length` bytes have this role.
     fn take(&mut self, length: usize, role: SyntaxRole) {
         if role != SyntaxRole::Plain {
-            let before = self.line.get(self.plain..self.at).unwrap_or_default();
+            let before = self.line.get(self.plain..self.offset).unwrap_or_default();
             piece(before, SyntaxRole::Plain, &mut self.each);
-            let text = self.line.get(self.at..self.at + length).unwrap_or_default();
+            let text = self
+                .line
+                .get(self.offset..self.offset + length)
+                .unwrap_or_default();
             piece(text, role, &mut self.each);
-            self.plain = self.at + length;
+            self.plain = self.offset + length;
         }
-        self.at += length;
+        self.offset += length;
     }
 
     fn run(&mut self, state: &mut HighlightState) {
-        while self.at < self.line.len() {
+        while self.offset < self.line.len() {
             match *state {
                 HighlightState::Comment => self.comment(0, state),
                 HighlightState::String(number) => {
@@ -206,7 +209,7 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
         let rest = self.rest();
         let before = self
             .line
-            .get(..self.at)
+            .get(..self.offset)
             .unwrap_or_default()
             .chars()
             .next_back();

@@ -39,8 +39,8 @@ impl Table {
     /// The natural width of each column.
     fn natural_widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let widest = |at: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at));
+        let widest = |index: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index));
             cells.map(|cell| natural(cell)).max().unwrap_or_default()
         };
         (0..count).map(|at| widest(at).max(1)).collect()

@@ -112,9 +112,11 @@ impl Printer {
 
     pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
-            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.after(entry)),
+            UiUpdate::EarlierConversation(entries) => {
+                entries.iter().for_each(|entry| self.after(entry));
+            }
             // The line is already on the screen, or was printed when it was read.
-            UiUpdate::You { .. } => {}
+            UiUpdate::UserMessage { .. } => {}
             UiUpdate::Event(event) => self.event(event),
             UiUpdate::AnswerEnd(end) => {
                 self.end_line();
@@ -126,14 +128,14 @@ impl Printer {
             }
             UiUpdate::Failed(problem) => self.error(&problem),
             UiUpdate::System(words) => self.system(&words),
-            UiUpdate::Call(words) => {
+            UiUpdate::Alert(words) => {
                 if self.terminal {
                     self.write("\x07");
                 }
                 self.system(&words);
             }
             UiUpdate::Listing(listing) => self.block(&listing),
-            UiUpdate::Ran { output, .. } => self.block(&output),
+            UiUpdate::CommandOutput { output, .. } => self.block(&output),
             UiUpdate::Undone(said) => {
                 let words = format!("Undone: {}", text::clip(&said, 200));
                 self.system(&words);

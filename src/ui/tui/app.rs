@@ -123,7 +123,7 @@ impl App {
                     self.said = crate::base::text::tail(&self.said, MAX_REASON_BYTES).to_owned();
                 }
             }
-            UiUpdate::You { .. } => self.said.clear(),
+            UiUpdate::UserMessage { .. } => self.said.clear(),
             UiUpdate::AnswerEnd(_) => {
                 self.said.clear();
                 self.waiting.clear();
@@ -140,7 +140,7 @@ impl App {
                 self.next_question();
             }
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
-            UiUpdate::Call(_) => self.host_actions.push_back(HostAction::Ring),
+            UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;

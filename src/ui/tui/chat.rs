@@ -101,7 +101,9 @@ impl Chat {
     /// Processes an update of the session, at `time` of the clock.
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
-            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            UiUpdate::EarlierConversation(entries) => {
+                entries.iter().for_each(|entry| self.past(entry));
+            }
             UiUpdate::Profile(name) => {
                 self.settle();
                 let end = self.parts.len();
@@ -110,7 +112,7 @@ impl Chat {
                 }
                 self.profile.clone_from(name);
             }
-            UiUpdate::You { text, time } => {
+            UiUpdate::UserMessage { text, time } => {
                 self.push_text(Speaker::You, time);
                 self.parts.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
@@ -126,9 +128,9 @@ impl Chat {
                 }
                 self.add(Tone::Error, &text);
             }
-            UiUpdate::System(words) | UiUpdate::Call(words) => self.add(Tone::System, words),
+            UiUpdate::System(words) | UiUpdate::Alert(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
-            UiUpdate::Ran { command, output } => {
+            UiUpdate::CommandOutput { command, output } => {
                 let mut parts = texts(Tone::Dim, &clean(&format!("$ {command}")));
                 parts.extend(texts(Tone::Listing, &clean(output)));
                 self.add_parts(parts);
@@ -323,12 +325,12 @@ impl Chat {
     fn undo(&mut self, said: &str) {
         self.settle();
         let of_profile = |exchange: &Exchange| exchange.profile == self.profile;
-        let Some(at) = self.exchanges.iter().rposition(of_profile) else {
+        let Some(index) = self.exchanges.iter().rposition(of_profile) else {
             // It was sent before this profile came into view.
             let said = clean_line(crate::base::text::head(said, 200));
             return self.add(Tone::Dim, &format!("Undone: {said}"));
         };
-        let Exchange { start, end, .. } = self.exchanges.remove(at);
+        let Exchange { start, end, .. } = self.exchanges.remove(index);
         let length = self.parts.len();
         let start = match start
             .checked_sub(1)
@@ -340,7 +342,7 @@ impl Chat {
         let end = end.unwrap_or(length).clamp(start, length);
         self.parts.drain(start..end);
         let gone = end - start;
-        for later in self.exchanges.iter_mut().skip(at) {
+        for later in self.exchanges.iter_mut().skip(index) {
             later.start -= gone;
             later.end = later.end.map(|end| end - gone);
         }
@@ -484,19 +486,19 @@ impl Chat {
         tail
     }
 
-    fn rows(&mut self, at: usize, tail: &[Rows], layout_ctx: LayoutContext<'_>) -> Option<Rows> {
-        if let Some(after) = at.checked_sub(self.parts.len()) {
+    fn rows(&mut self, index: usize, tail: &[Rows], layout_ctx: LayoutContext<'_>) -> Option<Rows> {
+        if let Some(after) = index.checked_sub(self.parts.len()) {
             return tail.get(after).cloned();
         }
-        let part = self.parts.get(at)?;
-        if let Some(rows) = self.cached.get(&at).filter(|_| !part.is_animated()) {
+        let part = self.parts.get(index)?;
+        if let Some(rows) = self.cached.get(&index).filter(|_| !part.is_animated()) {
             return Some(Rc::clone(rows));
         }
         let rows = Rc::new(part.rows(layout_ctx));
         if self.cached.len() >= MAX_CACHED_PARTS {
             self.cached.clear();
         }
-        self.cached.insert(at, Rc::clone(&rows));
+        self.cached.insert(index, Rc::clone(&rows));
         Some(rows)
     }
 

@@ -128,8 +128,8 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     if let Some(open) = scene.editor.menu() {
         menu(open, buffer, y - status_rows, theme);
     }
-    for (at, row) in input.rows.iter().take(input_rows).enumerate() {
-        let lead = if at == 0 {
+    for (index, row) in input.rows.iter().take(input_rows).enumerate() {
+        let lead = if index == 0 {
             prompt.clone()
         } else {
             " ".repeat(indent)
@@ -138,7 +138,7 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
             Span::styled(lead, theme.accent),
             Span::styled(row.clone(), theme.text),
         ]);
-        put(buffer, y + at, [line]);
+        put(buffer, y + index, [line]);
     }
     let (x, row) = input.cursor;
     let cursor = Position::new(

@@ -4,22 +4,22 @@
 //! ```json
 //! [{
 //!   "kind": "good",                          // or "empty" (nothing was found) or "broken" (cut off, wrong, refused)
-//!   "expect": "In words, what must come of it.",
+//!   "expect": "What the user must get, as a short sentence.",
 //!   "tool": "weather_forecast",
 //!   "args": {"latitude": 48.1},              // "SERVER" in a text stands for the server's address
 //!   "answers": [{
-//!     "request": "GET /v1/forecast?",        // method and beginning of the path; "BODY …" behind it: what the body must hold
-//!     "file": "forecast.json",               // the body; none is an empty one
+//!     "request": "GET /v1/forecast?",        // method and beginning of the path; after "BODY": a text that the body must contain
+//!     "file": "forecast.json",               // the body; empty if not given
 //!     "status": 200, "type": "application/json", "headers": {},
-//!     "service": "open-meteo"                // whose base this is; the folder's own unless said
+//!     "service": "open-meteo"                // whose base URL this is; by default the folder's
 //!   }],
 //!   "fails": false, "says": ["Now  "], "never": ["°F"],
-//!   "env": {}, "home": {}, "programs": {}    // variables (null takes one away), files of the home, scripts on the PATH
+//!   "env": {}, "home": {}, "programs": {}    // variables (null removes one), files of the home, scripts on the PATH
 //! }]
 //! ```
 //!
-//! A request takes the first answer that fits it and was not given yet, or else the last one that fits. A request without an answer
-//! is a fault, as is an answer that nobody asked for.
+//! A request gets the first matching answer that is still unused, otherwise the last matching one. A request without an answer
+//! fails the test, and so does an unused answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +97,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/services")
 }
 
-/// The cases of a service; what is wrong with its folder otherwise.
+/// The cases of a service, or what is wrong with its folder.
 ///
 /// # Errors
 /// No index, an index that cannot be read, a file that no case names, a named one that is not there.
@@ -201,7 +201,7 @@ impl Case {
             .map(|row| row.service.as_deref().unwrap_or(service))
             .collect();
         for (row, port) in SERVICES.iter().zip(1..) {
-            // Nothing listens on the ports below 1024 of this host that stand for the services that are not to be asked.
+            // Services that must not be called get ports below 1024 of this host, on which nothing listens.
             let url = match asked.contains(row.id) {
                 true => server.url(""),
                 false => format!("http://127.0.0.1:{port}"),

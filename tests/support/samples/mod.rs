@@ -1,5 +1,5 @@
-//! Answers of outside services and programs, served from loopback as their index tells: our own ([`cases`] of the services,
-//! `fixtures/programs`), and recorded ones where they lie beside the checkout.
+//! Answers of outside services and programs, served from loopback by their index: our own ([`cases`] of the services,
+//! `fixtures/programs`), and recorded ones if a folder of them is next to the checkout.
 
 pub mod cases;
 
@@ -26,7 +26,7 @@ pub struct Sample {
     pub request: String,
     /// What a correct tool does with it.
     pub expect: String,
-    /// What its index wants to be shown of it; nothing where the index does not say.
+    /// Texts that must be shown, from its index; empty if the index has none.
     pub says: Vec<String>,
     /// Its status.
     pub status: u16,
@@ -148,7 +148,7 @@ fn check_all(samples: &[Sample], service: &str, checks: &[Check<'_>]) {
     }
 }
 
-/// Marvin running one tool by hand, with a contact; the services that are named are at `url`.
+/// Marvin running one tool directly, with a contact; the named services are at `url`.
 pub fn tool(home: &Home, services: &[&str], url: &str, name: &str, args: &Value) -> Marvin {
     let marvin = home
         .marvin()

@@ -100,7 +100,7 @@ fn converse(board: &Arc<Board>, socket: &Arc<TcpStream>, connection: usize) -> A
     After::End
 }
 
-/// Finds the exchange for a request and makes its answer; a request without one is a fault and gets 400.
+/// Finds the exchange for a request and makes its answer; a request without one fails the test and gets 400.
 fn choose(board: &Board, request: &Request) -> (usize, Answer) {
     let (number, found) = board.change(|s| {
         s.requests.push(request.clone());

@@ -33,7 +33,7 @@ pub(crate) enum Framing {
     Chunked,
     /// The body ends with the connection.
     Close,
-    /// The bytes are everything, status line too; the connection ends after them.
+    /// The bytes are the whole response, with the status line; the connection ends after them.
     Raw,
 }
 
@@ -240,7 +240,7 @@ impl Exchange {
         self
     }
 
-    /// Asks for a JSON body that holds at least this: objects by key, lists by their first entries, the rest equal.
+    /// Requires a JSON body that contains at least this: objects by key, lists by their first entries, everything else equal.
     pub fn body(mut self, subset: Value) -> Self {
         self.body = Some(subset);
         self
@@ -257,7 +257,7 @@ impl Exchange {
         })
     }
 
-    /// Answers with what the closure makes of the request and of how often this exchange was played before.
+    /// Answers with the closure's result for the request and the number of times this exchange was played before.
     pub fn by(mut self, make: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
         self.make = Some(Arc::new(make));
         self

@@ -1,6 +1,7 @@
 //! Response bytes to reply.
 
 mod anthropic;
+mod billed;
 mod calls;
 mod decode;
 mod details;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::billed;
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft, is_limit};
 use super::template::TextSpan;
@@ -102,8 +103,12 @@ struct CompletionUsage {
     cached_tokens: LenientCount,
     /// Mistral, older versions.
     num_cached_tokens: LenientCount,
-    /// OpenRouter: US dollars (<https://openrouter.ai/docs/use-cases/usage-accounting>). An object with Perplexity.
+    /// OpenRouter: US dollars. An object with Perplexity.
     cost: Option<serde_json::Value>,
+    /// OpenRouter.
+    is_byok: Option<serde_json::Value>,
+    /// OpenRouter.
+    cost_details: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -173,8 +178,12 @@ pub(super) fn apply(
     }
     let groq = || chunk.x_groq.and_then(|raw| read::<Groq>(raw)?.usage);
     if let Some(counts) = chunk.usage.and_then(read::<CompletionUsage>).or_else(groq) {
-        let cost = counts.cost.as_ref().and_then(serde_json::Value::as_f64);
-        draft.billed = cost.filter(|cost| *cost >= 0.0).or(draft.billed);
+        let charge = billed::charge(
+            counts.cost.as_ref(),
+            counts.is_byok.as_ref(),
+            counts.cost_details.as_ref(),
+        );
+        draft.billed = charge.or(draft.billed);
         draft.count(counts.into());
     }
     let other = chunk.error.is_some() || chunk.usage.is_some() || chunk.x_groq.is_some();

@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::billed;
 use super::draft::{RawUsage, ReplyDraft};
 use super::lenient::{LenientCount, LenientText};
 use super::output_items::{ItemContent, ItemKey, MessageItem, ReasoningItem};
@@ -115,6 +116,10 @@ struct ResponsesUsage {
     cost_in_usd_ticks: LenientCount,
     /// OpenRouter: US dollars.
     cost: Option<serde_json::Value>,
+    /// OpenRouter.
+    is_byok: Option<serde_json::Value>,
+    /// OpenRouter.
+    cost_details: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -503,8 +508,13 @@ impl Item<'_> {
 impl ResponsesUsage {
     fn billed(&self) -> Option<f64> {
         let ticks = self.cost_in_usd_ticks.0.map(|ticks| ticks as f64 / 1e10);
-        let cost = self.cost.as_ref().and_then(serde_json::Value::as_f64);
-        ticks.or(cost.filter(|cost| *cost >= 0.0))
+        ticks.or_else(|| {
+            billed::charge(
+                self.cost.as_ref(),
+                self.is_byok.as_ref(),
+                self.cost_details.as_ref(),
+            )
+        })
     }
 }
 

@@ -117,31 +117,33 @@ impl Template {
 
 /// Length of the content of a string that starts here, and whether it has escapes.
 fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let mut at = 0;
     let mut escaped = false;
-    let mut skip = false;
-    for (at, byte) in rest.iter().enumerate() {
-        match byte {
-            _ if skip => skip = false,
+    loop {
+        let tail = rest.get(at..)?;
+        at += tail.iter().position(special)?;
+        match rest.get(at)? {
             b'"' => return Some((at, escaped)),
-            b'\\' => (escaped, skip) = (true, true),
-            0..0x20 => return None,
-            _ => {}
+            b'\\' => (escaped, at) = (true, at + 2),
+            _ => return None,
         }
     }
-    None
 }
 
 impl Hole {
     /// Length of what fills the hole at the start of `rest`.
     fn length(self, rest: &[u8]) -> Option<usize> {
-        let ends = |byte: &u8| match self {
-            Self::Digits => !byte.is_ascii_digit(),
-            Self::Quoted | Self::Text => matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..),
-        };
-        let at = rest.iter().position(ends)?;
         match self {
-            Self::Digits => (at > 0).then_some(at),
-            Self::Quoted | Self::Text => (rest.get(at) == Some(&b'"')).then_some(at),
+            Self::Digits => {
+                let at = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+                (at > 0).then_some(at)
+            }
+            Self::Quoted | Self::Text => {
+                let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..);
+                let at = rest.iter().position(ends)?;
+                (rest.get(at) == Some(&b'"')).then_some(at)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From conversation to request body. Everything is borrowed; the tools are rendered once per offer.
+//! From conversation to request body. Everything is borrowed and written once, into the body itself.
 
 mod anthropic;
 mod ids;
@@ -16,45 +16,54 @@ mod tests;
 use serde::Serialize;
 
 use super::{Dialect, Wire};
-use crate::llm::provider::{Request, ToolFormat};
+use crate::llm::provider::Request;
 
-/// Enough for a system prompt and a first question.
-const INITIAL_CAPACITY_BYTES: usize = 8 * 1024;
+/// Room for what is neither text of the conversation nor a tool.
+const FRAME_BYTES: usize = 1024;
+
+/// What is written around the text of a message, about.
+const MESSAGE_BYTES: usize = 64;
 
 /// The body of `request` in `dialect`.
 pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
-    let row = dialect.row;
-    let mut body = match dialect.wire {
-        Wire::Completions => bytes(&openai::body(row, request)),
-        Wire::Responses => bytes(&responses::body(dialect, request)),
-        Wire::Ollama => bytes(&ollama::body(request)),
-        Wire::Anthropic => bytes(&anthropic::body(row, request)),
-    };
-    if request.offer.tools.is_empty() {
-        return body;
+    let (row, tools) = (dialect.row, &request.offer.tools);
+    let mut out = Vec::with_capacity(expected_bytes(request));
+    match dialect.wire {
+        Wire::Completions => write(&mut out, &openai::body(row, request)),
+        Wire::Responses => write(&mut out, &responses::body(dialect, request)),
+        Wire::Ollama => write(&mut out, &ollama::body(request)),
+        Wire::Anthropic => write(&mut out, &anthropic::body(row, request)),
     }
-    let offer = request.offer;
-    let tools = match dialect.wire {
-        Wire::Completions | Wire::Ollama => offer.rendered(ToolFormat::Functions, tools::functions),
-        Wire::Responses if row.quirks.openai_options => offer
-            .rendered(ToolFormat::FlatNotStrict, |list| {
-                tools::responses(list, true)
-            }),
-        Wire::Responses => offer.rendered(ToolFormat::Flat, |list| tools::responses(list, false)),
-        Wire::Anthropic => offer.rendered(ToolFormat::InputSchema, tools::anthropic),
-    };
+    if tools.is_empty() {
+        return out;
+    }
     // Appends a member to the object.
-    body.pop();
-    body.reserve(tools.len() + 16);
-    body.extend_from_slice(b",\"tools\":");
-    body.extend_from_slice(tools);
-    body.push(b'}');
-    body
+    out.pop();
+    out.extend_from_slice(b",\"tools\":");
+    match dialect.wire {
+        Wire::Completions | Wire::Ollama => tools::functions(&mut out, tools),
+        Wire::Responses => tools::responses(&mut out, tools, row.quirks.openai_options),
+        Wire::Anthropic => tools::anthropic(&mut out, tools),
+    }
+    if !request.may_call {
+        out.extend_from_slice(match dialect.wire {
+            Wire::Anthropic => b",\"tool_choice\":{\"type\":\"none\"}",
+            _ => b",\"tool_choice\":\"none\"",
+        });
+    }
+    out.push(b'}');
+    out
+}
+
+/// Enough for most bodies, so that a body is not moved while it is written: an eighth more than the texts for what JSON escapes.
+fn expected_bytes(request: &Request<'_>) -> usize {
+    let messages = request.messages.iter();
+    let messages: usize = messages.map(|message| message.len() + MESSAGE_BYTES).sum();
+    let text = request.system.len() + messages;
+    text + text / 8 + request.offer.bytes() + FRAME_BYTES
 }
 
 /// No body contains a map whose keys are not strings, so serialization cannot fail.
-fn bytes(body: &impl Serialize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(INITIAL_CAPACITY_BYTES);
-    let _ = serde_json::to_writer(&mut out, body);
-    out
+fn write(out: &mut Vec<u8>, body: &impl Serialize) {
+    let _ = serde_json::to_writer(out, body);
 }

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Reply, Request};
+use crate::llm::provider::{Effort, Offer, Offered, Phrases, Reply, Request};
 use crate::llm::wire::{Dialect, ErrorContext, Wire};
 
 fn offer() -> Offer {
     Offer::new(vec![Offered {
         name: "tree".into(),
         about_json: "\"Shows a folder.\"".into(),
-        params: Params::Declared(r#"{"type":"object","properties":{}}"#),
+        params_json: r#"{"type":"object","properties":{}}"#.into(),
         phrases: Phrases::BuiltIn(&[]),
     }])
 }
@@ -26,6 +26,7 @@ fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
         system: "be brief",
         messages,
         offer: &offer,
+        may_call: true,
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "marvin-1",
@@ -208,6 +209,7 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         system: "",
         messages: &talk,
         offer: &offer,
+        may_call: true,
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Request};
+use crate::llm::provider::{Effort, Offer, Offered, Phrases, Request, object_schema};
 use crate::llm::wire::Dialect;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
@@ -17,13 +17,13 @@ fn offer() -> Offer {
         Offered {
             name: "tree".into(),
             about_json: r#""Show the tree.""#.into(),
-            params: Params::Declared(SCHEMA),
+            params_json: SCHEMA.into(),
             phrases: Phrases::BuiltIn(&[]),
         },
         Offered {
             name: "ask".into(),
             about_json: r#""Ask.""#.into(),
-            params: Params::Foreign(RawValue::from_string(foreign).unwrap()),
+            params_json: object_schema(&RawValue::from_string(foreign).unwrap()).into(),
             phrases: Phrases::BuiltIn(&[]),
         },
     ])
@@ -97,6 +97,7 @@ fn text_with(
         system: "be brief",
         messages,
         offer,
+        may_call: true,
         effort: chosen.unwrap_or(Effort::High),
         effort_chosen: chosen.is_some(),
         cache_key: "marvin-1",
@@ -339,4 +340,38 @@ fn arguments_that_are_text_of_an_object_become_the_object() {
     assert_eq!(with("[1]"), json!({}));
     assert_eq!(with("{\"x\":"), json!({}));
     assert_eq!(with(" {\"x\":1} "), json!({"x": 1}));
+}
+
+#[test]
+fn a_body_fits_into_the_room_made_for_it() {
+    let tool = |n: usize| Offered {
+        name: format!("tool_{n}").into(),
+        ..offer().tools.swap_remove(0)
+    };
+    let offer = Offer::new((0..200).map(tool).collect());
+    let messages: Vec<Message> = (0..200)
+        .map(|_| Message::user("What does \"turn.rs\" do?\nAnswer in one sentence, please."))
+        .collect();
+    let info = ModelRegistry::default().facts("openai", "m");
+    let request = Request {
+        info: &info,
+        model: "m",
+        system: "be brief",
+        messages: &messages,
+        offer: &offer,
+        may_call: true,
+        effort: Effort::High,
+        effort_chosen: false,
+        cache_key: "marvin-1",
+    };
+    for provider in ["openai", "openai-compat", "anthropic", "ollama"] {
+        let body = Dialect::of(row(provider).unwrap(), "").body(&request);
+        let room = super::expected_bytes(&request);
+        assert!(body.len() <= room, "{provider}: {} of {room}", body.len());
+        assert!(
+            body.len() > room * 2 / 3,
+            "{provider}: {} of {room}",
+            body.len()
+        );
+    }
 }

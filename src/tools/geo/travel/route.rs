@@ -206,21 +206,21 @@ impl RouteRequest {
     }
 
     /// How messages call a point of the trip.
-    fn point_name(&self, at: usize) -> String {
-        match at {
+    fn point_name(&self, index: usize) -> String {
+        match index {
             0 => "the start".to_owned(),
-            _ if at + 1 == self.points.len() => "the destination".to_owned(),
-            _ => format!("waypoint {at}"),
+            _ if index + 1 == self.points.len() => "the destination".to_owned(),
+            _ => format!("waypoint {index}"),
         }
     }
 
     /// Refuses a route with points far from any road.
     fn check_near_roads(&self, route: &Route) -> Outcome<()> {
-        for (at, (point, (metres, _))) in self.points.iter().zip(&route.snaps).enumerate() {
+        for (index, (point, (metres, _))) in self.points.iter().zip(&route.snaps).enumerate() {
             if *metres > ABSURD {
                 return Err(Problem::input(format!(
                     "{} ({point}) is {} from the nearest road that the server knows.",
-                    capitalize(&self.point_name(at)),
+                    capitalize(&self.point_name(index)),
                     DistanceUnit::Km.say(*metres)
                 ))
                 .next("Latitude and longitude may have been swapped: latitude comes first.")
@@ -233,11 +233,11 @@ impl RouteRequest {
     /// Notices about the route: points far from roads, start and destination at the same place.
     pub(super) fn notes(&self, route: &Route, units: DistanceUnit) -> Vec<String> {
         let mut notes = Vec::new();
-        for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
+        for (index, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
             if *metres > FAR {
                 notes.push(format!(
                     "{} is {} from the nearest road; the way to it is not counted.",
-                    capitalize(&self.point_name(at)),
+                    capitalize(&self.point_name(index)),
                     units.say(*metres)
                 ));
             }
@@ -256,11 +256,11 @@ impl RouteRequest {
     }
 
     /// A point with the name of its road: `52.52, 13.405 (Torstraße)`.
-    pub(super) fn place(&self, route: &Route, at: usize) -> String {
-        let Some(point) = self.points.get(at) else {
+    pub(super) fn place(&self, route: &Route, index: usize) -> String {
+        let Some(point) = self.points.get(index) else {
             return String::new();
         };
-        match route.snaps.get(at).map(|(_, name)| name.as_str()) {
+        match route.snaps.get(index).map(|(_, name)| name.as_str()) {
             Some(name) if !name.is_empty() => format!("{point} ({name})"),
             _ => point.to_string(),
         }

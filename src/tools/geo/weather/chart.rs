@@ -76,9 +76,9 @@ fn span(low: f64, high: f64, least: f64, max: f64) -> String {
     // A day without a range still gets a mark.
     let from = from.min(WARM * 2 - 1).min(to);
     let to = to.max(from + 1);
-    let column = |at: usize| {
+    let column = |index: usize| {
         let filled = |half: usize| (from..to).contains(&half);
-        match (filled(at * 2), filled(at * 2 + 1)) {
+        match (filled(index * 2), filled(index * 2 + 1)) {
             (true, true) => '█',
             (true, false) => '▌',
             (false, true) => '▐',

@@ -32,18 +32,18 @@ pub(super) struct Day {
 /// The days of the response, at most `most`. Its lists are parallel, and any of them may be missing, short or full of nulls.
 pub(super) fn days(value: &Value, max: usize) -> Vec<Day> {
     let times = value.list("daily/time");
-    let day = |(at, time): (usize, &Value)| {
-        let number = |key: &str| sound(value, &format!("daily/{key}/{at}"));
+    let day = |(index, time): (usize, &Value)| {
+        let number = |key: &str| sound(value, &format!("daily/{key}/{index}"));
         let text = time.as_str().unwrap_or_default();
-        let clock = |key: &str| time_of(value.text(&format!("daily/{key}/{at}"))?);
+        let clock = |key: &str| time_of(value.text(&format!("daily/{key}/{index}"))?);
         let (mut rise, mut set) = (clock("sunrise"), clock("sunset"));
         if rise == set {
             // Polar day or night: there is no sunrise or sunset.
             (rise, set) = (None, None);
         }
         Day {
-            name: name(text, at),
-            code: value.whole(&format!("daily/weather_code/{at}")),
+            name: name(text, index),
+            code: value.whole(&format!("daily/weather_code/{index}")),
             high: number("temperature_2m_max"),
             low: number("temperature_2m_min"),
             rain: number("precipitation_sum").map(|rain| rain.max(0.0)),
@@ -71,7 +71,7 @@ impl Day {
     }
 }
 
-fn name(date: &str, at: usize) -> String {
+fn name(date: &str, index: usize) -> String {
     match date.parse::<Date>() {
         Ok(date) => format!(
             "{} {:>2} {}",
@@ -79,7 +79,7 @@ fn name(date: &str, at: usize) -> String {
             date.day(),
             date.strftime("%b")
         ),
-        Err(_) if date.trim().is_empty() => format!("Day {}", at + 1),
+        Err(_) if date.trim().is_empty() => format!("Day {}", index + 1),
         Err(_) => fitted(&escape_controls(date.trim()), 10),
     }
 }

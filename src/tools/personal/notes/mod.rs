@@ -149,16 +149,16 @@ fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
 pub(crate) fn fit_to_context(ctx: &ToolContext, text: String, with: &str) -> String {
     let room = ctx
         .session
-        .context
+        .gauge
         .room()
         .map_or(WHOLE, |room| room.min(WHOLE));
     if text.len() <= room {
-        ctx.session.context.add(text.len());
+        ctx.session.gauge.add(text.len());
         return text;
     }
     let total = text.chars().count();
     let out = clip(&text, room);
-    ctx.session.context.add(out.len());
+    ctx.session.gauge.add(out.len());
     if total <= room {
         return out;
     }

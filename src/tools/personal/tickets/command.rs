@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::gate;
-use super::{show, tree, words};
+use super::{parent, show, tree, words};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
@@ -190,7 +189,7 @@ impl TicketCli<'_> {
     fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let (mut new, assignee) = words::create(words)?;
         caller.before_create()?;
-        new.parent = gate::parent(&self.location, self.env, &new.parent)?;
+        new.parent = parent::of_new(&self.location, self.env, &new.parent)?;
         new.assignee = assignee.unwrap_or_else(|| self.git_name());
         change::create(&self.location, new, self.clock).map(CommandOutput::line)
     }

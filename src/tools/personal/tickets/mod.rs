@@ -1,7 +1,7 @@
 //! Module `tickets`: tasks in Markdown files, in the format of the `tk` script.
 
 pub(crate) mod command;
-pub(crate) mod gate;
+mod parent;
 pub(crate) mod show;
 pub(crate) mod tree;
 mod words;
@@ -9,7 +9,6 @@ mod words;
 use std::path::Path;
 
 use self::command::{Caller, TicketCli};
-use self::gate::TicketGate;
 use self::show::Filter;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
@@ -17,6 +16,7 @@ use crate::formats::front_matter::{NewTicket, tags};
 use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::ticket_gate::TicketGate;
 use crate::tools::{MEMORY, READ};
 
 crate::choice! {
@@ -184,7 +184,7 @@ fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
         kind: args.ticket_type.word().to_owned(),
         priority: args.priority,
         tags: tags(&args.tags),
-        parent: gate::parent(&cli.location, cli.env, &args.parent)?,
+        parent: parent::of_new(&cli.location, cli.env, &args.parent)?,
         assignee: cli.git_name(),
         ..NewTicket::default()
     };

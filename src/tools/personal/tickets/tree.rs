@@ -42,7 +42,7 @@ struct TreeWriter<'a> {
 
 /// A line still to be written.
 struct TreeLine {
-    at: usize,
+    index: usize,
     depth: usize,
     /// Bytes of the prefix that belong to this line.
     indent: usize,
@@ -53,7 +53,7 @@ impl TreeWriter<'_> {
     fn draw(&mut self, root: usize) {
         let (mut way, mut prefix) = (Vec::new(), String::new());
         let mut left = vec![TreeLine {
-            at: root,
+            index: root,
             depth: 0,
             indent: 0,
             last: true,
@@ -64,7 +64,7 @@ impl TreeWriter<'_> {
                 set(&mut self.on_way, node, false);
             }
             prefix.truncate(line.indent);
-            if self.skips(line.at, line.depth) {
+            if self.skips(line.index, line.depth) {
                 continue;
             }
             count += 1;
@@ -78,7 +78,7 @@ impl TreeWriter<'_> {
                 (_, true) => "└── ",
                 (_, false) => "├── ",
             };
-            if let Some(ticket) = self.graph.tickets.get(line.at) {
+            if let Some(ticket) = self.graph.tickets.get(line.index) {
                 self.out.push_str(&prefix);
                 self.out.push_str(connector);
                 for part in [&ticket.id, " [", &ticket.status, "] ", &ticket.title, "\n"] {
@@ -88,14 +88,14 @@ impl TreeWriter<'_> {
             if line.depth > 0 {
                 prefix.push_str(if line.last { "    " } else { "│   " });
             }
-            set(&mut self.printed, line.at, true);
-            set(&mut self.on_way, line.at, true);
-            way.push(line.at);
-            let children = self.children(line.at, line.depth + 1);
+            set(&mut self.printed, line.index, true);
+            set(&mut self.on_way, line.index, true);
+            way.push(line.index);
+            let children = self.children(line.index, line.depth + 1);
             let end = children.len();
-            for (i, at) in children.into_iter().enumerate().rev() {
+            for (i, index) in children.into_iter().enumerate().rev() {
                 left.push(TreeLine {
-                    at,
+                    index,
                     depth: line.depth + 1,
                     indent: prefix.len(),
                     last: i + 1 == end,
@@ -105,16 +105,16 @@ impl TreeWriter<'_> {
     }
 
     /// Whether a ticket is omitted here: it would repeat, or its position is deeper.
-    fn skips(&self, at: usize, depth: usize) -> bool {
-        let own = self.depths.get(at).and_then(|depth| depth.own);
-        let again = self.printed.get(at) == Some(&true);
-        self.on_way.get(at) == Some(&true) || (!self.full && (again || own != Some(depth)))
+    fn skips(&self, index: usize, depth: usize) -> bool {
+        let own = self.depths.get(index).and_then(|depth| depth.own);
+        let again = self.printed.get(index) == Some(&true);
+        self.on_way.get(index) == Some(&true) || (!self.full && (again || own != Some(depth)))
     }
 
-    fn children(&self, at: usize, depth: usize) -> Vec<usize> {
-        let mut children = self.graph.children(at);
+    fn children(&self, index: usize, depth: usize) -> Vec<usize> {
+        let mut children = self.graph.children(index);
         children.retain(|child| !self.skips(*child, depth));
-        let below = |at: &usize| self.depths.get(*at).map_or(0, |depth| depth.below);
+        let below = |index: &usize| self.depths.get(*index).map_or(0, |depth| depth.below);
         children.sort_by(|a, b| {
             below(a)
                 .cmp(&below(b))
@@ -125,8 +125,8 @@ impl TreeWriter<'_> {
     }
 }
 
-fn set(marks: &mut [bool], at: usize, to: bool) {
-    if let Some(mark) = marks.get_mut(at) {
+fn set(marks: &mut [bool], index: usize, to: bool) {
+    if let Some(mark) = marks.get_mut(index) {
         *mark = to;
     }
 }
@@ -139,33 +139,33 @@ fn measure(graph: &Graph, root: usize) -> Vec<TicketDepth> {
     if !exact {
         depths.fill(TicketDepth::default());
         put(&mut depths, root, 0);
-        for at in walk.finished.iter().rev() {
-            let own = own(&depths, *at).unwrap_or_default();
-            for child in walk.onward(graph, *at) {
+        for index in walk.finished.iter().rev() {
+            let own = own(&depths, *index).unwrap_or_default();
+            for child in walk.onward(graph, *index) {
                 put(&mut depths, child, own + 1);
             }
         }
     }
     // Deepest first, so that everything below is known.
-    for at in &walk.finished {
+    for index in &walk.finished {
         let below = walk
-            .onward(graph, *at)
+            .onward(graph, *index)
             .filter_map(|child| depths.get(child).map(|depth| depth.below))
-            .chain(own(&depths, *at))
+            .chain(own(&depths, *index))
             .max();
-        if let Some(depth) = depths.get_mut(*at) {
+        if let Some(depth) = depths.get_mut(*index) {
             depth.below = below.unwrap_or_default();
         }
     }
     depths
 }
 
-fn own(depths: &[TicketDepth], at: usize) -> Option<usize> {
-    depths.get(at).and_then(|depth| depth.own)
+fn own(depths: &[TicketDepth], index: usize) -> Option<usize> {
+    depths.get(index).and_then(|depth| depth.own)
 }
 
-fn put(depths: &mut [TicketDepth], at: usize, own: usize) {
-    if let Some(depth) = depths.get_mut(at) {
+fn put(depths: &mut [TicketDepth], index: usize, own: usize) {
+    if let Some(depth) = depths.get_mut(index) {
         depth.own = depth.own.max(Some(own));
     }
 }
@@ -175,16 +175,16 @@ fn exactly(graph: &Graph, root: usize, depths: &mut [TicketDepth]) -> bool {
     let (mut way, mut left) = (Vec::new(), vec![(root, 0)]);
     let mut on_way = vec![false; graph.tickets.len()];
     for _ in 0..EXACT {
-        let Some((at, depth)) = left.pop() else {
+        let Some((index, depth)) = left.pop() else {
             return true;
         };
         for node in way.drain(depth..) {
             set(&mut on_way, node, false);
         }
-        put(depths, at, depth);
-        set(&mut on_way, at, true);
-        way.push(at);
-        let children = graph.children(at).into_iter();
+        put(depths, index, depth);
+        set(&mut on_way, index, true);
+        way.push(index);
+        let children = graph.children(index).into_iter();
         left.extend(
             children
                 .filter(|child| on_way.get(*child) == Some(&false))
@@ -216,35 +216,35 @@ impl TreeWalk {
         let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
         let mut next = Some(root);
         loop {
-            if let Some(at) = next.take() {
-                match walk.place.get_mut(at) {
+            if let Some(index) = next.take() {
+                match walk.place.get_mut(index) {
                     Some(place) if *place == UNSEEN => {
                         *place = ON_WAY;
-                        way.push((at, graph.children(at).into_iter()));
+                        way.push((index, graph.children(index).into_iter()));
                     }
                     Some(place) => walk.goes_back |= *place == ON_WAY,
                     None => {}
                 }
             }
-            let Some((at, deps)) = way.last_mut() else {
+            let Some((index, deps)) = way.last_mut() else {
                 return walk;
             };
             next = deps.next();
             if next.is_none() {
-                if let Some(place) = walk.place.get_mut(*at) {
+                if let Some(place) = walk.place.get_mut(*index) {
                     *place = walk.finished.len();
                 }
-                walk.finished.push(*at);
+                walk.finished.push(*index);
                 way.pop();
             }
         }
     }
 
     /// The dependencies of a ticket without back edges: those that were finished before it.
-    fn onward(&self, graph: &Graph, at: usize) -> impl Iterator<Item = usize> {
-        let own = self.place.get(at).copied().unwrap_or_default();
+    fn onward(&self, graph: &Graph, index: usize) -> impl Iterator<Item = usize> {
+        let own = self.place.get(index).copied().unwrap_or_default();
         graph
-            .children(at)
+            .children(index)
             .into_iter()
             .filter(move |child| self.place.get(*child).is_some_and(|place| *place < own))
     }

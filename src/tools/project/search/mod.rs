@@ -3,7 +3,7 @@
 //! Not by running ripgrep: it opens files by path, so a folder swapped for a symlink leads it out, and it reads devices or pipes that have the name
 //! of an ignore file. [`Root::walk`] holds a handle on every folder instead, and files are searched on several threads, so it is as fast.
 
-mod names;
+pub(crate) mod names;
 pub(crate) mod parallel;
 mod render;
 mod scan;

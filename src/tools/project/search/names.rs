@@ -7,7 +7,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
 /// The file name glob of a search.
-pub(super) struct GlobFilter<'a> {
+pub(crate) struct GlobFilter<'a> {
     glob: &'a str,
     matcher: Option<Override>,
 }
@@ -15,7 +15,7 @@ pub(super) struct GlobFilter<'a> {
 impl<'a> GlobFilter<'a> {
     /// # Errors
     /// The text is not a glob.
-    pub(super) fn new(glob: &'a str) -> Outcome<Self> {
+    pub(crate) fn new(glob: &'a str) -> Outcome<Self> {
         if matches!(glob, "*" | "") {
             return Ok(Self {
                 glob,
@@ -35,7 +35,7 @@ impl<'a> GlobFilter<'a> {
     }
 
     /// Whether the glob matches a path relative to the directory searched.
-    pub(super) fn take(&self, path: &str) -> bool {
+    pub(crate) fn take(&self, path: &str) -> bool {
         self.matcher
             .as_ref()
             .is_none_or(|matcher| !matcher.matched(path, false).is_ignore())

@@ -28,11 +28,11 @@ pub(super) fn one_line_query(query: &str) -> Outcome<String> {
 pub(super) fn for_duckduckgo(query: &str) -> Outcome<String> {
     let query = one_line_query(query)?;
     let last = query.matches('"').count();
-    let plain = |at: usize| at.is_multiple_of(2) || at == last;
+    let plain = |index: usize| index.is_multiple_of(2) || index == last;
     let parts: Vec<String> = query
         .split('"')
         .enumerate()
-        .map(|(at, part)| match plain(at) {
+        .map(|(index, part)| match plain(index) {
             true => part
                 .split(' ')
                 .map(tamed)

@@ -218,7 +218,7 @@ fn updates_during_an_answer_appear_below_it() {
     stage.you("Show me the code.");
     stage.delta("Here:\n\n```rust\nfn first() {}\n");
     stage.show(&UiUpdate::System("🔔 deploy: done".to_owned()));
-    stage.show(&UiUpdate::Ran {
+    stage.show(&UiUpdate::CommandOutput {
         command: "make".to_owned(),
         output: "built".to_owned(),
     });
@@ -387,7 +387,7 @@ fn the_status_line_in_every_state() {
     stage.show(&UiUpdate::System(
         "Shell mode, in /home/arthur/src.".to_owned(),
     ));
-    stage.show(&UiUpdate::Ran {
+    stage.show(&UiUpdate::CommandOutput {
         command: "ls".to_owned(),
         output: "a  b\nc".to_owned(),
     });

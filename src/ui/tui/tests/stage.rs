@@ -78,7 +78,7 @@ impl Stage {
     }
 
     pub(super) fn you(&mut self, text: &str) {
-        self.show(&UiUpdate::You {
+        self.show(&UiUpdate::UserMessage {
             text: text.to_owned(),
             time: "09:05".to_owned(),
         });

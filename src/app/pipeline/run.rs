@@ -1,38 +1,64 @@
 //! `--design-first`: a run of the pipeline from the settings of this process.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::settings::{PipelineFlags, Settings};
+use super::sinks::PipelineSinks;
+use super::summary::SummaryFacts;
+use crate::app::settings::{PipelineFlags, Settings};
+use crate::app::stream::write_out;
+use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::EventSink;
 use crate::llm::choose::{self, ProviderChoice};
+use crate::pipeline::repository;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::tier::{OwnModel, TierModels};
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
-/// Runs the pipeline for `task`.
+/// Runs the pipeline for `task` and writes its summary to standard output.
 ///
 /// # Errors
-/// No provider can be used, or as [`run::run`].
+/// No provider can be used, or as [`run::run`]; the summary cannot be written.
 pub(crate) fn run(
-    ctx: &ToolContext,
+    session: &Arc<SessionContext>,
+    stop: &Cancel,
     settings: &Settings,
     flags: &PipelineFlags,
     task: String,
+    display: Box<dyn EventSink>,
 ) -> Outcome<()> {
-    run::run(
-        ctx,
-        RunRequest {
-            task,
-            ticket: None,
-            design_first: true,
-            tdd: true,
-            branch: flags.branch.clone(),
-            allow_dirty: flags.allow_dirty,
-            tiers: tiers(ctx, settings)?,
-            max_cost: settings.max_cost,
-            program: program()?,
-        },
-    )
+    let quiet = ToolContext::new(
+        Arc::clone(session),
+        stop.clone(),
+        Arc::new(crate::chat::event::NullSink),
+    );
+    let root = quiet.root()?;
+    let request = RunRequest {
+        root: Arc::clone(&root),
+        task,
+        ticket: None,
+        design_first: true,
+        tdd: true,
+        branch: flags.branch.clone(),
+        allow_dirty: flags.allow_dirty,
+        tiers: tiers(&quiet, settings)?,
+        max_cost: settings.max_cost,
+        program: program()?,
+    };
+    let topic = settings.ntfy.as_deref();
+    let sinks = PipelineSinks::new(session, &root, display, topic, stop);
+    let ctx = ToolContext {
+        listener: sinks.clone(),
+        ..quiet
+    };
+    let outcome = run::run(&ctx, request);
+    let written = write_out(&sinks.summary(&SummaryFacts {
+        problem: outcome.as_ref().err(),
+        branch: repository::branch(&ctx, &root),
+        ..SummaryFacts::default()
+    }));
+    outcome.and(written)
 }
 
 /// The provider and model of each tier, by flags, variables, and what can be used here.

@@ -1,0 +1,387 @@
+//! Agents: children that a model launches by a tool. The tools know only the trait of their floor; this is behind it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::child::environment::check_depth;
+use super::child::{self, Access, ChildReport, ChildTask};
+use super::context::{self, View};
+use super::documents;
+use super::review_job::start::{self, JobProcess};
+use super::run::{self, Run, RunRequest};
+use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::counted;
+use crate::chat::event::{Event, EventSink};
+use crate::chat::pipeline_event::PipelineEvent;
+use crate::disk::beneath::Root;
+use crate::store::tickets::change;
+use crate::store::tickets::folder::Folder;
+use crate::store::tickets::graph::Graph;
+use crate::store::tickets::location::TicketLocation;
+use crate::tools::engine::agent_task::{AgentModel, AgentTask, ReviewOrder};
+use crate::tools::engine::context::{Agents, ToolContext};
+
+const LAUNCH: &str = include_str!("../prompts/agents/launch.md");
+const RESEARCH: &str = include_str!("../prompts/agents/research.md");
+
+/// How long a first attempt may take.
+const LAUNCH_LIMIT: Duration = Duration::from_secs(1_200);
+const RESEARCH_LIMIT: Duration = Duration::from_secs(600);
+/// Words of a task that concerns many files at once.
+const WIDE: [&str; 9] = [
+    "refactor",
+    "architect",
+    "redesign",
+    "restructure",
+    "multi-file",
+    "multiple files",
+    "several files",
+    "many files",
+    "across the code",
+];
+
+/// Runs the agents of a session.
+pub(crate) struct PipelineAgents {
+    /// The program that children run: this one.
+    pub program: PathBuf,
+    /// The provider and model of the session.
+    pub provider: String,
+    pub model: String,
+    /// Models that the user gave to tiers.
+    pub tiers: TierOverrides,
+    /// No child is started once this much was spent, in US dollars.
+    pub max_cost: Option<f64>,
+}
+
+impl Agents for PipelineAgents {
+    fn launch(&self, ctx: &ToolContext, task: &AgentTask) -> Outcome<String> {
+        check_depth(&ctx.session)?;
+        let folder = tickets(ctx, &task.root)?;
+        let ticket = workable(&folder, &task.ticket, &ctx.stop)?;
+        if task.tdd && !task.design_first && !has_design(&task.root) {
+            return Err(Problem::missing(format!(
+                "tdd needs a design document, and {} is missing or too short.",
+                documents::DESIGN.path
+            ))
+            .next("Set design_first too, or write the document first."));
+        }
+        let tier = tier(task.model, &task.prompt);
+        let tiers = self.tiers(ctx);
+        let used = tiers.of(tier);
+        let head = format!(
+            "Ticket: {ticket}\nTier: {} ({}, {})",
+            used.tier, used.provider, used.model
+        );
+        let told = match task.design_first || task.tdd {
+            true => self.run_phases(ctx, task, &ticket, tiers)?,
+            false => {
+                change::set_status(&folder, &ticket, "in_progress", &ctx.stop)?;
+                let told = self.run_one(ctx, task, &ticket, tier, tiers)?;
+                change::set_status(&folder, &ticket, "closed", &ctx.stop)?;
+                told
+            }
+        };
+        Ok(format!("{head}\n{told}"))
+    }
+
+    fn research(&self, ctx: &ToolContext, query: &str, model: AgentModel) -> Outcome<String> {
+        check_depth(&ctx.session)?;
+        let tiers = self.tiers(ctx);
+        let run = self.run(ctx, ctx.root()?, query, "", tiers);
+        let report = child::run(
+            &run,
+            &ChildTask {
+                label: "research".to_owned(),
+                tier: tier(model, query),
+                access: Access::Read,
+                prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
+                withhold: &[],
+                limit: RESEARCH_LIMIT,
+                check: &said_something,
+            },
+        )?;
+        Ok(report.text.trim().to_owned())
+    }
+
+    fn start_review(&self, ctx: &ToolContext, order: &ReviewOrder) -> Outcome<String> {
+        let process = JobProcess {
+            program: &self.program,
+            provider: &self.provider,
+            model: &self.model,
+            tiers: &self.tiers,
+            max_cost: self.max_cost,
+        };
+        start::start(ctx, order, &process)
+    }
+}
+
+impl PipelineAgents {
+    /// The model of each tier. Looked up when an agent is launched: most sessions launch none.
+    fn tiers(&self, ctx: &ToolContext) -> TierModels {
+        let own = OwnModel {
+            provider: &self.provider,
+            model: &self.model,
+        };
+        TierModels::resolve(&self.tiers, &ctx.session.env, &own, &ctx.session.clock)
+    }
+
+    fn run(
+        &self,
+        ctx: &ToolContext,
+        root: Arc<Root>,
+        task: &str,
+        ticket: &str,
+        tiers: TierModels,
+    ) -> Run {
+        Run {
+            ctx: ToolContext {
+                listener: Arc::new(CallProgress::new(ctx)),
+                ..ctx.clone()
+            },
+            program: self.program.clone(),
+            root,
+            task: task.to_owned(),
+            ticket: ticket.to_owned(),
+            tiers,
+            max_cost: self.max_cost,
+            is_staged: false,
+        }
+    }
+
+    /// One child does the task.
+    fn run_one(
+        &self,
+        ctx: &ToolContext,
+        task: &AgentTask,
+        ticket: &str,
+        tier: Tier,
+        tiers: TierModels,
+    ) -> Outcome<String> {
+        let run = self.run(ctx, Arc::clone(&task.root), &task.prompt, ticket, tiers);
+        let access = Access::Write {
+            ticket: ticket.to_owned(),
+        };
+        let report = child::run(
+            &run,
+            &ChildTask {
+                label: "agent".to_owned(),
+                tier,
+                prompt: context::prompt(&run, &access, View::Project, LAUNCH),
+                access,
+                withhold: &[],
+                limit: LAUNCH_LIMIT,
+                check: &|_| Ok(()),
+            },
+        )?;
+        let said = match report.text.trim() {
+            "" => "(It printed nothing.)",
+            text => text,
+        };
+        Ok(format!("Phases: 3\n\n{said}"))
+    }
+
+    /// The phases of the pipeline do the task; the run starts and closes the ticket itself.
+    fn run_phases(
+        &self,
+        ctx: &ToolContext,
+        task: &AgentTask,
+        ticket: &str,
+        tiers: TierModels,
+    ) -> Outcome<String> {
+        let progress = Arc::new(CallProgress::new(ctx));
+        let heard = Arc::clone(&progress);
+        let ctx = ToolContext {
+            listener: progress,
+            ..ctx.clone()
+        };
+        run::run(
+            &ctx,
+            RunRequest {
+                root: Arc::clone(&task.root),
+                task: task.prompt.clone(),
+                ticket: Some(ticket.to_owned()),
+                design_first: task.design_first,
+                tdd: task.tdd,
+                branch: None,
+                allow_dirty: false,
+                tiers,
+                max_cost: self.max_cost,
+                program: self.program.clone(),
+            },
+        )?;
+        Ok(heard.told())
+    }
+}
+
+/// The project's tickets.
+fn tickets(ctx: &ToolContext, root: &Root) -> Outcome<Folder> {
+    let place = TicketLocation::from(&ctx.session.env, root.path()).check_inside()?;
+    place.open().map_err(|problem| {
+        problem.next(format!(
+            "An agent works for a ticket of its project, {}.",
+            root.path().display()
+        ))
+    })
+}
+
+/// The id of the ticket that `given` means, if it can be worked on.
+///
+/// # Errors
+/// There is none, it is closed, or it waits for others.
+fn workable(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
+    let id = folder.resolve(given)?;
+    let graph = Graph::new(folder.load(stop)?);
+    let Some(ticket) = graph.get(&id) else {
+        return Ok(id);
+    };
+    if ticket.is_closed() {
+        return Err(Problem::refused(format!("The ticket {id} is closed."))
+            .next(format!("Reopen it (tk: reopen {id}), or name another one.")));
+    }
+    let waits = graph.open_deps(ticket);
+    if waits.is_empty() {
+        return Ok(id);
+    }
+    Err(Problem::refused(format!(
+        "The ticket {id} is blocked: it waits for {}.",
+        waits.join(", ")
+    ))
+    .next("Have those done first, or remove the dependency (tk: undep)."))
+}
+
+fn has_design(root: &Root) -> bool {
+    let state = root
+        .check(documents::DESIGN.path)
+        .and_then(|rel| documents::state(root, &rel));
+    matches!(state, Ok(Ok(())))
+}
+
+/// The tier for a task: as asked, else by its words.
+fn tier(model: AgentModel, words: &str) -> Tier {
+    let words = words.to_lowercase();
+    match model {
+        AgentModel::Opus => Tier::Opus,
+        AgentModel::Auto if WIDE.iter().any(|wide| words.contains(wide)) => Tier::Opus,
+        AgentModel::Auto | AgentModel::Codex => Tier::Codex,
+    }
+}
+
+fn said_something(report: &ChildReport) -> Result<(), String> {
+    match report.text.trim().is_empty() {
+        true => Err("It printed no findings.".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Shows what children do as progress of the call that launched them, and passes it on.
+struct CallProgress {
+    ctx: ToolContext,
+    phases: Mutex<Vec<String>>,
+}
+
+impl CallProgress {
+    fn new(ctx: &ToolContext) -> Self {
+        Self {
+            ctx: ctx.clone(),
+            phases: Mutex::default(),
+        }
+    }
+
+    /// The phases that came, and what was said of them.
+    fn told(&self) -> String {
+        let phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("Phases:\n{}", phases.join("\n"))
+    }
+}
+
+impl EventSink for CallProgress {
+    fn emit(&self, event: Event) {
+        if let Event::Pipeline(event) = &event {
+            let line = match event {
+                PipelineEvent::PhaseDone { phase, seconds } => {
+                    Some(format!("{phase}: done in {}", counted(*seconds, "second")))
+                }
+                PipelineEvent::PhaseSkipped { phase, reason } => {
+                    Some(format!("{phase}: skipped. {reason}"))
+                }
+                PipelineEvent::Warning { words } => Some(format!("Warning: {words}")),
+                _ => None,
+            };
+            if let Some(line) = line {
+                let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
+                phases.push(line);
+            }
+            if let Some(words) = progress(event) {
+                self.ctx.progress(words);
+            }
+        }
+        self.ctx.listener.emit(event);
+    }
+}
+
+/// An event as the progress of a call.
+fn progress(event: &PipelineEvent) -> Option<String> {
+    Some(match event {
+        PipelineEvent::PhaseStarted { phase } => format!("phase {phase}"),
+        PipelineEvent::RoundStarted {
+            subject,
+            round,
+            most,
+            ..
+        } => format!("{subject}, round {round} of {most}"),
+        PipelineEvent::ChildStarted {
+            label,
+            model,
+            attempt,
+            ..
+        } => format!("{label} ({model}), attempt {attempt}"),
+        PipelineEvent::ChildTools { tools, .. } => tools.join(", "),
+        PipelineEvent::ChildEnded { words, .. } | PipelineEvent::Warning { words } => words.clone(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_on_many_files_goes_to_the_stronger_tier_unless_the_caller_chose() {
+        for (model, words, expected) in [
+            (AgentModel::Auto, "Add a flag", Tier::Codex),
+            (AgentModel::Auto, "Refactor the parser", Tier::Opus),
+            (AgentModel::Auto, "rename it in multiple files", Tier::Opus),
+            (AgentModel::Auto, "Decide on the ARCHITECTURE", Tier::Opus),
+            (AgentModel::Codex, "Refactor the parser", Tier::Codex),
+            (AgentModel::Opus, "Add a flag", Tier::Opus),
+        ] {
+            assert_eq!(tier(model, words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn only_an_open_ticket_that_waits_for_nothing_is_worked_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |id: &str, status: &str, deps: &str| {
+            let text = format!("---\nid: {id}\nstatus: {status}\ndeps: [{deps}]\n---\n# T\n");
+            std::fs::write(dir.path().join(format!("{id}.md")), text).unwrap();
+        };
+        put("a-1", "open", "");
+        put("b-2", "open", "a-1");
+        put("c-3", "closed", "");
+        put("d-4", "in_progress", "c-3");
+        let folder = Folder::new(dir.path());
+        let answer = |id: &str| {
+            let answer = workable(&folder, id, &Cancel::new());
+            answer.unwrap_or_else(|problem| problem.one_line())
+        };
+        assert_eq!(answer("1"), "a-1");
+        assert_eq!(answer("d-4"), "d-4");
+        assert!(answer("b-2").contains("waits for a-1"), "{}", answer("b-2"));
+        assert!(answer("c-3").contains("is closed"), "{}", answer("c-3"));
+        assert!(answer("e-5").contains("not found"), "{}", answer("e-5"));
+    }
+}

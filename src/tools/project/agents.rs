@@ -1,0 +1,71 @@
+//! Module `agents`: work for child Marvins.
+
+use crate::base::problem::{Outcome, Problem};
+use crate::tools::engine::agent_task::{AgentModel, AgentTask};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::project::coding;
+use crate::tools::{NOTES, PROGRAMS};
+
+/// Each attempt of a child has a limit of its own; these only end what never ends.
+const LAUNCH_SECONDS: u64 = 24 * 3600;
+const RESEARCH_SECONDS: u64 = 2 * 3600;
+
+crate::tools! { "agents", in_children;
+    /// Run a task in a child Marvin.
+    launch_agent(LaunchAgent; PROGRAMS.coding().seconds(LAUNCH_SECONDS).slow()) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id", "ticket"];
+        /// task
+        prompt: String, example: "Add a --json flag to the list command, with tests", alias: &["task"];
+        /// tier
+        model: AgentModel = "auto", alias: &["tier"];
+        /// default current
+        working_dir: Option<String>, example: "tools/lister", alias: &["dir"];
+        /// run the document phases first
+        design_first: bool = false;
+        /// tests first, debug loop; needs a design document
+        tdd: bool = false;
+    } => launch;
+
+    /// Run a read-only investigation in a child Marvin.
+    launch_research_agent(LaunchResearchAgent; NOTES.coding().seconds(RESEARCH_SECONDS).slow().additive().open_world(true)) {
+        /// question
+        query: String, example: "Where is the retry of a failed request decided?", alias: &["prompt", "question"];
+        /// tier
+        model: AgentModel = "auto", alias: &["tier"];
+    } => research;
+}
+
+fn launch(ctx: &ToolContext, args: LaunchAgent) -> Outcome<String> {
+    let agents = ctx.session.agents()?;
+    let task = AgentTask {
+        root: coding::project(ctx, args.working_dir.as_deref())?,
+        ticket: args.ticket_id,
+        prompt: not_blank(args.prompt, "prompt", "Say what the agent is to do.")?,
+        model: args.model,
+        design_first: args.design_first,
+        tdd: args.tdd,
+    };
+    // Its commands are not asked about one by one, so this is what the user approves.
+    let request = ApprovalRequest::new(
+        "Launch an agent, which writes files and runs commands without asking?",
+        "launch an agent",
+        &task.prompt,
+    );
+    ctx.approve(request.in_dir(task.root.path()))?;
+    agents.launch(ctx, &task)
+}
+
+fn research(ctx: &ToolContext, args: LaunchResearchAgent) -> Outcome<String> {
+    let agents = ctx.session.agents()?;
+    let query = not_blank(args.query, "query", "Say what the agent is to find out.")?;
+    agents.research(ctx, &query, args.model)
+}
+
+fn not_blank(text: String, field: &str, next: &str) -> Outcome<String> {
+    if text.trim().is_empty() {
+        return Err(Problem::input(format!("The {field} is empty.")).next(next));
+    }
+    Ok(text)
+}

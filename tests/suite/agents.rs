@@ -1,0 +1,332 @@
+//! Agents: children that a model launches, and what a child may do before it has a ticket of its own.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::Done;
+use crate::support::server::{Answer, Request, Server};
+use crate::support::wire::openai;
+
+/// The tool results of a request by call id.
+pub(super) fn results(request: &Request) -> Vec<(String, String)> {
+    let body = request.json();
+    let messages = body["messages"].as_array().unwrap();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| (word(&message["tool_call_id"]), word(&message["content"])))
+        .collect()
+}
+
+/// The result of one call in the latest request that has it.
+pub(super) fn result(server: &Server, id: &str) -> String {
+    let found = server.requests().iter().rev().find_map(|request| {
+        let mut results = results(request).into_iter();
+        results.find(|(call, _)| call == id).map(|(_, text)| text)
+    });
+    found.unwrap_or_else(|| panic!("no result for {id}"))
+}
+
+/// Names of the tools that a request offers.
+fn offered(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
+    tools.iter().map(name).collect()
+}
+
+fn ticket(home: &Home, id: &str, status: &str, deps: &str) {
+    let text = format!(
+        "---\nid: {id}\nstatus: {status}\ndeps: [{deps}]\nlinks: []\ncreated: 2026-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# {id}\n"
+    );
+    home.write(&format!("work/.tickets/{id}.md"), text);
+}
+
+/// Plays rounds of calls, then a word.
+fn playing(rounds: Vec<Vec<(&'static str, &'static str, Value)>>) -> Server {
+    Server::answering(move |_, n| {
+        Answer::sse(match rounds.get(n) {
+            Some(calls) => openai::calls(calls),
+            None => openai::text(&["Done."]),
+        })
+    })
+}
+
+fn in_project(home: &Home, server: &Server, vars: &[(&str, &str)]) -> Done {
+    let mut run = home.ask(&server.url("/v1"), "go");
+    for (name, value) in vars {
+        run = run.env(name, value);
+    }
+    run.arg("--working-dir").arg(home.work()).run()
+}
+
+const CHILD: [(&str, &str); 2] = [("MARVIN_TICKET", "top-1"), ("MARVIN_DEPTH", "1")];
+
+#[test]
+fn a_child_with_a_ticket_writes_only_after_it_has_created_one() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    ticket(&home, "top-1", "open", "");
+    let file = json!({"path": "a.txt", "content": "a"});
+    let server = playing(vec![
+        vec![
+            ("a1", "create_file", file.clone()),
+            ("a2", "run_command", json!({"command": "touch b.txt"})),
+            ("a3", "git_commit", json!({"message": "Nothing"})),
+            (
+                "a4",
+                "git_checkout",
+                json!({"target": "x", "create_branch": true}),
+            ),
+            ("a5", "read_file", json!({"path": "README.md"})),
+        ],
+        vec![("b1", "tk", json!({"args": "create \"Make a\" -t task"}))],
+        vec![
+            (
+                "c1",
+                "tk",
+                json!({"args": "create \"Make a\" --parent nobody"}),
+            ),
+            ("c2", "create_file", file.clone()),
+        ],
+        vec![("d1", "tk", json!({"args": "create \"Make a\" -t task"}))],
+        vec![
+            ("e1", "create_file", file),
+            ("e2", "run_command", json!({"command": "tk ls"})),
+            (
+                "e3",
+                "create_file",
+                json!({"path": ".tickets/x.md", "content": "x"}),
+            ),
+            ("e4", "run_command", json!({"command": "touch b.txt"})),
+            ("e5", "git_commit", json!({"message": "Add a and b"})),
+        ],
+    ]);
+    in_project(&home, &server, &CHILD).expect(0);
+    for id in ["a1", "a2", "a3", "a4", "c2"] {
+        let text = result(&server, id);
+        let waits = text.contains("has not created a ticket") && text.contains("--parent top-1");
+        assert!(waits, "{id}: {text}");
+    }
+    assert!(result(&server, "a5").contains("# Here"));
+    assert!(result(&server, "b1").contains("acceptance criteria"));
+    assert!(result(&server, "c1").contains("not found"));
+    let made = result(&server, "d1");
+    assert!(
+        home.read(&format!("work/.tickets/{}.md", made.trim()))
+            .contains("parent: top-1")
+    );
+    assert!(
+        result(&server, "e1").contains("Created a.txt"),
+        "{}",
+        result(&server, "e1")
+    );
+    assert!(result(&server, "e2").contains("Use the ticket tools"));
+    assert!(result(&server, "e3").contains("ticket tools"));
+    assert!(home.has("work/b.txt"));
+    assert!(
+        repo.git(&["log", "-1", "--format=%B"])
+            .contains("Ticket: top-1")
+    );
+}
+
+#[test]
+fn create_ticket_opens_the_gate_and_one_that_fails_does_not() {
+    let home = Home::new();
+    ticket(&home, "top-1", "open", "");
+    ticket(&home, "other-2", "open", "");
+    let file = |path: &str| json!({"path": path, "content": "x"});
+    let server = playing(vec![
+        vec![
+            (
+                "a1",
+                "create_ticket",
+                json!({"title": "T", "parent": "other-2"}),
+            ),
+            ("a2", "create_file", file("a.txt")),
+        ],
+        vec![
+            ("b1", "create_ticket", json!({"title": "T"})),
+            ("b2", "create_file", file("b.txt")),
+        ],
+    ]);
+    in_project(&home, &server, &CHILD).expect(0);
+    assert!(result(&server, "a1").contains("Use --parent top-1"));
+    assert!(!home.has("work/a.txt") && home.has("work/b.txt"));
+    // A process that may write only named files needs no ticket.
+    let server = playing(vec![vec![
+        ("c1", "create_file", file("c.txt")),
+        ("c2", "create_file", file("d.txt")),
+    ]]);
+    let vars = [CHILD[0], CHILD[1], ("MARVIN_WRITABLE_FILES", "c.txt")];
+    in_project(&home, &server, &vars).expect(0);
+    assert!(home.has("work/c.txt") && !home.has("work/d.txt"));
+}
+
+/// Whether a request comes from the child that does the work.
+fn is_worker(request: &Request) -> bool {
+    request
+        .text()
+        .contains("another agent gives you the task above")
+}
+
+fn is_researcher(request: &Request) -> bool {
+    request
+        .text()
+        .contains("finds something out for another agent")
+}
+
+#[test]
+fn a_research_agent_reads_only_and_its_cost_is_the_parents() {
+    let home = Home::new();
+    home.write("work/notes.txt", "The answer is 42.\n");
+    let server = Server::answering(|request, _| {
+        let first = results(request).is_empty();
+        Answer::sse(match (is_researcher(request), first) {
+            (true, true) => openai::calls(&[
+                ("r1", "read_file", json!({"path": "notes.txt"})),
+                (
+                    "r2",
+                    "create_file",
+                    json!({"path": "x.txt", "content": "x"}),
+                ),
+            ]),
+            (true, false) => openai::text(&["It is 42 (notes.txt:1)."]),
+            (false, true) => openai::call(
+                "p1",
+                "launch_research_agent",
+                json!({"query": "What is the answer?"}),
+            ),
+            (false, false) => openai::text(&["Found."]),
+        })
+    });
+    let done = in_project(&home, &server, &[]).expect(0);
+    assert_eq!(result(&server, "p1"), "It is 42 (notes.txt:1).");
+    assert!(result(&server, "r1").contains("42"));
+    assert!(result(&server, "r2").contains("MARVIN_READONLY"));
+    assert!(!home.has("work/x.txt"));
+    let requests = server.requests();
+    let child = requests
+        .iter()
+        .find(|request| is_researcher(request))
+        .unwrap();
+    let tools = offered(child);
+    assert!(tools.contains(&"read_file".to_owned()) && !tools.contains(&"run_command".to_owned()));
+    assert!(child.text().contains("What is the answer?"));
+    assert_eq!(done.cost().llm_turns, 4);
+}
+
+#[test]
+fn a_launched_agent_works_for_its_ticket_which_is_started_before_and_closed_after() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    ticket(&home, "job-1", "open", "");
+    let file = home.work().join(".tickets/job-1.md");
+    let seen = Arc::new(Mutex::new(String::new()));
+    let status = Arc::clone(&seen);
+    let server = Server::answering(move |request, _| {
+        let results = results(request).len();
+        if !is_worker(request) {
+            return Answer::sse(match results {
+                0 => openai::call(
+                    "p1",
+                    "launch_agent",
+                    json!({"ticket_id": "job", "prompt": "Make a.txt."}),
+                ),
+                _ => openai::text(&["Launched."]),
+            });
+        }
+        *status.lock().unwrap() = fs::read_to_string(&file).unwrap();
+        let create = json!({"args": "create \"Make a.txt\" -t task --parent job-1"});
+        Answer::sse(match results {
+            0 | 1 => openai::call(["w0", "w1"][results], "tk", create),
+            2 => openai::call(
+                "w2",
+                "create_file",
+                json!({"path": "a.txt", "content": "a"}),
+            ),
+            3 => openai::call("w3", "git_commit", json!({"message": "Add a.txt"})),
+            _ => openai::text(&["Made a.txt."]),
+        })
+    });
+    let done = in_project(&home, &server, &[]).expect(0);
+    let told = result(&server, "p1");
+    assert!(
+        told.starts_with("Ticket: job-1\nTier: codex (openai-compat, test-model)\nPhases: 3\n")
+            && told.ends_with("Made a.txt."),
+        "{told}"
+    );
+    assert!(seen.lock().unwrap().contains("status: in_progress"));
+    assert!(
+        home.read("work/.tickets/job-1.md")
+            .contains("status: closed")
+    );
+    assert!(home.has("work/a.txt"));
+    assert!(
+        repo.git(&["log", "-1", "--format=%B"])
+            .contains("Ticket: job-1")
+    );
+    assert_eq!(done.cost().llm_turns, 7);
+}
+
+#[test]
+fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
+    let home = Home::new();
+    ticket(&home, "a-1", "open", "");
+    ticket(&home, "b-2", "open", "a-1");
+    ticket(&home, "c-3", "closed", "");
+    let launch = |id: &str| json!({"ticket_id": id, "prompt": "Do it."});
+    let rounds = vec![vec![
+        ("l1", "launch_agent", launch("b-2")),
+        ("l2", "launch_agent", launch("c-3")),
+        ("l3", "launch_agent", launch("nobody")),
+        (
+            "l4",
+            "launch_agent",
+            json!({"ticket_id": "a-1", "prompt": "Do it.", "tdd": true}),
+        ),
+        (
+            "l5",
+            "launch_agent",
+            json!({"ticket_id": "a-1", "prompt": " "}),
+        ),
+    ]];
+    let server = playing(rounds);
+    in_project(&home, &server, &[]).expect(0);
+    for (id, words) in [
+        ("l1", "waits for a-1"),
+        ("l2", "is closed"),
+        ("l3", "not found"),
+        ("l4", "needs a design document"),
+        ("l5", "prompt is empty"),
+    ] {
+        assert!(
+            result(&server, id).contains(words),
+            "{}",
+            result(&server, id)
+        );
+    }
+    assert!(home.read("work/.tickets/a-1.md").contains("status: open"));
+    // Too deep, read-only, or without a model.
+    let deep = playing(vec![vec![
+        ("d1", "launch_agent", launch("a-1")),
+        ("d2", "launch_research_agent", json!({"query": "Why?"})),
+    ]]);
+    in_project(&home, &deep, &[("MARVIN_DEPTH", "5")]).expect(0);
+    for id in ["d1", "d2"] {
+        let text = result(&deep, id);
+        assert!(text.contains("5 levels below the first Marvin"), "{text}");
+    }
+    let tool = home
+        .marvin()
+        .args(["tool", "launch_agent", "ticket_id=a-1", "prompt=x"]);
+    let text = tool.run().expect(1).errors();
+    assert!(text.contains("need a language model"), "{text}");
+}

@@ -1,0 +1,244 @@
+//! Child Marvins and their commands: nothing outlives what started it, and nothing gets more rights than that.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::run::Running;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// What a model answers that runs `command`.
+fn call(command: &str) -> Exchange {
+    let arguments = json!({"command": command, "timeout": 600});
+    Exchange::any().answer(Answer::sse(openai::call("a", "run_command", arguments)))
+}
+
+/// A run that a parent holds, which is this test.
+fn leashed(home: &Home, server: &Server) -> Running {
+    home.ask(&server.url("/v1"), "go")
+        .env("MARVIN_LEASH", "1")
+        .env("MARVIN_DEPTH", "1")
+        .arg(format!("--working-dir={}", home.work().display()))
+        .stdin_open()
+        .spawn()
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < LONG, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The process ids that a command wrote into `pids`, one a line.
+fn pids(home: &Home, count: usize) -> Vec<String> {
+    let read = || std::fs::read_to_string(home.work().join("pids")).unwrap_or_default();
+    until("the command runs", || read().matches('\n').count() == count);
+    read().lines().map(str::to_owned).collect()
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // A zombie that nobody has collected has ended.
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Writes its own id and that of a child, and ignores every polite request to end.
+const STUBBORN: &str =
+    "trap '' TERM INT HUP; sleep 300 & echo $! >> pids; echo $$ >> pids; while :; do sleep 1; done";
+
+#[test]
+fn a_command_of_a_child_ends_with_it_even_after_kill_9() {
+    let home = Home::new();
+    let server = Server::with([call(STUBBORN)]);
+    let run = leashed(&home, &server);
+    let pids = pids(&home, 2);
+    run.signal(Signal::KILL);
+    for pid in pids {
+        until("the command ends", || !is_alive(&pid));
+    }
+}
+
+#[test]
+fn a_child_ends_with_its_command_when_its_standard_input_closes() {
+    let home = Home::new();
+    let server = Server::with([call(STUBBORN)]);
+    let mut run = leashed(&home, &server);
+    let pids = pids(&home, 2);
+    run.close_stdin();
+    let output = run.wait_open().expect(1);
+    let last = output.errors().lines().last().unwrap().to_owned();
+    assert!(last.starts_with("MARVIN_COST:"), "{last}");
+    for pid in pids {
+        until("the command ends", || !is_alive(&pid));
+    }
+}
+
+#[test]
+fn a_child_that_waits_for_its_provider_ends_when_its_standard_input_closes() {
+    let home = Home::new();
+    let server = Server::with([Exchange::any().answer(Answer::silence())]);
+    let mut run = leashed(&home, &server);
+    server.wait_requests(1, LONG);
+    run.close_stdin();
+    let output = run.wait_open().expect(1);
+    assert!(
+        output.errors().contains("MARVIN_COST:"),
+        "{}",
+        output.errors()
+    );
+    server.wait_closed(0, LONG);
+}
+
+#[test]
+fn a_leash_is_no_prompt() {
+    let home = Home::new();
+    let start = |args: &[&str]| {
+        let marvin = home.marvin().env("MARVIN_LEASH", "1");
+        let marvin = marvin.args(["--non-interactive", "--provider", "offline"]);
+        let mut run = marvin.args(args.iter().copied()).stdin_open().spawn();
+        run.write(b"show the tree\n");
+        run.wait_open().expect(1).errors()
+    };
+    assert!(start(&[]).contains("There is no prompt."));
+    assert!(start(&["--stdin", "--prompt", "hi"]).contains("--stdin cannot be used"));
+}
+
+#[test]
+fn a_child_reports_its_cost_after_each_model_call() {
+    let home = Home::new();
+    let server = || {
+        let done = Answer::sse(openai::text(&["Done."]));
+        Server::with([call("true"), Exchange::any().answer(done)])
+    };
+    let turns = |text: &str| -> Vec<u64> {
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("MARVIN_COST:"));
+        lines
+            .map(|line| {
+                let cost: serde_json::Value = serde_json::from_str(line).unwrap();
+                cost["llm_turns"].as_u64().unwrap()
+            })
+            .collect()
+    };
+    let first = server();
+    let output = leashed(&home, &first).wait_open().expect(0);
+    assert_eq!(turns(&output.errors()), [1, 2, 2]);
+    let second = server();
+    let output = home.ask(&second.url("/v1"), "go").run().expect(0);
+    assert_eq!(turns(&output.errors()), [2]);
+}
+
+#[test]
+fn a_command_under_a_supervisor_ends_as_it_would_alone() {
+    let home = Home::new();
+    for (command, timeout) in [
+        ("echo out; echo err >&2; exit 3", 60),
+        ("kill -SEGV $$", 60),
+        ("kill -KILL $$", 60),
+        ("cat; echo end of input", 60),
+        ("[ -t 0 ] || echo no terminal; pwd; echo \"$0\"", 60),
+        (
+            "trap 'echo polite; exit 5' TERM; echo up; sleep 300 & wait",
+            1,
+        ),
+        ("sleep 300 & echo left one behind", 60),
+        ("no-such-program", 60),
+    ] {
+        let run = |depth: &str| {
+            let arguments = json!({"command": command, "timeout": timeout});
+            let output = home
+                .marvin()
+                .env("MARVIN_DEPTH", depth)
+                .args(["tool", "run_command", "--json", &arguments.to_string()])
+                .run();
+            (output.code(), output.text().to_owned(), output.errors())
+        };
+        assert_eq!(run("1"), run("0"), "{command}");
+    }
+}
+
+#[test]
+fn the_supervisor_passes_signals_and_status_on() {
+    let home = Home::new();
+    let start = |script: &str| {
+        let marvin = home
+            .marvin()
+            .args(["--supervise", "--", "sh", "-c", script]);
+        marvin.stdin_open().spawn()
+    };
+    assert_eq!(start("exit 7").wait_open().code(), Some(7));
+    for (name, number) in [("SEGV", 11), ("KILL", 9), ("TERM", 15), ("HUP", 1)] {
+        let ended = start(&format!("kill -{name} $$")).wait_open();
+        assert_eq!(ended.signal(), Some(number), "{name}");
+    }
+    let run = start("trap 'echo heard; exit 4' TERM; echo up; while :; do sleep 0.02; done");
+    run.wait_stdout("up", LONG);
+    run.signal_group(Signal::TERM);
+    let ended = run.wait_open().expect(4);
+    assert!(ended.text().contains("heard"));
+    let mut run = start("trap '' TERM; echo up; while :; do sleep 0.02; done");
+    run.wait_stdout("up", LONG);
+    run.close_stdin();
+    assert_eq!(run.wait_open().signal(), Some(9));
+    let missing = home.marvin().args(["--supervise", "--", "/no/such"]);
+    let missing = missing.stdin_open().spawn().wait_open().expect(1);
+    assert!(
+        missing.errors().contains("Cannot run /no/such"),
+        "{}",
+        missing.errors()
+    );
+    let none = home.marvin().arg("--supervise").run().expect(1);
+    assert!(
+        none.errors().contains("needs a program"),
+        "{}",
+        none.errors()
+    );
+}
+
+#[test]
+fn commands_get_the_next_depth_and_no_other_variable_of_marvin() {
+    let home = Home::new();
+    for (depth, next) in [("", "1"), ("2", "3")] {
+        let output = home
+            .marvin()
+            .env("MARVIN_DEPTH", depth)
+            .env("MARVIN_TICKET", "t-1")
+            .env("MARVIN_LEASH", "")
+            .args(["tool", "run_command", "command=env | grep ^MARVIN"])
+            .run()
+            .expect(0);
+        let own: Vec<&str> = output
+            .text()
+            .lines()
+            .filter(|l| l.starts_with("MARVIN"))
+            .collect();
+        assert_eq!(own, [format!("MARVIN_DEPTH={next}")], "{}", output.text());
+    }
+}
+
+#[test]
+fn a_marvin_that_a_command_starts_is_a_sub_agent() {
+    let home = Home::new();
+    let marvin = env!("CARGO_BIN_EXE_marvin");
+    let command = format!("command={marvin} tool wiki_full title=x; true");
+    let output = home
+        .marvin()
+        .args(["tool", "run_command", &command])
+        .run()
+        .expect(0);
+    assert!(
+        output
+            .text()
+            .contains("a sub-agent has only the tools for work on a project"),
+        "{}",
+        output.text()
+    );
+}

@@ -1,0 +1,331 @@
+//! Reviews in the background: a process of its own, its record, and what is left when it is killed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::{Value, json};
+
+use super::agents::{result, results};
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::server::{Answer, Request, Server};
+use crate::support::wire::openai;
+
+const LONG: Duration = Duration::from_secs(90);
+
+/// A project with a file of code and a document, everything committed.
+struct Project {
+    home: Home,
+    repo: Repo,
+}
+
+impl Project {
+    fn new() -> Self {
+        let home = Home::new();
+        let repo = Repo::at(&home.work());
+        repo.file("src/sum.sh", "sum() {\n    echo $(($1 - $2))\n}\n")
+            .file(
+                "docs/sum.md",
+                "# Sums\n\nsum adds. It will multiply one day.\n",
+            )
+            .commit("First");
+        Self { home, repo }
+    }
+
+    /// Asks a model that calls `review_codebase`; returns the tool's result.
+    fn start(&self, server: &Server, args: &str) -> String {
+        self.home
+            .ask(&server.url("/v1"), &format!("start the review {args}"))
+            .arg("--working-dir")
+            .arg(self.home.work())
+            .run()
+            .expect(0);
+        result(server, "p1")
+    }
+
+    fn status(&self) -> String {
+        let tool = self
+            .home
+            .marvin()
+            .args(["tool", "review_status", "--working-dir"]);
+        let done = tool.arg(self.home.work()).run();
+        format!("{}{}", done.text(), done.errors())
+    }
+
+    /// The status as soon as it holds `words`.
+    fn wait_status(&self, words: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let status = self.status();
+            if status.contains(words) {
+                return status;
+            }
+            assert!(start.elapsed() < LONG, "no {words:?} in {status}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn jobs(&self) -> Vec<String> {
+        let folder = self.home.work().join(".marvin/jobs");
+        let Ok(entries) = fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut ids: Vec<String> = names
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// The process of the only job.
+    fn pid(&self) -> Pid {
+        let id = self.jobs().pop().unwrap();
+        let text = self.home.read(&format!("work/.marvin/jobs/{id}.lock"));
+        Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+    }
+}
+
+/// Ends a job that a failing test leaves behind.
+struct Ended<'a>(&'a Project);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        if self.0.jobs().is_empty() || !self.0.status().contains(": running") {
+            return;
+        }
+        let _ = kill_process(self.0.pid(), Signal::KILL);
+    }
+}
+
+fn is_parent(request: &Request) -> bool {
+    request.text().contains("start the review")
+}
+
+/// The parent's side: one call with the arguments that the prompt names.
+fn parent(request: &Request) -> Answer {
+    let text = request.text();
+    let args = match text.contains("start the review of tests") {
+        true => json!({"focus": "tests"}),
+        false => json!({"max_rounds": 2, "context": "Mind the signs."}),
+    };
+    Answer::sse(match results(request).len() {
+        0 => openai::call("p1", "review_codebase", args),
+        _ => openai::text(&["Started."]),
+    })
+}
+
+fn report(last: &str) -> Answer {
+    let text = format!(
+        "{}\n{last}",
+        "I read src/sum.sh from its first line to its last. ".repeat(5)
+    );
+    Answer::sse(openai::text(&[&text]))
+}
+
+#[test]
+fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
+    let project = Project::new();
+    let server = Server::answering(|request, _| {
+        let text = request.text();
+        if is_parent(request) {
+            return parent(request);
+        }
+        if text.contains("Reviewers found the faults below") {
+            let patch = json!({"path": "src/sum.sh", "old_str": "$1 - $2", "new_str": "$1 + $2"});
+            return match results(request).len() {
+                0 => Answer::sse(openai::call("f1", "apply_patch", patch)),
+                _ => Answer::sse(openai::text(&["Mended."])),
+            };
+        }
+        match (
+            text.contains("round 1 of 2"),
+            text.contains("SPEC_CONFORMANT"),
+        ) {
+            (true, true) => report("SPEC_CONFORMANT"),
+            (true, false) => report("1. src/sum.sh:2 subtracts.\nREVIEW_FAILED"),
+            (false, _) => report("REVIEW_CLEAN"),
+        }
+    });
+    let _ended = Ended(&project);
+    let told = project.start(&server, "");
+    assert!(
+        told.contains("is running in the background") && told.contains("Files: 1"),
+        "{told}"
+    );
+    assert!(told.contains("Documents: 1 file"), "{told}");
+    let id = project.jobs().pop().unwrap();
+    assert!(
+        told.contains(&format!("Branch: review/{id}, made from main")),
+        "{told}"
+    );
+    let status = project.wait_status(": completed");
+    for words in [
+        "Round 1: 1 of 4 reviewers satisfied; findings of area-1, area-2, area-3 went to the fixer",
+        "Round 2: 4 of 4 reviewers satisfied",
+        "Every reviewer is satisfied after 2 rounds.",
+        "git checkout main",
+        "Cost: ",
+    ] {
+        assert!(status.contains(words), "{words}: {status}");
+    }
+    assert!(project.repo.read("src/sum.sh").contains("$1 + $2"));
+    assert_eq!(
+        project.repo.git(&["branch", "--show-current"]),
+        format!("review/{id}")
+    );
+    assert_eq!(project.repo.git(&["log", "main", "--format=%s"]), "First");
+    assert_eq!(project.repo.git(&["status", "--porcelain"]), "");
+    let tracked = project.repo.git(&["ls-files"]);
+    assert!(
+        tracked.contains(".marvin/review-history-code.md"),
+        "{tracked}"
+    );
+    assert!(!tracked.contains(".marvin/jobs"), "{tracked}");
+    let record = project.home.work().join(format!(".marvin/jobs/{id}.json"));
+    let mode = fs::metadata(&record).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let record: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    assert!(record["cost"].as_f64().unwrap() > 0.0, "{record}");
+    let reviewer = server.requests().into_iter().find(|request| {
+        !is_parent(request) && request.text().contains("Review code of this project")
+    });
+    let reviewer = reviewer.unwrap().text();
+    for words in ["ground truth", "docs/sum.md", "Mind the signs."] {
+        assert!(reviewer.contains(words), "{words}: {reviewer}");
+    }
+    // Three in the first round who are not satisfied, and the one who is, is not asked again.
+    let asked = server.requests();
+    let second = asked
+        .iter()
+        .filter(|request| request.text().contains("round 2 of 2"))
+        .count();
+    assert_eq!(second, 3);
+}
+
+/// A server whose reviewers never answer.
+fn hanging() -> Server {
+    Server::answering(|request, _| match is_parent(request) {
+        true => parent(request),
+        false if request.text().contains("hello there") => Answer::sse(openai::text(&["Hello."])),
+        false => Answer::silence(),
+    })
+}
+
+#[test]
+fn a_job_that_is_killed_is_dead_and_a_second_one_waits_for_the_first() {
+    let project = Project::new();
+    let server = hanging();
+    let _ended = Ended(&project);
+    project.start(&server, "");
+    let id = project.jobs().pop().unwrap();
+    let status = project.wait_status("round 1 of 2");
+    assert!(
+        status.contains(&format!("Review {id}: running")),
+        "{status}"
+    );
+    // Another conversation knows of it, from the disk.
+    let hello = project.home.ask(&server.url("/v1"), "hello there");
+    hello
+        .arg("--working-dir")
+        .arg(project.home.work())
+        .run()
+        .expect(0);
+    let asked = server.requests();
+    let hello = asked
+        .iter()
+        .find(|request| request.text().contains("hello there"))
+        .unwrap();
+    let text = hello.text();
+    assert!(
+        text.contains("Background jobs") && text.contains(&format!("review {id}")),
+        "{text}"
+    );
+    let second = project.start(&hanging(), "once more");
+    assert!(
+        second.contains(&format!("A review is running here already: {id}")),
+        "{second}"
+    );
+    assert_eq!(project.jobs().len(), 1);
+    kill_process(project.pid(), Signal::KILL).unwrap();
+    let status = project.wait_status(": dead");
+    assert!(status.contains("its process is gone"), "{status}");
+    // It holds nobody up any more.
+    let server = hanging();
+    let third = project.start(&server, "a third time");
+    assert!(third.contains("is running in the background"), "{third}");
+    let other = project
+        .jobs()
+        .into_iter()
+        .find(|other| *other != id)
+        .unwrap();
+    let named = |id: &str| {
+        let tool = project
+            .home
+            .marvin()
+            .args(["tool", "review_status", "--working-dir"]);
+        let done = tool
+            .arg(project.home.work())
+            .arg(format!("job_id={id}"))
+            .run();
+        done.expect(0).text().to_owned()
+    };
+    assert!(named(&id).contains(": dead") && named(&other).contains(": running"));
+}
+
+#[test]
+fn a_job_stops_cleanly_on_a_signal() {
+    let project = Project::new();
+    let server = hanging();
+    let _ended = Ended(&project);
+    project.start(&server, "");
+    project.wait_status("round 1 of 2");
+    // Reviewers are at work.
+    server.wait_requests(3, LONG);
+    let pid = project.pid();
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = project.wait_status(": failed");
+    assert!(status.contains("stopped from outside"), "{status}");
+    let start = Instant::now();
+    while test_kill_process(pid).is_ok() {
+        assert!(start.elapsed() < LONG, "the process lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_review_needs_a_clean_repository_and_something_to_review() {
+    let refused = |project: &Project, args: &str, words: &str| {
+        let text = project.start(&hanging(), args);
+        assert!(text.contains(words), "{words}: {text}");
+        assert_eq!(project.jobs(), [] as [&str; 0]);
+    };
+    let project = Project::new();
+    refused(
+        &project,
+        "of tests",
+        "No file that git tracks here is a test",
+    );
+    project.home.write("work/new.txt", "x");
+    refused(&project, "", "not committed");
+    fs::remove_file(project.home.work().join("new.txt")).unwrap();
+    project.home.write("work/src/sum.sh", "x");
+    refused(&project, "", "src/sum.sh");
+    assert_eq!(project.repo.git(&["branch", "--show-current"]), "main");
+    // Nothing but the branch that was there.
+    assert_eq!(
+        project.repo.git(&["branch", "--format=%(refname:short)"]),
+        "main"
+    );
+    let home = Home::new();
+    let bare = Project {
+        repo: Repo::at(&home.work()),
+        home,
+    };
+    refused(&bare, "", "no commit yet");
+    fs::remove_dir_all(bare.home.work().join(".git")).unwrap();
+    refused(&bare, "", "is not in a git repository");
+    assert!(bare.status().contains("No review was started here"));
+}
