@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent, TierChoice};
+use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 
 /// No run costs more US dollars; above is a fault in a number.
 const MAX_COST: f64 = 1e9;
@@ -19,7 +19,6 @@ pub(crate) struct RunProgress {
     pub task: String,
     /// Id of the epic ticket.
     pub ticket: String,
-    pub tiers: Vec<TierChoice>,
     /// It continues an earlier run.
     pub resumed: bool,
     pub phases: Vec<PhaseProgress>,
@@ -137,16 +136,15 @@ impl RunProgress {
             PipelineEvent::RunStarted {
                 task,
                 ticket,
-                tiers,
                 phases,
                 resumed,
+                ..
             } => {
                 let earlier = std::mem::take(self);
                 let same = earlier.ticket == *ticket;
                 *self = Self {
                     task: task.clone(),
                     ticket: ticket.clone(),
-                    tiers: tiers.clone(),
                     resumed: *resumed,
                     phases: phases
                         .iter()

@@ -193,7 +193,7 @@ pub(super) fn no_run(root: &Root, what: &str) -> Problem {
 
 /// The phases by the state file alone.
 fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
-    let phase = |phase: &crate::pipeline::phase::Phase| {
+    let phase = |phase: &Phase| {
         Ok(PhaseStatus {
             name: phase.name.to_owned(),
             about: phase.about.to_owned(),

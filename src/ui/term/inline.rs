@@ -24,6 +24,9 @@ impl InlineArea {
     /// The bytes that replace the last frame: lines that stay, and below them the new picture. The caller wraps all of them to the width of the terminal, and
     /// keeps the picture lower than the terminal is high.
     pub(crate) fn frame(&mut self, lines: &[Line<'_>], picture: &[Line<'_>]) -> Vec<u8> {
+        if self.rows == 0 && lines.is_empty() && picture.is_empty() {
+            return Vec::new();
+        }
         let mut writer = AnsiWriter::new(0, None, CellStyle::PLAIN);
         writer.put(BEGIN);
         if self.rows > 0 {
