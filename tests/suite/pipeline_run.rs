@@ -232,7 +232,9 @@ fn place(role: Role, work: &str) -> Option<usize> {
         Role::QualityTester,
     ];
     let documents = [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
-    let reviewed = documents.iter().position(|path| work.contains(&format!("Review `{path}`")));
+    let reviewed = documents
+        .iter()
+        .position(|path| work.contains(&format!("Review `{path}`")));
     match (role, reviewed) {
         // Between the writer of the user experience and that of the design, or after that.
         (Role::FirstReviewer | Role::LaterReviewer, Some(at)) => Some([15, 16, 25][at]),
@@ -273,8 +275,17 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     let done = pipeline(&home, &server, &dir).run();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(0), "{errors}");
-    let files = ["README.md", ".gitignore", "test_program.py", "test_wordcount.py", "wordcount.py"];
-    assert_eq!(product(&dir), files.iter().map(|path| (*path).to_owned()).collect());
+    let files = [
+        "README.md",
+        ".gitignore",
+        "test_program.py",
+        "test_wordcount.py",
+        "wordcount.py",
+    ];
+    assert_eq!(
+        product(&dir),
+        files.iter().map(|path| (*path).to_owned()).collect()
+    );
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
     // No phase is begun again after a later one.
     let mut reached = 0;
@@ -284,12 +295,19 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
             reached = reached.max(place);
         }
     }
-    let repeated = asked.begun(Role::SpecWriter) + asked.begun(Role::UxWriter) + asked.begun(Role::DesignWriter);
-    assert!(repeated as u64 <= 3 + kills, "{repeated} documents were begun");
+    let repeated = asked.begun(Role::SpecWriter)
+        + asked.begun(Role::UxWriter)
+        + asked.begun(Role::DesignWriter);
+    assert!(
+        repeated as u64 <= 3 + kills,
+        "{repeated} documents were begun"
+    );
     // One epic, however often the run was started.
-    let tickets = std::fs::read_dir(dir.join(".tickets")).unwrap().filter(|entry| {
-        let text = std::fs::read_to_string(entry.as_ref().unwrap().path()).unwrap_or_default();
-        text.contains("\ntype: epic\n")
-    });
+    let tickets = std::fs::read_dir(dir.join(".tickets"))
+        .unwrap()
+        .filter(|entry| {
+            let text = std::fs::read_to_string(entry.as_ref().unwrap().path()).unwrap_or_default();
+            text.contains("\ntype: epic\n")
+        });
     assert_eq!(tickets.count(), 1);
 }

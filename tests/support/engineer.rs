@@ -137,7 +137,11 @@ fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
         .count();
     let work = work(&body);
     let role = role(&work);
-    asked.0.lock().expect("not poisoned").push((role, step, work.clone()));
+    asked
+        .0
+        .lock()
+        .expect("not poisoned")
+        .push((role, step, work.clone()));
     Answer::sse(match role {
         Role::SpecWriter => document(step, ".marvin/spec.md", "The program counts words."),
         Role::UxWriter => document(
