@@ -324,6 +324,7 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
         let text = result(&deep, id);
         assert!(text.contains("5 levels below the first Marvin"), "{text}");
     }
+    assert!(home.read("work/.tickets/a-1.md").contains("status: open"));
     let tool = home
         .marvin()
         .args(["tool", "launch_agent", "ticket_id=a-1", "prompt=x"]);

@@ -209,13 +209,12 @@ fn a_review_finds_mends_and_ends_satisfied_on_a_branch_of_its_own() {
 fn hanging() -> Server {
     Server::answering(|request, _| match is_parent(request) {
         true => parent(request),
-        false if request.text().contains("hello there") => Answer::sse(openai::text(&["Hello."])),
         false => Answer::silence(),
     })
 }
 
 #[test]
-fn a_job_that_is_killed_is_dead_and_a_second_one_waits_for_the_first() {
+fn a_second_review_is_refused_while_the_first_runs() {
     let project = Project::new();
     let server = hanging();
     let _ended = Ended(&project);
@@ -226,53 +225,78 @@ fn a_job_that_is_killed_is_dead_and_a_second_one_waits_for_the_first() {
         status.contains(&format!("Review {id}: running")),
         "{status}"
     );
-    // Another conversation knows of it, from the disk.
-    let hello = project.home.ask(&server.url("/v1"), "hello there");
-    hello
-        .arg("--working-dir")
-        .arg(project.home.work())
-        .run()
-        .expect(0);
-    let asked = server.requests();
-    let hello = asked
-        .iter()
-        .find(|request| request.text().contains("hello there"))
-        .unwrap();
-    let text = hello.text();
-    assert!(
-        text.contains("Background jobs") && text.contains(&format!("review {id}")),
-        "{text}"
-    );
     let second = project.start(&hanging(), "once more");
-    assert!(
-        second.contains(&format!("A review is running here already: {id}")),
-        "{second}"
-    );
+    let words = format!("A review is running here already: {id}");
+    assert!(second.contains(&words), "{second}");
     assert_eq!(project.jobs().len(), 1);
+}
+
+#[test]
+fn a_job_that_is_killed_is_dead_and_holds_nobody_up() {
+    let project = Project::new();
+    let server = hanging();
+    let _ended = Ended(&project);
+    project.start(&server, "");
+    let id = project.jobs().pop().unwrap();
+    project.wait_status("round 1 of 2");
     kill_process(project.pid(), Signal::KILL).unwrap();
     let status = project.wait_status(": dead");
     assert!(status.contains("its process is gone"), "{status}");
-    // It holds nobody up any more.
     let server = hanging();
-    let third = project.start(&server, "a third time");
-    assert!(third.contains("is running in the background"), "{third}");
-    let other = project
-        .jobs()
-        .into_iter()
-        .find(|other| *other != id)
-        .unwrap();
+    let next = project.start(&server, "once more");
+    assert!(next.contains("is running in the background"), "{next}");
+    let other = project.jobs().into_iter().find(|other| *other != id);
     let named = |id: &str| {
-        let tool = project
-            .home
-            .marvin()
-            .args(["tool", "review_status", "--working-dir"]);
-        let done = tool
-            .arg(project.home.work())
-            .arg(format!("job_id={id}"))
-            .run();
-        done.expect(0).text().to_owned()
+        let args = ["tool", "review_status", "--working-dir"];
+        let tool = project.home.marvin().args(args).arg(project.home.work());
+        let done = tool.arg(format!("job_id={id}")).run().expect(0);
+        done.text().to_owned()
     };
-    assert!(named(&id).contains(": dead") && named(&other).contains(": running"));
+    assert!(named(&id).contains(": dead") && named(&other.unwrap()).contains(": running"));
+}
+
+#[test]
+fn a_chat_knows_of_a_review_in_the_background_and_tells_when_it_ends() {
+    let project = Project::new();
+    let id = "20260101-120000";
+    let record = json!({
+        "id": id, "status": "running", "phase": "round 1 of 4", "started": "2026-01-01T12:00:00.000Z",
+        "branch": format!("review/{id}"), "base": "main", "focus": "all",
+    });
+    let jobs = "work/.marvin/jobs";
+    project
+        .home
+        .write(&format!("{jobs}/{id}.json"), record.to_string());
+    let lock = project.home.write(&format!("{jobs}/{id}.lock"), "1\n");
+    let held = fs::File::open(lock).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let server = Server::answering(|_, n| Answer::sse(openai::text(&[&format!("Answer {n}.")])));
+    let mut chat = project
+        .home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args([
+            "--plain",
+            "--provider",
+            "openai-compat",
+            "--model",
+            "test-model",
+        ])
+        .stdin_open()
+        .spawn();
+    chat.write(b"first\n");
+    chat.wait_stdout("Answer 0.", LONG);
+    let text = server.request(0).text();
+    let is_told = text.contains("Background jobs") && text.contains(&format!("review {id}"));
+    assert!(is_told, "{text}");
+    drop(held);
+    chat.wait_stdout(&format!("Review {id}: dead."), LONG);
+    chat.write(b"second\n");
+    chat.wait_stdout("Answer 1.", LONG);
+    let news = "No background job is running any more.";
+    assert!(server.request(1).text().contains(news));
+    chat.wait().expect(0);
 }
 
 #[test]
