@@ -493,7 +493,7 @@ fn children_side_by_side_share_what_is_left_and_have_names_of_their_own() {
 }
 
 #[test]
-fn a_spent_share_ends_a_task_and_a_spent_budget_starts_none() {
+fn a_spent_share_ends_a_task() {
     let script = r#"echo 'MARVIN_COST:{"session_cost":0.75,"model_cost":{"own":0.75}}' >&2"#;
     let project = Project::new(script);
     let mut run = project.run;
@@ -504,6 +504,33 @@ fn a_spent_share_ends_a_task_and_a_spent_budget_starts_none() {
         .remove(0)
         .unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
+    // A share is spent although the run has enough left.
+    let project = Project::new(
+        r#"grep -q dear "$prompt" || exit 0
+echo 'MARVIN_COST:{"session_cost":6,"model_cost":{"own":6}}' >&2"#,
+    );
+    let mut run = project.run;
+    run.max_cost = Some(10.0);
+    let project = Project { run, ..project };
+    let dear = ChildTask {
+        prompt: "A dear task.".to_owned(),
+        ..task(&check)
+    };
+    let mut outcomes = run_parallel(&project.run, &[dear, task(&satisfied)]);
+    outcomes.remove(1).unwrap();
+    let problem = outcomes.remove(0).unwrap_err();
+    assert!(problem.what.contains("its share"), "{problem}");
+    assert_eq!(project.events.started().len(), 2);
+}
+
+#[test]
+fn a_spent_budget_starts_no_child() {
+    let project =
+        Project::new(r#"echo 'MARVIN_COST:{"session_cost":1,"model_cost":{"own":1}}' >&2"#);
+    let mut run = project.run;
+    run.max_cost = Some(1.0);
+    let project = Project { run, ..project };
+    super::run(&project.run, &task(&satisfied)).unwrap();
     let before = project.events.started().len();
     let problem = super::run(&project.run, &task(&satisfied)).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
@@ -513,7 +540,7 @@ fn a_spent_share_ends_a_task_and_a_spent_budget_starts_none() {
 #[test]
 fn a_stop_ends_children_side_by_side_and_waits_between_attempts() {
     let project =
-        Project::new("trap '' TERM; echo $$ > \"$out/pid.$n\"; while :; do sleep 0.1; done");
+        Project::new("trap '' TERM; echo $$ > \"$out/pid.$$\"; while :; do sleep 0.1; done");
     let tasks: Vec<_> = (0..3).map(|_| task(&satisfied)).collect();
     let stop = project.run.ctx.stop.clone();
     let out = project.dir.path().join("bin");
@@ -547,7 +574,8 @@ fn a_stop_ends_children_side_by_side_and_waits_between_attempts() {
         3,
         "nothing is tried after a stop"
     );
-    assert_eq!(project.events.ended().len(), 3);
+    let ended = project.events.ended();
+    assert_eq!(ended, vec![(false, "It was stopped.".to_owned()); 3]);
 }
 
 #[test]
