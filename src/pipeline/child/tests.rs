@@ -129,7 +129,13 @@ impl Project {
         Self { dir, events, run }
     }
 
-    fn work(&self) -> std::path::PathBuf {
+    /// The same with a ceiling on cost.
+    fn ceiling(mut self, dollars: f64) -> Self {
+        self.run.max_cost = Some(dollars);
+        self
+    }
+
+    fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
@@ -138,7 +144,7 @@ impl Project {
         fs::read_to_string(self.dir.path().join(format!("bin/{what}.{n}"))).unwrap()
     }
 
-    fn logs(&self, suffix: &str) -> Vec<std::path::PathBuf> {
+    fn logs(&self, suffix: &str) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.work().join(".marvin/logs")) else {
             return Vec::new();
         };
@@ -179,10 +185,8 @@ echo 'MARVIN_COST:{"session_cost":0.25,"llm_turns":1,"model_turns":{"own":1},"mo
 echo 'a note' >&2
 echo 'MARVIN_COST:{"session_cost":0.5,"llm_turns":2,"model_turns":{"own":2},"model_cost":{"own":0.5},"input_tokens":200,"output_tokens":20}' >&2"#,
     );
-    let mut run = project.run;
-    run.max_cost = Some(2.0);
-    let project = Project { run, ..project };
-    let report = super::run(&project.run, &task(&satisfied)).unwrap();
+    let project = project.ceiling(2.0);
+    let report = run(&project.run, &task(&satisfied)).unwrap();
     assert_eq!(report.text, "First I look.\nDone");
     assert_eq!((report.status, report.last_line()), (Some(0), "Done"));
 
@@ -256,7 +260,7 @@ fn what_is_missing_is_told_and_the_fourth_attempt_is_the_fallback_tiers() {
         withhold: &["SPEC_VERIFIED"],
         ..task(&check)
     };
-    super::run(&project.run, &task).unwrap();
+    run(&project.run, &task).unwrap();
     let models: Vec<String> = project
         .events
         .started()
@@ -279,7 +283,7 @@ fn what_is_missing_is_told_and_the_fourth_attempt_is_the_fallback_tiers() {
 fn an_attempt_after_an_attempt_is_told_the_end_of_what_was_printed() {
     let project = Project::new("echo BEGINNING; yes 'a line' | head -n 2000; echo THE END");
     let check = |_: &ChildReport| Err("There is no document.".to_owned());
-    let problem = super::run(&project.run, &task(&check)).unwrap_err();
+    let problem = run(&project.run, &task(&check)).unwrap_err();
     let prompt = project.saw("prompt", 2);
     assert!(prompt.contains("THE END") && !prompt.contains("BEGINNING"));
     assert!(prompt.chars().count() < 3_700, "{}", prompt.chars().count());
@@ -305,7 +309,7 @@ fn a_child_that_fails_has_not_done_its_work_even_if_the_files_are_there() {
         checked.fetch_add(1, Ordering::SeqCst);
         Ok(())
     };
-    super::run(&project.run, &task(&check)).unwrap();
+    run(&project.run, &task(&check)).unwrap();
     assert_eq!(
         checked.load(Ordering::SeqCst),
         1,
@@ -324,13 +328,13 @@ fn a_child_that_fails_has_not_done_its_work_even_if_the_files_are_there() {
 #[test]
 fn a_program_that_cannot_run_is_not_tried_again() {
     let project = Project::new("no-such-program");
-    let problem = super::run(&project.run, &task(&satisfied)).unwrap_err();
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
     assert!(problem.what.contains("in 1 attempt"), "{problem}");
     assert_eq!(project.events.started().len(), 1);
 
     let project = Project::new("");
     fs::remove_file(&project.run.program).unwrap();
-    let problem = super::run(&project.run, &task(&satisfied)).unwrap_err();
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
     assert_eq!(project.events.started().len(), 1, "{problem}");
     assert_eq!(project.events.ended().len(), 1);
     assert!(project.logs("prompt.md").is_empty());
@@ -346,7 +350,7 @@ fn a_child_that_hangs_is_killed_with_its_group_and_has_more_time_then() {
         limit,
         ..task(&satisfied)
     };
-    super::run(&project.run, &task).unwrap();
+    run(&project.run, &task).unwrap();
     assert!(
         project.events.ended()[0].1.contains("did not end"),
         "{:?}",
@@ -368,7 +372,7 @@ fn each_attempt_has_more_time_than_the_one_before() {
         limit: Duration::from_secs(1),
         ..task(&satisfied)
     };
-    super::run(&project.run, &task).unwrap();
+    run(&project.run, &task).unwrap();
     assert!(project.events.started().len() > 1);
 }
 
@@ -400,7 +404,7 @@ esac"#,
         },
         ..task(&satisfied)
     };
-    let report = super::run(&project.run, &task).unwrap();
+    let report = run(&project.run, &task).unwrap();
     assert_eq!(report.text, "I use port 80.\n");
     let labels: Vec<String> = project
         .events
@@ -443,7 +447,7 @@ fn a_child_that_only_asks_is_answered_three_times() {
 *) printf 'QUESTIONS_FOR_PARENT:\n1. Which?\n' ;;
 esac"#,
     );
-    let report = super::run(&project.run, &task(&satisfied)).unwrap();
+    let report = run(&project.run, &task(&satisfied)).unwrap();
     assert_eq!(report.text, "I choose.\n");
     let answers = project.events.started();
     let answers = answers
@@ -472,9 +476,7 @@ fn children_side_by_side_share_what_is_left_and_have_names_of_their_own() {
     let project = Project::new(
         "while [ $(ls \"$out\" | grep -c start) -lt 4 ]; do sleep 0.01; done; printf '%s' \"$*\" > \"$out/all.$$\"",
     );
-    let mut run = project.run;
-    run.max_cost = Some(2.0);
-    let project = Project { run, ..project };
+    let project = project.ceiling(2.0);
     let tasks: Vec<_> = (0..4).map(|_| task(&satisfied)).collect();
     for outcome in run_parallel(&project.run, &tasks) {
         outcome.unwrap();
@@ -493,19 +495,40 @@ fn children_side_by_side_share_what_is_left_and_have_names_of_their_own() {
 }
 
 #[test]
-fn a_spent_share_ends_a_task_and_a_spent_budget_starts_none() {
+fn a_spent_share_ends_a_task() {
     let script = r#"echo 'MARVIN_COST:{"session_cost":0.75,"model_cost":{"own":0.75}}' >&2"#;
     let project = Project::new(script);
-    let mut run = project.run;
-    run.max_cost = Some(1.0);
-    let project = Project { run, ..project };
+    let project = project.ceiling(1.0);
     let check = |_: &ChildReport| Err("Nothing is there.".to_owned());
     let problem = run_parallel(&project.run, &[task(&check), task(&satisfied)])
         .remove(0)
         .unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
+    // A share is spent although the run has enough left.
+    let project = Project::new(
+        r#"grep -q dear "$prompt" || exit 0
+echo 'MARVIN_COST:{"session_cost":6,"model_cost":{"own":6}}' >&2"#,
+    );
+    let project = project.ceiling(10.0);
+    let dear = ChildTask {
+        prompt: "A dear task.".to_owned(),
+        ..task(&check)
+    };
+    let mut outcomes = run_parallel(&project.run, &[dear, task(&satisfied)]);
+    outcomes.remove(1).unwrap();
+    let problem = outcomes.remove(0).unwrap_err();
+    assert!(problem.what.contains("its share"), "{problem}");
+    assert_eq!(project.events.started().len(), 2);
+}
+
+#[test]
+fn a_spent_budget_starts_no_child() {
+    let project =
+        Project::new(r#"echo 'MARVIN_COST:{"session_cost":1,"model_cost":{"own":1}}' >&2"#);
+    let project = project.ceiling(1.0);
+    run(&project.run, &task(&satisfied)).unwrap();
     let before = project.events.started().len();
-    let problem = super::run(&project.run, &task(&satisfied)).unwrap_err();
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
     assert_eq!(project.events.started().len(), before);
 }
@@ -513,7 +536,7 @@ fn a_spent_share_ends_a_task_and_a_spent_budget_starts_none() {
 #[test]
 fn a_stop_ends_children_side_by_side_and_waits_between_attempts() {
     let project =
-        Project::new("trap '' TERM; echo $$ > \"$out/pid.$n\"; while :; do sleep 0.1; done");
+        Project::new("trap '' TERM; echo $$ > \"$out/pid.$$\"; while :; do sleep 0.1; done");
     let tasks: Vec<_> = (0..3).map(|_| task(&satisfied)).collect();
     let stop = project.run.ctx.stop.clone();
     let out = project.dir.path().join("bin");
@@ -547,7 +570,8 @@ fn a_stop_ends_children_side_by_side_and_waits_between_attempts() {
         3,
         "nothing is tried after a stop"
     );
-    assert_eq!(project.events.ended().len(), 3);
+    let ended = project.events.ended();
+    assert_eq!(ended, vec![(false, "It was stopped.".to_owned()); 3]);
 }
 
 #[test]
@@ -555,7 +579,7 @@ fn endless_output_is_kept_at_both_ends() {
     let project = Project::new(
         "echo THE BEGINNING; yes \"$(printf '%01000d' 7)\" | head -c 60000000; echo; echo THE END",
     );
-    let report = super::run(&project.run, &task(&satisfied)).unwrap();
+    let report = run(&project.run, &task(&satisfied)).unwrap();
     assert!(report.text.len() < 3 << 20, "{}", report.text.len());
     assert!(report.text.starts_with("THE BEGINNING\n"));
     assert_eq!(report.last_line(), "THE END");
@@ -571,7 +595,7 @@ fn secrets_reach_neither_log_nor_report() {
         prompt: "Use sk-abcdefghijklmnop1234.".to_owned(),
         ..task(&satisfied)
     };
-    let report = super::run(&project.run, &task).unwrap();
+    let report = run(&project.run, &task).unwrap();
     let log = fs::read_to_string(&report.log).unwrap();
     for text in [&report.text, &log] {
         assert!(
@@ -588,7 +612,7 @@ fn a_log_folder_that_leads_out_of_the_project_starts_no_child() {
     fs::create_dir_all(&outside).unwrap();
     fs::create_dir(project.work().join(".marvin")).unwrap();
     std::os::unix::fs::symlink(&outside, project.work().join(".marvin/logs")).unwrap();
-    super::run(&project.run, &task(&satisfied)).unwrap_err();
+    run(&project.run, &task(&satisfied)).unwrap_err();
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert_eq!(project.events.started().len(), 0);
 }
@@ -596,7 +620,7 @@ fn a_log_folder_that_leads_out_of_the_project_starts_no_child() {
 #[test]
 fn at_the_limit_of_depth_no_child_is_started() {
     let project = Project::with("", &[("MARVIN_DEPTH", "5")]);
-    let problem = super::run(&project.run, &task(&satisfied)).unwrap_err();
+    let problem = run(&project.run, &task(&satisfied)).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Refused, "{problem}");
     assert_eq!(
         (project.events.started().len(), project.logs("").len()),
