@@ -6,7 +6,7 @@ use super::debugging;
 use super::phase::PhaseEnd;
 use super::review::reviewers::{has_reviewed, is_final};
 use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
-use super::review::{self};
+use super::review;
 use super::run::Run;
 use super::tier::Tier;
 use super::{files, limits, prompts, repository};

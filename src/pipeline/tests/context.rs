@@ -29,7 +29,7 @@ fn a_child_is_told_the_project_the_documents_and_the_rules() {
         "src/clock.rs",
         ".marvin/upstream/TOOLS.md",
         "- clocks: src/clock.rs",
-        "the parent cl-0001",
+        "your work below cl-0001",
         "No mocks.",
         "# Your work\nDo {{it}}.",
     ] {
