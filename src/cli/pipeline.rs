@@ -32,12 +32,9 @@ struct PipelineArgs {
 /// `marvin pipeline status [--working-dir DIR] [--json]`, `marvin pipeline log [PHASE] [--working-dir DIR]`.
 pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let args = PipelineArgs::read(words)?;
-    let dir = match (&args.dir, &settings.process.current) {
-        (Some(dir), _) | (None, Some(dir)) => dir,
-        (None, None) => {
-            return Err(Problem::missing("The current directory no longer exists.")
-                .next("Name one with --working-dir."));
-        }
+    let Some(dir) = args.dir.as_ref().or(settings.process.current.as_ref()) else {
+        return Err(Problem::missing("The current directory no longer exists.")
+            .next("Name one with --working-dir."));
     };
     let root = Root::open(dir)?;
     match args.command.as_deref() {

@@ -23,7 +23,7 @@ fn command(home: &Home) -> Command {
 #[test]
 fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
     let home = Home::new();
-    let mut pty = Pty::spawn(&command(&home), (100, 40));
+    let mut pty = Pty::spawn(&command(&home), (100, 80));
     pty.wait_text("of 11 phases");
     pty.wait_text("· test-model");
     pty.wait_text("Run started, ticket");
@@ -36,9 +36,9 @@ fn the_picture_is_drawn_in_place_and_stays_when_the_run_is_stopped() {
     pty.wait_text("2s · ");
     let pictures = |screen: &str| screen.matches("of 11 phases").count();
     assert_eq!(pictures(&pty.screen()), 1, "{}", pty.screen());
-    pty.resize(60, 40);
-    pty.resize(20, 12);
-    pty.resize(100, 40);
+    pty.resize(60, 80);
+    pty.resize(20, 80);
+    pty.resize(100, 80);
     pty.signal(Signal::INT);
     assert!(!pty.wait().success());
     pty.wait_closed();

@@ -30,8 +30,6 @@ pub(crate) struct SummaryFacts<'a> {
     pub problem: Option<&'a Problem>,
     /// The branch that it worked on.
     pub branch: Option<String>,
-    /// The command that continues the run.
-    pub resume: Option<String>,
 }
 
 /// First lines of the messages of the commits since the run was first started, with short ids, oldest first; none when git cannot say.
@@ -164,26 +162,16 @@ fn reason(progress: &RunProgress, facts: &SummaryFacts<'_>, done: bool) -> Optio
     Some(format!("Reason: {}", foreign(&words)))
 }
 
+/// What the problem says, which includes how to continue.
 fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
-    if done {
-        return vec!["look at the commits, and try the program.".to_owned()];
+    let steps = facts.problem.map_or(&[][..], |problem| &problem.next);
+    match (done, steps) {
+        (true, _) => vec!["Look at the commits, and try the program.".to_owned()],
+        (false, []) => vec![
+            "Run the same command again to continue: finished phases are not repeated.".to_owned(),
+        ],
+        (false, steps) => steps.iter().map(|step| foreign(step)).collect(),
     }
-    let mut steps: Vec<String> = facts
-        .problem
-        .iter()
-        .flat_map(|problem| &problem.next)
-        .map(|step| foreign(step))
-        .collect();
-    steps.push(match &facts.resume {
-        Some(command) => format!(
-            "continue with: {} (finished phases are not repeated)",
-            one_line(command)
-        ),
-        None => {
-            "run the same command again to continue; finished phases are not repeated.".to_owned()
-        }
-    });
-    steps
 }
 
 /// `1,234 tokens, $0.1234`, with what earlier runs used.
@@ -328,7 +316,7 @@ mod tests {
              Warnings (1):\n  \
                - The reviewer printed nothing.\n\
              \n\
-             Next: look at the commits, and try the program.\n"
+             Next: Look at the commits, and try the program.\n"
         );
     }
 
@@ -337,7 +325,6 @@ mod tests {
         let problem = Problem::limit("The run has reached its ceiling of $2.00.").next("Raise it.");
         let facts = SummaryFacts {
             problem: Some(&problem),
-            resume: Some("marvin --non-interactive --design-first".to_owned()),
             ..SummaryFacts::default()
         };
         let commits = ["1a2b3c4 Add the list".to_owned()];
@@ -347,7 +334,7 @@ mod tests {
             "Reason: The run has reached its ceiling of $2.00.\n",
             "  5          what it does: stopped after 9 s\n",
             "Commits (1):\n  - 1a2b3c4 Add the list\n",
-            "Next: Raise it.\nNext: continue with: marvin --non-interactive --design-first (finished",
+            "Warnings (1):\n  - The reviewer printed nothing.\n\nNext: Raise it.\n",
         ] {
             assert!(text.contains(line), "{line:?} is not in {text}");
         }
