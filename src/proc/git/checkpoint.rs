@@ -80,6 +80,15 @@ impl Git<'_> {
         ])
     }
 
+    /// The number of commits since `commit`.
+    ///
+    /// # Errors
+    /// git failed.
+    pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
+        let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
+        Ok(count.trim().parse().unwrap_or_default())
+    }
+
     /// Paths, relative to the directory, of what is changed, staged or new and not committed.
     ///
     /// # Errors
