@@ -338,7 +338,10 @@ fn a_ceiling_stops_the_run_and_a_higher_one_continues_it() {
     let summary = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.code(), Some(1), "{errors}");
     assert!(errors.contains("higher --max-cost"), "{errors}");
-    assert!(summary.contains("ceiling") && summary.contains("--max-cost"), "{summary}");
+    assert!(
+        summary.contains("ceiling") && summary.contains("--max-cost"),
+        "{summary}"
+    );
     let cost = Cost::last_line(&errors);
     assert!(cost.session_cost >= 0.0002, "{cost:?}");
     // Reviewers run in parallel and share what is left, so each may make one call more than it should have.
@@ -350,7 +353,11 @@ fn a_ceiling_stops_the_run_and_a_higher_one_continues_it() {
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(1), "{errors}");
     assert!(asked.requests() > spent, "{errors}");
-    assert_eq!(asked.begun(Role::SpecWriter), 1, "what is done is not done again");
+    assert_eq!(
+        asked.begun(Role::SpecWriter),
+        1,
+        "what is done is not done again"
+    );
     assert_eq!(fixed(&repo), before, "nothing but the branch has changed");
 }
 
@@ -360,7 +367,9 @@ fn processes_of(home: &Home) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let found = all.filter_map(|entry| {
         let environ = std::fs::read(entry.path().join("environ")).ok()?;
-        let is_ours = environ.split(|byte| *byte == 0).any(|var| var == mark.as_bytes());
+        let is_ours = environ
+            .split(|byte| *byte == 0)
+            .any(|var| var == mark.as_bytes());
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         is_ours.then(|| String::from_utf8_lossy(&command).replace('\0', " "))
     });
@@ -384,11 +393,14 @@ fn all_end(home: &Home, limit: Duration) {
 fn nothing_outlives_a_run_that_is_ended_or_killed() {
     let home = Home::new();
     // A model that answers each child once, and then never again.
-    let server = Server::answering(|request, _| match request.text().contains("\"role\":\"tool\"") {
-        true => Answer::silence(),
-        false => Answer::sse(openai::call("", "list_directory", json!({"path": "."}))),
-    })
-    .lenient();
+    let server =
+        Server::answering(
+            |request, _| match request.text().contains("\"role\":\"tool\"") {
+                true => Answer::silence(),
+                false => Answer::sse(openai::call("", "list_directory", json!({"path": "."}))),
+            },
+        )
+        .lenient();
     for signal in [Signal::TERM, Signal::KILL] {
         let mut run = pipeline(&home, &server, &home.work()).spawn();
         let before = server.requests().len();
