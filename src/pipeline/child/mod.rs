@@ -68,11 +68,8 @@ pub(crate) struct ChildReport {
 impl ChildReport {
     /// The last line that is not blank, trimmed: where a marker or a verdict counts.
     pub(crate) fn last_line(&self) -> &str {
-        let lines = self.text.lines().map(str::trim);
-        lines
-            .filter(|line| !line.is_empty())
-            .next_back()
-            .unwrap_or_default()
+        let mut lines = self.text.lines().map(str::trim);
+        lines.rfind(|line| !line.is_empty()).unwrap_or_default()
     }
 }
 
