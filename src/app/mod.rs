@@ -5,7 +5,6 @@ pub(crate) mod headless;
 pub(crate) mod model_lists;
 pub(crate) mod model_report;
 pub(crate) mod pipeline;
-pub(crate) mod pipeline_run;
 pub(crate) mod profile;
 pub(crate) mod review_job;
 pub(crate) mod run_notice;

@@ -13,8 +13,8 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{MARVIN_REVIEW_CODEBASE_FIXER, MARVIN_REVIEW_CODEBASE_MODEL};
 use crate::chat::event::{Event, EventSink};
+use crate::pipeline::Run;
 use crate::pipeline::review_job::work;
-use crate::pipeline::run::Run;
 use crate::tools::engine::context::ToolContext;
 
 /// How long the job has after a signal to end its children and to write its record.

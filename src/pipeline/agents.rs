@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::Run;
 use super::child::environment::check_depth;
 use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View};
 use super::documents;
 use super::review_job::start::{self, JobProcess};
-use super::run::{self, Run, RunRequest};
+use super::run::{self, RunRequest};
 use super::tier::{OwnModel, Tier, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};

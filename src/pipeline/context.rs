@@ -1,8 +1,8 @@
 //! What every child is told before its own instructions: the project, the task, the documents, what it may do.
 
+use super::Run;
 use super::child::Access;
 use super::prompts;
-use super::run::Run;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::base::text::{counted, head};

@@ -1,11 +1,11 @@
 //! Phase 4a: the tests are run, and what they show is corrected, until they pass. The pipeline's own run of the tests decides, whatever a child says.
 
+use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::review::reviewers::is_final;
-use super::run::Run;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
 use super::{files, limits, prompts, repository};

@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
+use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::phase::PhaseEnd;
-use super::run::Run;
 use super::tier::Tier;
 use super::{limits, prompts, repository};
 use crate::base::problem::{Outcome, Problem, ProblemKind};

@@ -1,7 +1,7 @@
 //! The epic ticket of a run: what its children's tickets descend from.
 
 use super::record::RunRecord;
-use super::run::{Run, first_line};
+use super::{Run, first_line};
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::front_matter::NewTicket;
 use crate::store::tickets::change;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::Run;
+use super::Run;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};

@@ -1,7 +1,7 @@
 //! Phase 4c: the pages that the program serves are checked as a browser would get them; code that is embedded in strings often breaks on the way.
 
+use super::Run;
 use super::phase::PhaseEnd;
-use super::run::Run;
 use super::smoke_test::Trial;
 use super::{files, prompts};
 use crate::base::problem::Outcome;

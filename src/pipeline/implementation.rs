@@ -1,11 +1,11 @@
 //! Phase 3: the product is built.
 
+use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
-use super::run::Run;
 use super::tier::Tier;
 use super::{limits, prompts, repository};
 use crate::base::problem::Outcome;

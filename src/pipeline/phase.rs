@@ -1,10 +1,5 @@
 //! The phases of a run, in order.
 
-use super::review::document;
-use super::run::Run;
-use super::{debugging, documents, front_end, implementation, quality, smoke_test, test_writing};
-use crate::base::problem::Outcome;
-
 /// Which runs have a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -25,6 +20,22 @@ pub(crate) enum PhaseEnd {
     Skipped(String),
 }
 
+/// The work of a phase; the run knows the function for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PhaseWork {
+    Specify,
+    ReviewSpecification,
+    Design,
+    ReviewDesign,
+    FunctionalTests,
+    IntegrationTests,
+    Implement,
+    Debug,
+    SmokeTest,
+    FrontEnd,
+    Quality,
+}
+
 /// A phase.
 pub(crate) struct Phase {
     /// Its name in the state file.
@@ -37,8 +48,8 @@ pub(crate) struct Phase {
     pub steps: &'static [&'static str],
     /// The documents it leaves behind; without them it is not done, whatever the state file says.
     pub documents: &'static [&'static str],
-    /// Does its work.
-    pub work: fn(&Run) -> Outcome<PhaseEnd>,
+    /// What it does.
+    pub work: PhaseWork,
 }
 
 const NONE: &[&str] = &[];
@@ -51,7 +62,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Design,
         steps: NONE,
         documents: &[".marvin/spec.md", ".marvin/ux.md"],
-        work: documents::specify,
+        work: PhaseWork::Specify,
     },
     Phase {
         name: "1a_review",
@@ -68,7 +79,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1a_review_ux_iv",
         ],
         documents: &[".marvin/spec.md", ".marvin/ux.md"],
-        work: document::review_specification,
+        work: PhaseWork::ReviewSpecification,
     },
     Phase {
         name: "1b",
@@ -76,7 +87,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Design,
         steps: NONE,
         documents: &[".marvin/design.md"],
-        work: documents::design,
+        work: PhaseWork::Design,
     },
     Phase {
         name: "1b_review",
@@ -89,7 +100,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1b_review_iv",
         ],
         documents: &[".marvin/design.md"],
-        work: document::review_design,
+        work: PhaseWork::ReviewDesign,
     },
     Phase {
         name: "2a",
@@ -97,7 +108,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: test_writing::functional,
+        work: PhaseWork::FunctionalTests,
     },
     Phase {
         name: "2b",
@@ -105,7 +116,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: test_writing::integration,
+        work: PhaseWork::IntegrationTests,
     },
     Phase {
         name: "3",
@@ -113,7 +124,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Always,
         steps: NONE,
         documents: NONE,
-        work: implementation::implement,
+        work: PhaseWork::Implement,
     },
     Phase {
         name: "4a",
@@ -121,7 +132,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: debugging::debug,
+        work: PhaseWork::Debug,
     },
     Phase {
         name: "4b",
@@ -129,7 +140,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: smoke_test::smoke_test,
+        work: PhaseWork::SmokeTest,
     },
     Phase {
         name: "4c",
@@ -137,7 +148,7 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: front_end::check_front_end,
+        work: PhaseWork::FrontEnd,
     },
     Phase {
         name: "5",
@@ -145,6 +156,6 @@ pub(crate) static PHASES: &[Phase] = &[
         part: Part::Tests,
         steps: NONE,
         documents: NONE,
-        work: quality::assure_quality,
+        work: PhaseWork::Quality,
     },
 ];

@@ -1,5 +1,6 @@
 //! Phase 5: somebody who may only read tries to break the program; somebody else corrects what was found.
 
+use super::Run;
 use super::child::{self, Access, ChildReport, ChildTask};
 use super::context::{self, View};
 use super::debugging;
@@ -7,7 +8,6 @@ use super::phase::PhaseEnd;
 use super::review;
 use super::review::reviewers::{has_reviewed, is_final};
 use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
-use super::run::Run;
 use super::tier::Tier;
 use super::{files, limits, prompts, repository};
 use crate::base::marks::enclosed;

@@ -1,6 +1,6 @@
 //! The repository of a run: checkpoints around what children do, and what one of them changed.
 
-use super::run::Run;
+use super::Run;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::documents;
-use super::phase::{PHASES, Part, Phase, PhaseEnd};
+use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::record::{self, RunRecord};
 use super::repository::{self, Uncommitted};
+use super::review::document;
 use super::tier::TierModels;
-use super::{epic, state, upstream};
+use super::{
+    Run, debugging, epic, first_line, front_end, implementation, quality, smoke_test, state,
+    test_writing, upstream,
+};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, escape_controls};
-use crate::chat::event::Event;
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::ToolContext;
@@ -41,71 +43,6 @@ pub(crate) struct RunRequest {
     pub max_cost: Option<f64>,
     /// The program that children run: this one.
     pub program: PathBuf,
-}
-
-/// What the phases of a run share.
-pub(crate) struct Run {
-    /// The session whose environment, clock, ledger and token to stop the run uses; its listener gets the events.
-    pub ctx: ToolContext,
-    /// The program that children run: this one.
-    pub program: PathBuf,
-    /// The project.
-    pub root: Arc<Root>,
-    /// The whole task, as the user wrote it.
-    pub task: String,
-    /// Id of the ticket that the children's tickets descend from.
-    pub ticket: String,
-    /// The model of each tier.
-    pub tiers: TierModels,
-    /// No child is started once this much was spent, in US dollars.
-    pub max_cost: Option<f64>,
-    /// Documents or tests were asked for, so the code is reviewed; otherwise a single child does the task.
-    pub is_staged: bool,
-}
-
-impl Run {
-    /// Tells whoever watches.
-    pub(crate) fn emit(&self, event: PipelineEvent) {
-        self.ctx.listener.emit(Event::Pipeline(event));
-    }
-
-    /// Tells whoever watches that something went wrong and the run continues.
-    pub(crate) fn warn(&self, words: impl Into<String>) {
-        self.emit(PipelineEvent::Warning {
-            words: words.into(),
-        });
-    }
-
-    fn is_anything_left(&self, request: &RunRequest) -> Outcome<bool> {
-        for phase in PHASES.iter().filter(|phase| request.has(phase)) {
-            if !is_complete(self, phase)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// US dollars spent so far, children included.
-    pub(crate) fn spent(&self) -> f64 {
-        self.ctx.session.ledger.totals().cost
-    }
-
-    /// US dollars that are left; `None` without a ceiling.
-    ///
-    /// # Errors
-    /// Nothing is left.
-    pub(crate) fn budget_left(&self) -> Outcome<Option<f64>> {
-        let Some(max) = self.max_cost else {
-            return Ok(None);
-        };
-        let left = max - self.spent();
-        if left > 0.0 {
-            return Ok(Some(left));
-        }
-        Err(Problem::limit(format!(
-            "The run has reached its ceiling of ${max:.2}."
-        )))
-    }
 }
 
 /// Runs the phases that are asked for and not done yet.
@@ -158,7 +95,7 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         phases: outline(&request, &run.root)?,
         resumed: recorded.is_some() || was_interrupted,
     });
-    if !run.is_anything_left(&request)? {
+    if !is_anything_left(&run, &request)? {
         return finish(&run, Ok(()));
     }
     let outcome = begin(&run, was_interrupted)
@@ -217,7 +154,7 @@ fn work(run: &Run, phase: &Phase) -> Outcome<()> {
     let name = || phase.name.to_owned();
     run.emit(PipelineEvent::PhaseStarted { phase: name() });
     let started = Instant::now();
-    run.emit(match (phase.work)(run)? {
+    run.emit(match do_work(run, phase.work)? {
         PhaseEnd::Done => PipelineEvent::PhaseDone {
             phase: name(),
             seconds: started.elapsed().as_secs(),
@@ -228,6 +165,31 @@ fn work(run: &Run, phase: &Phase) -> Outcome<()> {
         },
     });
     Ok(())
+}
+
+fn is_anything_left(run: &Run, request: &RunRequest) -> Outcome<bool> {
+    for phase in PHASES.iter().filter(|phase| request.has(phase)) {
+        if !is_complete(run, phase)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn do_work(run: &Run, work: PhaseWork) -> Outcome<PhaseEnd> {
+    match work {
+        PhaseWork::Specify => documents::specify(run),
+        PhaseWork::ReviewSpecification => document::review_specification(run),
+        PhaseWork::Design => documents::design(run),
+        PhaseWork::ReviewDesign => document::review_design(run),
+        PhaseWork::FunctionalTests => test_writing::functional(run),
+        PhaseWork::IntegrationTests => test_writing::integration(run),
+        PhaseWork::Implement => implementation::implement(run),
+        PhaseWork::Debug => debugging::debug(run),
+        PhaseWork::SmokeTest => smoke_test::smoke_test(run),
+        PhaseWork::FrontEnd => front_end::check_front_end(run),
+        PhaseWork::Quality => quality::assure_quality(run),
+    }
 }
 
 /// Whether a phase is recorded as done and what it left is still there.
@@ -294,12 +256,6 @@ fn outline(request: &RunRequest, root: &Root) -> Outcome<Vec<PhaseOutline>> {
         })
     });
     outlined.collect()
-}
-
-/// The first line of a text, short enough for a title.
-pub(crate) fn first_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    clip(&escape_controls(line.unwrap_or_default()), 120)
 }
 
 /// Tells how the run ended, and how to go on when it is not done.

@@ -1,12 +1,12 @@
 //! Phase 4b: the program is started and used. Its loop serves the check of served pages, too.
 
+use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::debugging;
 use super::phase::PhaseEnd;
 use super::review::reviewers::is_final;
 use super::review::verdict::is_marker;
-use super::run::Run;
 use super::tier::Tier;
 use super::{files, limits, prompts, repository};
 use crate::base::problem::Outcome;

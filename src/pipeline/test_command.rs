@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use super::Run;
 use super::context;
 use super::limits;
-use super::run::Run;
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural, tail};

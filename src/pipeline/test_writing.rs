@@ -1,11 +1,11 @@
 //! Phases 2a and 2b: tests that come before the product. There must be some, and they must fail; the pipeline runs them itself.
 
+use super::Run;
 use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
-use super::run::Run;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
 use super::{limits, prompts, repository};

@@ -377,8 +377,7 @@ mod tests {
         assert_eq!(pair(&models, Tier::Plan).1, "first");
         assert_eq!(pair(&models, Tier::Opus), ("ollama".into(), "every".into()));
         assert_eq!(pair(&models, Tier::Codex), ("gemini".into(), "fast".into()));
-        let models =
-            super::TierModels::resolve(&TierOverrides::default(), &env, &OWN, &Clock::new(&env));
+        let models = TierModels::resolve(&TierOverrides::default(), &env, &OWN, &Clock::new(&env));
         assert_eq!(
             pair(&models, Tier::Plan),
             ("ollama".into(), "from-variable".into())

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::run::Run;
+use super::Run;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};

@@ -10,7 +10,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::{counted, tail};
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
 
 /// Attempts with the task's own tier; one with the fallback tier follows.

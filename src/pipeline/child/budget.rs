@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 
 /// The ceiling of one task, over all its attempts.
 pub(super) struct Budget<'a> {

@@ -12,7 +12,7 @@ use crate::base::redact;
 use crate::base::text::clip;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::PROJECT_LOGS;
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::proc::child::OutputStream;
 use crate::tools::engine::context::SessionContext;
 

@@ -18,7 +18,7 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::run::Run;
+use super::Run;
 use super::tier::Tier;
 use crate::base::problem::{Outcome, Problem};
 use budget::Budget;
@@ -61,8 +61,6 @@ pub(crate) struct ChildReport {
     pub text: String,
     /// Its log.
     pub log: PathBuf,
-    /// Exit status; `None` after a signal.
-    pub status: Option<i32>,
 }
 
 impl ChildReport {

@@ -11,7 +11,7 @@ use crate::base::problem::Outcome;
 use crate::base::redact;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::proc::child::{ProgramOutput, ProgramSpec, Stdin};
 use crate::tools::project::scratch;
 
@@ -147,7 +147,6 @@ pub(super) fn run_child(
         report: ChildReport {
             text: hide(&reader.text()),
             log: log.path.clone(),
-            status: output.code,
         },
         output,
         error: reader.error().map(|error| hide(&error)),

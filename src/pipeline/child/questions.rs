@@ -10,7 +10,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::clip;
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
 
 /// What a report with questions begins with.

@@ -8,9 +8,9 @@ use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::plural;
 use crate::disk::paths::PROJECT_DOCUMENTS;
+use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
-use crate::pipeline::run::Run;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::{files, limits, prompts, review};
 

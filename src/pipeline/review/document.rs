@@ -6,11 +6,11 @@ use super::{Round, RoundResult, Subject};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
 use crate::base::text::clip;
+use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
 use crate::pipeline::phase::{PHASES, PhaseEnd};
-use crate::pipeline::run::Run;
 use crate::pipeline::tier::Tier;
 use crate::pipeline::{files, limits, prompts, review, state};
 

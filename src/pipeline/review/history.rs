@@ -10,7 +10,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::PROJECT_FOLDER;
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 
 /// Bytes of the history's end that are read back.
 const MAX_READ_BYTES: u64 = 256 << 10;

@@ -4,9 +4,9 @@ use super::verdict::{MIN_REPORT_CHARS, PASSING_WORDS, is_review};
 use super::{Round, Subject};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::plural;
+use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildReport, ChildTask};
 use crate::pipeline::limits;
-use crate::pipeline::run::Run;
 use crate::pipeline::tier::Tier;
 
 /// A reviewer.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::beneath::Root;
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::store::review_jobs::{JobStatus, ReviewJob, RoundResult};
 use crate::tools::engine::context::SessionContext;
 

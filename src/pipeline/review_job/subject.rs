@@ -4,12 +4,12 @@ use super::record::JobRecord;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::plural;
+use crate::pipeline::Run;
 use crate::pipeline::child::Access;
 use crate::pipeline::repository;
 use crate::pipeline::review::ReviewEnd;
 use crate::pipeline::review::code::{CodeReview, review_files};
 use crate::pipeline::review::history::History;
-use crate::pipeline::run::Run;
 use crate::store::review_jobs::{ReviewJob, RoundResult};
 
 const REVIEW: &str = include_str!("../../prompts/agents/review.md");

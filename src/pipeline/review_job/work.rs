@@ -7,7 +7,7 @@ use super::{scope, subject};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::pipeline::run::Run;
+use crate::pipeline::Run;
 use crate::proc::git::Git;
 use crate::store::review_jobs::{self, JobStatus, ReviewJob};
 

@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use super::Run;
 use super::repository::{self, Uncommitted};
-use super::run::Run;
 use super::tier::{OwnModel, TierModels, TierOverrides};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
