@@ -186,7 +186,9 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "x").unwrap();
         };
-        ["docs/a.md", "docs/deep/b.TXT", "docs/c.png", "doc/d.md"].map(put);
+        for path in ["docs/a.md", "docs/deep/b.TXT", "docs/c.png", "doc/d.md"] {
+            put(path);
+        }
         assert_eq!(
             documents(&root, "ref").unwrap(),
             ["docs/a.md", "docs/deep/b.TXT"]
