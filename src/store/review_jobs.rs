@@ -323,7 +323,10 @@ mod tests {
 
     #[test]
     fn the_time_of_a_job_ends_with_it() {
-        let clock = Clock::new(&Env::from([("MARVIN_NOW", "2026-11-22T12:09:59[UTC]")]));
+        let clock = Clock::new(&Env::from([(
+            "MARVIN_NOW",
+            "2026-11-22T12:09:59+00:00[UTC]",
+        )]));
         let mut job = job("a-1", JobStatus::Running);
         assert_eq!(job.minutes(&clock), Some(9));
         job.status = JobStatus::Dead;
