@@ -78,6 +78,21 @@ impl JsonExt for Value {
     }
 }
 
+/// A number, also when written as a string.
+pub(crate) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    }
+    .filter(|number: &f64| number.is_finite())
+}
+
+/// A count; other programs may have written 5.0 or "5" for 5.
+pub(crate) fn count(value: &Value) -> Option<u64> {
+    // `as` saturates.
+    value.as_u64().or_else(|| number(value).map(|n| n as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

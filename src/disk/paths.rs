@@ -20,8 +20,13 @@ pub(crate) const PROJECT_MEMORIES: &str = ".marvin/memories";
 /// Notes of coding mode.
 pub(crate) const PROJECT_NOTES: &str = ".marvin/notes";
 /// What a project says about itself.
-pub(crate) const PROJECT_DOCUMENTS: [&str; 3] =
-    [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+pub(crate) const PROJECT_DOCUMENTS: [&str; 3] = [SPEC_DOCUMENT, UX_DOCUMENT, DESIGN_DOCUMENT];
+/// The product specification.
+pub(crate) const SPEC_DOCUMENT: &str = ".marvin/spec.md";
+/// The user experience.
+pub(crate) const UX_DOCUMENT: &str = ".marvin/ux.md";
+/// Architecture and test plan.
+pub(crate) const DESIGN_DOCUMENT: &str = ".marvin/design.md";
 /// The last phase of the pipeline that is done.
 pub(crate) const PIPELINE_STATE: &str = ".marvin/pipeline_state";
 /// Records of background jobs.

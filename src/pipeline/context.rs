@@ -7,6 +7,7 @@ use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::base::text::{counted, head};
 use crate::disk::beneath::{ListingOptions, RelPath};
+use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
 use crate::disk::paths::{PROJECT_MEMORIES, PROJECT_UPSTREAM};
 
 /// How much a child is shown of the project.
@@ -20,9 +21,9 @@ pub(crate) enum View {
 
 /// A document, and the number of its first characters that every child sees.
 const EXTRACTS: [(&str, usize); 3] = [
-    (".marvin/spec.md", 2_000),
-    (".marvin/ux.md", 2_000),
-    (".marvin/design.md", 1_500),
+    (SPEC_DOCUMENT, 2_000),
+    (UX_DOCUMENT, 2_000),
+    (DESIGN_DOCUMENT, 1_500),
 ];
 /// Characters of the memory index that every child sees.
 const MEMORY_CHARS: usize = 2_000;

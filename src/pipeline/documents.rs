@@ -12,6 +12,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::thousands;
 use crate::disk::beneath::{RelPath, Root};
+use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
 
 /// A document that the pipeline writes.
 pub(crate) struct Document {
@@ -25,21 +26,21 @@ pub(crate) struct Document {
 
 /// The product specification.
 pub(crate) static SPEC: Document = Document {
-    path: ".marvin/spec.md",
+    path: SPEC_DOCUMENT,
     name: "spec.md",
     writer: "spec-writer",
     prompt: prompts::SPEC,
 };
 /// The user experience.
 pub(crate) static UX: Document = Document {
-    path: ".marvin/ux.md",
+    path: UX_DOCUMENT,
     name: "ux.md",
     writer: "ux-writer",
     prompt: prompts::UX,
 };
 /// Architecture and test plan.
 pub(crate) static DESIGN: Document = Document {
-    path: ".marvin/design.md",
+    path: DESIGN_DOCUMENT,
     name: "design.md",
     writer: "design-writer",
     prompt: prompts::DESIGN,

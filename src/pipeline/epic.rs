@@ -26,7 +26,8 @@ pub(crate) fn find_or_create(
     let kept = earlier
         .map(|earlier| earlier.ticket.as_str())
         .filter(|id| !id.is_empty())
-        .and_then(|id| known(id).ok());
+        .and_then(|id| known(id).ok())
+        .or_else(|| unrecorded(run, &place));
     let id = match (given, kept) {
         (Some(given), _) => known(given)?,
         (None, Some(kept)) => kept,
@@ -44,6 +45,16 @@ pub(crate) fn find_or_create(
     };
     set_status(run, &place.open()?, &id, "in_progress")?;
     Ok(id)
+}
+
+/// The epic of a run that was killed after it was created and before it was recorded.
+fn unrecorded(run: &Run, place: &TicketLocation) -> Option<String> {
+    let title = first_line(&run.task);
+    let tickets = place.open().ok()?.load(&run.ctx.stop).ok()?;
+    let found = tickets
+        .into_iter()
+        .find(|ticket| ticket.title == title && ticket.parent.is_empty() && !ticket.is_closed());
+    found.map(|ticket| ticket.id)
 }
 
 /// Closes the run's ticket.

@@ -1,5 +1,7 @@
 //! The phases of a run, in order.
 
+use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
+
 /// Which runs have a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -61,7 +63,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "specification and user experience",
         part: Part::Design,
         steps: NONE,
-        documents: &[".marvin/spec.md", ".marvin/ux.md"],
+        documents: &[SPEC_DOCUMENT, UX_DOCUMENT],
         work: PhaseWork::Specify,
     },
     Phase {
@@ -78,7 +80,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1a_review_ux_iii",
             "1a_review_ux_iv",
         ],
-        documents: &[".marvin/spec.md", ".marvin/ux.md"],
+        documents: &[SPEC_DOCUMENT, UX_DOCUMENT],
         work: PhaseWork::ReviewSpecification,
     },
     Phase {
@@ -86,7 +88,7 @@ pub(crate) static PHASES: &[Phase] = &[
         about: "architecture and test plan",
         part: Part::Design,
         steps: NONE,
-        documents: &[".marvin/design.md"],
+        documents: &[DESIGN_DOCUMENT],
         work: PhaseWork::Design,
     },
     Phase {
@@ -99,7 +101,7 @@ pub(crate) static PHASES: &[Phase] = &[
             "1b_review_iii",
             "1b_review_iv",
         ],
-        documents: &[".marvin/design.md"],
+        documents: &[DESIGN_DOCUMENT],
         work: PhaseWork::ReviewDesign,
     },
     Phase {

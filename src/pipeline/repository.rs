@@ -4,6 +4,7 @@ use super::Run;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::proc::git::checkpoint as git_checkpoint;
 use crate::proc::git::{Git, repository};
 use crate::tools::engine::context::ToolContext;
@@ -83,7 +84,7 @@ pub(crate) fn prepare(run: &Run, branch: Option<&str>, uncommitted: Uncommitted)
 fn refuse_uncommitted(paths: &[String]) -> Outcome<()> {
     let is_users = |path: &&String| {
         let first = path.split('/').next();
-        !matches!(first, Some(".marvin" | ".tickets"))
+        first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
     };
     let theirs: Vec<&str> = paths.iter().filter(is_users).map(String::as_str).collect();
     if theirs.is_empty() {

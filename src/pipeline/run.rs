@@ -75,6 +75,12 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         true => Uncommitted::Take,
         false => Uncommitted::Refuse,
     };
+    let is_left = is_anything_left(&run, &request)?;
+    if !is_left && earlier.as_ref().is_none_or(|record| record.finished) {
+        run.ticket = earlier.map(|record| record.ticket).unwrap_or_default();
+        announce(&run, &request, true)?;
+        return finish(&run, Ok(()));
+    }
     repository::prepare(&run, request.branch.as_deref(), uncommitted)?;
     run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
     let mut record = RunRecord {
@@ -88,20 +94,22 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         (record.started, record.base) = (earlier.started, earlier.base);
     }
     record.write(&run.root)?;
+    announce(&run, &request, recorded.is_some() || was_interrupted)?;
+    let outcome = begin(&run, was_interrupted)
+        .and_then(|()| walk(&run, &request, &mut record))
+        .and_then(|()| end(&run, &mut record));
+    finish(&run, outcome)
+}
+
+fn announce(run: &Run, request: &RunRequest, resumed: bool) -> Outcome<()> {
     run.emit(PipelineEvent::RunStarted {
         task: first_line(&run.task),
         ticket: run.ticket.clone(),
         tiers: run.tiers.all(),
-        phases: outline(&request, &run.root)?,
-        resumed: recorded.is_some() || was_interrupted,
+        phases: outline(request, &run.root)?,
+        resumed,
     });
-    if !is_anything_left(&run, &request)? {
-        return finish(&run, Ok(()));
-    }
-    let outcome = begin(&run, was_interrupted)
-        .and_then(|()| walk(&run, &request, &mut record))
-        .and_then(|()| end(&run));
-    finish(&run, outcome)
+    Ok(())
 }
 
 /// Commits what stands here before the first phase.
@@ -116,17 +124,18 @@ fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
     )
 }
 
-/// Closes the ticket and commits that.
-fn end(run: &Run) -> Outcome<()> {
+/// Closes the ticket and commits that. A run that is killed here does it again.
+fn end(run: &Run, record: &mut RunRecord) -> Outcome<()> {
     epic::close(run)?;
-    repository::checkpoint(run, "The pipeline is done")
+    repository::checkpoint(run, "The pipeline is done")?;
+    record.finished = true;
+    record.write(&run.root)
 }
 
 /// Every phase in order. An interruption leaves the record as it is, which tells the next run that children may have been writing.
 fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> {
-    let mut mark = |working: &str, finished| {
+    let mut mark = |working: &str| {
         working.clone_into(&mut record.working);
-        record.finished = finished;
         record.write(&run.root)
     };
     for phase in PHASES.iter().filter(|phase| request.has(phase)) {
@@ -135,7 +144,7 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> 
         }
         run.ctx.stop.check()?;
         run.budget_left()?;
-        mark(phase.name, false)?;
+        mark(phase.name)?;
         let outcome = work(run, phase);
         // Stopped: whatever a child was writing is left, and the record says so.
         run.ctx.stop.check()?;
@@ -144,10 +153,10 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> 
         }
         // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
         repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about))?;
-        mark("", false)?;
+        mark("")?;
         outcome?;
     }
-    mark("", true)
+    Ok(())
 }
 
 fn work(run: &Run, phase: &Phase) -> Outcome<()> {

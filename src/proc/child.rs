@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::capture::{Captured, KeepLimits};
 use super::program::find_on_path;
-use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, Pump};
+use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::spawn::spawn_in_new_session;
 use super::supervise;
 use crate::base::cancel::Cancel;
@@ -54,15 +54,6 @@ pub(crate) enum Stdin {
     File(Arc<File>),
     /// An empty pipe that stays open while Marvin waits for the program. It closes when Marvin dies, however it dies: the program ends itself then.
     Leash,
-}
-
-/// The streams a program writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 /// A program to run, and how.

@@ -10,7 +10,7 @@ pub(crate) mod detached;
 pub(crate) mod editor;
 pub(crate) mod git;
 pub(crate) mod program;
-mod pump;
+pub(crate) mod pump;
 pub(crate) mod shell;
 mod spawn;
 pub(crate) mod supervise;

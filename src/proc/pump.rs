@@ -9,7 +9,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 
 use super::capture::Captured;
-use super::child::OutputStream;
+
+/// The streams a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
 
 /// Wake byte: the child has ended.
 pub(super) const CHILD_EXITED: u8 = b'x';

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::usage::{count, number};
+use crate::base::json::{count, number};
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::{Ledger, LoggedTurn, Tokens, TurnUsage};

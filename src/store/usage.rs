@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::cost_log;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
+use crate::base::json::{count, number};
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::{Ledger, Tokens, Totals};
 use crate::disk::atomic::{self, STATE_CAP};
@@ -222,15 +223,6 @@ fn can_add(map: &Map<String, Value>) -> bool {
         })
 }
 
-/// A number, also when written as a string.
-pub(super) fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::String(text) => text.trim().parse().ok(),
-        value => value.as_f64(),
-    }
-    .filter(|number: &f64| number.is_finite())
-}
-
 /// Changes the object under `key`; any other value there is replaced by an object.
 fn in_object(
     map: &mut Map<String, Value>,
@@ -243,12 +235,6 @@ fn in_object(
     };
     change(&mut inner);
     map.insert(key.to_owned(), Value::Object(inner));
-}
-
-/// A count; other programs may have written 5.0 or "5" for 5.
-pub(super) fn count(value: &Value) -> Option<u64> {
-    // `as` saturates.
-    value.as_u64().or_else(|| number(value).map(|n| n as u64))
 }
 
 fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {

@@ -1,4 +1,4 @@
-//! Floor 9: the two interfaces of a session: full screen and plain lines.
+//! Floor 9: the two interfaces of a session, full screen and plain lines, and the display of a run of the pipeline.
 
 pub(crate) mod editor;
 mod interrupt;
@@ -6,6 +6,10 @@ pub(crate) mod keys;
 pub(crate) mod markdown;
 pub(crate) mod pipeline;
 mod plain;
+#[cfg(test)]
+#[path = "../../tests/support/snapshot.rs"]
+#[allow(unreachable_pub)]
+mod snapshot;
 mod sources;
 pub(crate) mod term;
 pub(crate) mod text;

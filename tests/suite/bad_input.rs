@@ -312,7 +312,9 @@ fn corrupt_state_is_set_aside_and_reported() {
     home.write("config/profiles/main/preferences.yaml", "- vegan\n");
     let output = home.ask(&server.url("/v1"), "hi").run().expect(0);
     assert!(
-        output.errors().contains("preferences.yaml holds no"),
+        output
+            .errors()
+            .contains("preferences.yaml is not a list of"),
         "{}",
         output.errors()
     );

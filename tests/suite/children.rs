@@ -210,7 +210,7 @@ fn commands_get_the_next_depth_and_no_other_variable_of_marvin() {
         let output = home
             .marvin()
             .env("MARVIN_DEPTH", depth)
-            .env("MARVIN_TICKET", "t-1")
+            .env("MARVIN_EFFORT", "low")
             .env("MARVIN_LEASH", "")
             .args(["tool", "run_command", "command=env | grep ^MARVIN"])
             .run()

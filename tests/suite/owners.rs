@@ -7,7 +7,7 @@ use super::floors::{all, product};
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
 const OWNERS: [(&str, &str); 9] = [
     ("bookmarks", "store/bookmarks"),
-    ("cost_log", "store/usage.rs"),
+    ("cost_log", "store/cost_log.rs"),
     ("notes", "store/notes.rs"),
     ("notes_lock", "store/notes.rs"),
     ("old_spotify_token", "store/spotify_account.rs"),
@@ -45,7 +45,9 @@ fn folders_of_a_project_are_named_below_the_fence_alone() {
     let folder = Regex::new(r#""\.(marvin["/]|tickets")"#).unwrap();
     let faults: Vec<String> = all()
         .into_iter()
-        .filter(|(file, text)| !file.starts_with("disk/") && folder.is_match(&product(text)))
+        // Tests spell paths out, so that a wrong constant does not agree with itself.
+        .filter(|(file, _)| !file.starts_with("disk/") && !file.contains("/tests"))
+        .filter(|(_, text)| folder.is_match(&product(text)))
         .map(|(file, _)| format!("{file} spells out a folder that disk::paths names"))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));

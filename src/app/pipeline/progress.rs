@@ -343,14 +343,14 @@ impl RunProgress {
     }
 
     /// What this run used.
-    pub(crate) fn usage(&self) -> Usage {
+    pub(crate) fn own_usage(&self) -> Usage {
         let children = self.children.iter().map(|child| child.usage);
         children.fold(Usage::default(), Usage::add)
     }
 
     /// What this run and the earlier ones of the same ticket used.
     pub(crate) fn all_usage(&self) -> Usage {
-        self.earlier.add(self.usage())
+        self.earlier.add(self.own_usage())
     }
 
     /// How long it has been running at `now`, or ran.
@@ -466,7 +466,7 @@ mod tests {
         progress.apply(&started("t", true), at(200));
         assert_eq!(progress.phases[0].state, PhaseState::Done(Some(40)));
         assert_eq!(
-            (progress.usage().tokens, progress.all_usage().tokens),
+            (progress.own_usage().tokens, progress.all_usage().tokens),
             (0, 10)
         );
         assert_eq!(progress.count(), (1, 2));
@@ -503,13 +503,16 @@ mod tests {
         for event in &events {
             progress.apply(event, at(5));
         }
-        assert_eq!((progress.usage().tokens, progress.usage().cost), (42, 0.75));
+        assert_eq!(
+            (progress.own_usage().tokens, progress.own_usage().cost),
+            (42, 0.75)
+        );
         assert_eq!(progress.running().count(), 1);
         progress.apply(&used("w", u64::MAX, f64::INFINITY), at(6));
         progress.apply(&child("x"), at(6));
         progress.apply(&used("x", u64::MAX, f64::MAX), at(6));
         assert_eq!(
-            (progress.usage().tokens, progress.usage().cost),
+            (progress.own_usage().tokens, progress.own_usage().cost),
             (u64::MAX, MAX_COST)
         );
     }

@@ -209,7 +209,7 @@ fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
 }
 
 fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
-    let (usage, total) = (progress.usage(), progress.all_usage());
+    let (usage, total) = (progress.own_usage(), progress.all_usage());
     let phase = progress.current().or_else(|| progress.stopped_in());
     let newest = progress.warnings.len().saturating_sub(MAX_WARNINGS);
     RunStatus {

@@ -176,7 +176,7 @@ fn next_steps(facts: &SummaryFacts<'_>, done: bool) -> Vec<String> {
 
 /// `1,234 tokens, $0.1234`, with what earlier runs used.
 fn cost(progress: &RunProgress) -> String {
-    let mut out = used(progress.usage());
+    let mut out = used(progress.own_usage());
     if progress.earlier.tokens > 0 {
         let _ = write!(
             out,

@@ -13,7 +13,7 @@ use crate::base::text::clip;
 use crate::disk::beneath::{RelPath, Root};
 use crate::disk::paths::PROJECT_LOGS;
 use crate::pipeline::Run;
-use crate::proc::child::OutputStream;
+use crate::proc::pump::OutputStream;
 use crate::tools::engine::context::SessionContext;
 
 /// Characters of the prompt that the log shows.

@@ -10,6 +10,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::text::clip;
+use crate::disk::paths::PROJECT_DOCUMENTS;
 use crate::pipeline::Run;
 use crate::pipeline::tier::Tier;
 
@@ -19,8 +20,7 @@ const MARKER: &str = "QUESTIONS_FOR_PARENT:";
 pub(super) const MAX_ROUNDS: usize = 3;
 /// How long an answer may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
-/// The documents that decide, and how many characters of each the prompt holds; the rest is there to be read.
-const DOCUMENTS: [&str; 3] = [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"];
+/// How many characters of each document the prompt holds; the rest is there to be read.
 const DOCUMENT_CHARS: usize = 30_000;
 const DOCUMENT_BYTES: u64 = 8 << 20;
 
@@ -106,7 +106,7 @@ pub(super) fn answered(
 /// The task of the run and its documents, marked as data.
 fn documents(run: &Run) -> String {
     let mut text = enclosed("task", "", &clip(&run.task, DOCUMENT_CHARS));
-    for name in DOCUMENTS {
+    for name in PROJECT_DOCUMENTS {
         let read = run
             .root
             .check(name)

@@ -4,7 +4,7 @@
 use crate::chat::event::TOOLS_MARKER;
 use crate::chat::usage::ReportedCost;
 use crate::proc::capture::{Captured, KeepLimits};
-use crate::proc::child::OutputStream;
+use crate::proc::pump::OutputStream;
 
 /// Bytes kept of a report's beginning and end.
 const REPORT_ENDS: usize = 1 << 20;

@@ -96,8 +96,8 @@ impl History {
     /// The commit that the last fixer started from.
     pub(super) fn last_base(&self, run: &Run) -> Option<String> {
         let text = since_first_round(&self.read(run));
-        let bases = text.lines().filter_map(|line| line.strip_prefix(BASE));
-        bases.last().map(|base| base.trim().to_owned())
+        let mut bases = text.lines().filter_map(|line| line.strip_prefix(BASE));
+        bases.next_back().map(|base| base.trim().to_owned())
     }
 
     /// The end of the file; empty when there is none.

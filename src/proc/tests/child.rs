@@ -10,8 +10,9 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
 use crate::proc::capture::KeepLimits;
-use crate::proc::child::{Leftovers, OutputStream, ProgramOutput, ProgramSpec, Stdin};
+use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec, Stdin};
 use crate::proc::child_env::command_env;
+use crate::proc::pump::OutputStream;
 use crate::proc::shell::ShellCommand;
 
 fn sh(script: &str) -> ProgramSpec {

@@ -153,7 +153,7 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
             "Run {} after {} ({}): {}",
             if *done { "done" } else { "stopped" },
             time(progress.elapsed(progress.latest).as_secs()),
-            used(progress.usage()),
+            used(progress.own_usage()),
             foreign(words)
         ),
         PipelineEvent::ChildTools { .. } | PipelineEvent::ChildUsage { .. } => return Vec::new(),

@@ -116,7 +116,7 @@ fn headline(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'stati
         Some(end) if end.done => ("Pipeline done", theme.added),
         Some(_) => ("Pipeline stopped", theme.error),
     };
-    let usage = progress.usage();
+    let usage = progress.own_usage();
     let elapsed = duration::compact(progress.elapsed(context.now));
     let tokens = format!(
         "{}{}",

@@ -1,9 +1,5 @@
 //! Pictures and lines of runs, compared with snapshots; and any events on any terminal.
 
-#[path = "../../../tests/support/snapshot.rs"]
-#[allow(unreachable_pub)]
-mod snapshot;
-
 use std::num::NonZero;
 use std::time::Duration;
 
@@ -15,6 +11,7 @@ use super::live::{line_style, printed};
 use super::picture::{PictureContext, picture};
 use crate::app::pipeline::progress::RunProgress;
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent, TierChoice};
+use crate::ui::snapshot;
 use crate::ui::term::inline::InlineArea;
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;

@@ -2,7 +2,4 @@
 
 mod frames;
 mod run_time_tools;
-#[path = "../../../../tests/support/snapshot.rs"]
-#[allow(unreachable_pub)]
-mod snapshot;
 mod stage;

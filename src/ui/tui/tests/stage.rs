@@ -10,7 +10,6 @@ use ratatui::style::Color;
 use super::super::ask::QuestionPrompt;
 use super::super::chat::Chat;
 use super::super::view::{self, FrameContent, RowLayout};
-use super::snapshot;
 use crate::app::session::ui_update::{
     PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
 };
@@ -21,6 +20,7 @@ use crate::chat::usage::Tokens;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::registry::Registry;
 use crate::ui::editor::Editor;
+use crate::ui::snapshot;
 use crate::ui::text::theme::{ColorMode, Theme};
 
 /// The sizes that are tested.
