@@ -146,7 +146,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("config.yaml"),
-            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nMARVIN_QA_ROUNDS: 3\n",
+            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nWHISPER_MODEL: x\n",
         )
         .unwrap();
         let mut env = Env::from([
@@ -164,9 +164,7 @@ mod tests {
         );
         assert!(
             warnings.len() == 3
-                && warnings
-                    .concat()
-                    .contains("no setting \"MARVIN_QA_ROUNDS\"")
+                && warnings.concat().contains("no setting \"WHISPER_MODEL\"")
                 && warnings.concat().contains("\"MARVIN_TOOLS\"")
                 && warnings.concat().contains("keys are not read"),
             "{warnings:?}"

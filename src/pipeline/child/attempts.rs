@@ -27,15 +27,6 @@ pub(super) fn run(run: &Run, task: &ChildTask<'_>, budget: &Budget<'_>) -> Outco
     tries(run, task, budget, MAX_ROUNDS)
 }
 
-/// The same for a child that may ask nothing.
-pub(super) fn run_without_questions(
-    run: &Run,
-    task: &ChildTask<'_>,
-    budget: &Budget<'_>,
-) -> Outcome<ChildReport> {
-    tries(run, task, budget, 0)
-}
-
 fn tries(
     run: &Run,
     task: &ChildTask<'_>,
@@ -72,7 +63,9 @@ fn tries(
             child.announce(run, false, "It has questions.");
             rounds_left -= 1;
             answers.push_str("\n\n");
-            answers.push_str(&questions::answered(run, task, questions, budget)?);
+            // Who answers may ask nothing.
+            let ask = |question: &ChildTask<'_>| tries(run, question, budget, 0);
+            answers.push_str(&questions::answered(run, task, questions, budget, ask)?);
             if rounds_left == 0 {
                 answers.push_str("\n\n");
                 answers.push_str(prompts::NO_MORE_QUESTIONS.trim_end());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::prompts;
-use super::{Access, ChildTask, attempts};
+use super::{Access, ChildReport, ChildTask};
 use crate::base::marks::enclosed;
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
@@ -49,7 +49,7 @@ fn is_numbered(line: &str) -> bool {
     rest.len() < line.trim_start().len() && rest.starts_with(['.', ')'])
 }
 
-/// What is appended to the prompt of a child that asked `questions`: them and the answers of a read-only child.
+/// What is appended to the prompt of a child that asked `questions`: them and the answers of a read-only child, which `ask` runs.
 ///
 /// # Errors
 /// The run was stopped, or the ceiling on cost is reached.
@@ -58,6 +58,7 @@ pub(super) fn answered(
     task: &ChildTask<'_>,
     questions: &str,
     budget: &Budget<'_>,
+    ask: impl FnOnce(&ChildTask<'_>) -> Outcome<ChildReport>,
 ) -> Outcome<String> {
     let prompt = fill(
         prompts::ANSWER,
@@ -66,22 +67,18 @@ pub(super) fn answered(
             ("questions", &enclosed("questions", "", questions)),
         ],
     );
-    let answer = attempts::run_without_questions(
-        run,
-        &ChildTask {
-            label: format!("{}-answers", task.label),
-            tier: Tier::Plan,
-            access: Access::Read,
-            prompt,
-            withhold: task.withhold,
-            limit: ANSWER_LIMIT,
-            check: &|report| match report.text.trim().is_empty() {
-                true => Err("It answered nothing.".to_owned()),
-                false => Ok(()),
-            },
+    let answer = ask(&ChildTask {
+        label: format!("{}-answers", task.label),
+        tier: Tier::Plan,
+        access: Access::Read,
+        prompt,
+        withhold: task.withhold,
+        limit: ANSWER_LIMIT,
+        check: &|report| match report.text.trim().is_empty() {
+            true => Err("It answered nothing.".to_owned()),
+            false => Ok(()),
         },
-        budget,
-    );
+    });
     let answers = match answer {
         Ok(report) => report.text.trim().to_owned(),
         Err(problem) if problem.is_cancelled() => return Err(problem),
