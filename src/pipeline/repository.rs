@@ -35,7 +35,8 @@ pub(crate) fn prepare(run: &Run, branch: Option<&str>, uncommitted: Uncommitted)
     let is_new = repository::find(dir)?.is_none();
     if is_new {
         git_checkpoint::init(dir, &session.env, &run.ctx.stop)?;
-        let count = git(run)?.uncommitted()?.len();
+        let paths = git(run)?.uncommitted()?;
+        let count = paths.iter().filter(|path| is_users(path)).count();
         if count > 0 {
             run.warn(format!(
                 "A git repository was made here; its first commit takes the {} that were here before.",
@@ -81,12 +82,17 @@ pub(crate) fn prepare(run: &Run, branch: Option<&str>, uncommitted: Uncommitted)
 }
 
 /// Marvin's own files and the tickets are no work of the user.
+fn is_users(path: &str) -> bool {
+    let first = path.split('/').next();
+    first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
+}
+
 fn refuse_uncommitted(paths: &[String]) -> Outcome<()> {
-    let is_users = |path: &&String| {
-        let first = path.split('/').next();
-        first != Some(PROJECT_FOLDER) && first != Some(TICKETS)
-    };
-    let theirs: Vec<&str> = paths.iter().filter(is_users).map(String::as_str).collect();
+    let theirs: Vec<&str> = paths
+        .iter()
+        .map(String::as_str)
+        .filter(|path| is_users(path))
+        .collect();
     if theirs.is_empty() {
         return Ok(());
     }

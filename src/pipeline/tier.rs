@@ -157,11 +157,11 @@ impl TierOverrides {
         self.0.iter().map(|(tier, model)| format!("{tier}={model}"))
     }
 
-    /// The last word counts, and a tier's own word more than `all`.
-    fn model(&self, row: &TierRow) -> Option<&str> {
+    /// The model given to a tier, and the name by which it was given. The last word counts, and a tier's own word more than `all`.
+    fn model(&self, row: &TierRow) -> Option<(&str, &'static str)> {
         let named = |wanted: &dyn Fn(&str) -> bool| {
             let found = self.0.iter().rev().find(|(name, _)| wanted(name));
-            found.map(|(_, model)| model.as_str())
+            found.map(|(name, model)| (model.as_str(), *name))
         };
         named(&|name| name == row.name || row.alias == Some(name))
             .or_else(|| named(&|name| name == ALL))
@@ -191,7 +191,7 @@ impl TierModels {
         for row in ROWS {
             let given = overrides
                 .model(row)
-                .map(|model| (model, format!("--model {}", row.name)))
+                .map(|(model, name)| (model, format!("--model {name}")))
                 .or_else(|| {
                     let set = row.variable.read(env)?;
                     Some((set.trim(), row.variable.name.to_owned()))
