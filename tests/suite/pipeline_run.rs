@@ -270,7 +270,9 @@ fn a_run_that_is_killed_again_and_again_goes_on_where_it_was() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     for _ in 0..kills {
         let mut run = pipeline(&home, &server, &dir).spawn();
-        if run.ends_within(Duration::from_millis(30 + dice.below(4_000))) {
+        if run.ends_within(Duration::from_millis(
+            30 + dice.below(24_000 / kills.max(1)),
+        )) {
             break;
         }
         run.signal(Signal::KILL);
