@@ -61,7 +61,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
     work::work(
         Run {
             ctx,
-            program: pipeline_run::program()?,
+            program: pipeline_run::program(&settings)?,
             root,
             task: String::new(),
             ticket: String::new(),

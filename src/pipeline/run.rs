@@ -91,7 +91,9 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         ..RunRecord::default()
     };
     if let Some(earlier) = earlier {
-        (record.started, record.base) = (earlier.started, earlier.base);
+        // Until what the interrupted run left is committed, it was interrupted still.
+        (record.started, record.base, record.working) =
+            (earlier.started, earlier.base, earlier.working);
     }
     record.write(&run.root)?;
     announce(&run, &request, recorded.is_some() || was_interrupted)?;
@@ -128,6 +130,7 @@ fn begin(run: &Run, was_interrupted: bool) -> Outcome<()> {
 fn end(run: &Run, record: &mut RunRecord) -> Outcome<()> {
     epic::close(run)?;
     repository::checkpoint(run, "The pipeline is done")?;
+    record.working.clear();
     record.finished = true;
     record.write(&run.root)
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(
         allow_dirty: flags.allow_dirty,
         tiers: tiers(&quiet, settings)?,
         max_cost: settings.max_cost,
-        program: program()?,
+        program: program(settings)?,
     };
     let topic = settings.ntfy.as_deref();
     let sinks = PipelineSinks::new(session, &root, display, topic, stop);
@@ -90,12 +90,10 @@ pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModel
 /// This program, for children.
 ///
 /// # Errors
-/// The system does not say.
-pub(crate) fn program() -> Outcome<PathBuf> {
-    std::env::current_exe().map_err(|error| {
-        Problem::system(
-            "Cannot find this program, to start it again for a child",
-            error,
-        )
+/// The system does not say where it is.
+pub(crate) fn program(settings: &Settings) -> Outcome<PathBuf> {
+    settings.process.executable.clone().ok_or_else(|| {
+        Problem::config("Cannot find this program, to start it again for a child.")
+            .next("Start it by its full path.")
     })
 }
