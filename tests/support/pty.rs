@@ -7,6 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -323,7 +324,7 @@ fn read(master: &OwnedFd, stopped: &UnixStream, shared: &Shared) {
             0
         };
         let mut state = shared.state();
-        state.emulator.process(&buffer[..read]);
+        emulate(&mut state.emulator, &buffer[..read]);
         state.raw.extend_from_slice(&buffer[..read]);
         state.closed = read == 0;
         drop(state);
@@ -345,4 +346,17 @@ fn winsize(width: u16, height: u16) -> Winsize {
 
 fn cells(count: u16) -> NonZero<u16> {
     NonZero::new(count).expect("a size that is not 0")
+}
+
+/// The emulator (vt100 0.18) now and then panics on a wide character that a resize has cut. It then starts anew and
+/// is whole with the program's next full drawing.
+fn emulate(emulator: &mut vt100::Parser, bytes: &[u8]) {
+    let screen = emulator.screen();
+    let ((height, width), alternate) = (screen.size(), screen.alternate_screen());
+    if catch_unwind(AssertUnwindSafe(|| emulator.process(bytes))).is_err() {
+        *emulator = vt100::Parser::new(height, width, 1000);
+        if alternate {
+            emulator.process(b"\x1b[?1049h");
+        }
+    }
 }
