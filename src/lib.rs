@@ -13,8 +13,9 @@
 //! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled and announced |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
 //! | 7 | [`agent`], [`pipeline`] | the loop of requests and tool rounds that produces a reply; the phases in which child Marvins build software |
-//! | 8 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
-//! | 9 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
+//! | 8 | [`reply`] | the reply flow: stages around the model that make small local models reliable |
+//! | 9 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
+//! | 10 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
 //! [`testing`] is not a floor: it names what tests, benchmarks and fuzz targets may reach.
 //!
@@ -68,6 +69,7 @@ mod llm;
 mod net;
 mod pipeline;
 mod proc;
+mod reply;
 mod store;
 pub mod testing;
 mod tools;

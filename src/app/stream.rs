@@ -146,7 +146,8 @@ impl EventSink for StdoutSink {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::ToolDone { .. }
-            | Event::Pipeline(_) => {}
+            | Event::Pipeline(_)
+            | Event::Reply(_) => {}
         }
     }
 }

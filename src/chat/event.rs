@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::display::Display;
 use super::message::ToolCall;
 use super::pipeline_event::PipelineEvent;
+use super::reply_event::ReplyEvent;
 use super::usage::TurnUsage;
 
 /// Severity of a notice.
@@ -72,6 +73,8 @@ pub enum Event {
     Turn(TurnUsage),
     /// Something happened in a run of the pipeline.
     Pipeline(PipelineEvent),
+    /// Something happened in the reply flow.
+    Reply(ReplyEvent),
 }
 
 /// The state of a call.
@@ -182,7 +185,10 @@ mod tests {
             Some(Event::Turn(_)) => Event::Pipeline(PipelineEvent::PhaseStarted {
                 phase: "1a".to_owned(),
             }),
-            Some(Event::Pipeline(_)) => return None,
+            Some(Event::Pipeline(_)) => Event::Reply(ReplyEvent::Trace {
+                text: "🪴 Warm profile".to_owned(),
+            }),
+            Some(Event::Reply(_)) => return None,
         })
     }
 
@@ -211,6 +217,7 @@ mod tests {
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
             r#"{"type":"pipeline","data":{"kind":"phase_started","phase":"1a"}}"#,
+            r#"{"type":"reply","data":{"kind":"trace","text":"🪴 Warm profile"}}"#,
         ];
         assert_eq!(forms, expected);
         for (end, form) in [

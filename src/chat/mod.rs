@@ -6,5 +6,6 @@ pub(crate) mod event;
 pub(crate) mod message;
 pub(crate) mod pipeline_event;
 pub(crate) mod repair;
+pub(crate) mod reply_event;
 pub(crate) mod tokens;
 pub(crate) mod usage;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The floors, lowest first; folders in one row do not import each other.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 11] = [
     &["base"],
     &["formats"],
     &["disk", "net", "proc"],
@@ -13,6 +13,7 @@ const FLOORS: [&[&str]; 10] = [
     &["alerts"],
     &["tools"],
     &["agent", "pipeline"],
+    &["reply"],
     &["app"],
     &["ui", "cli"],
 ];

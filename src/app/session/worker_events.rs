@@ -79,7 +79,8 @@ impl Session {
             | Event::Progress { .. }
             | Event::Notice(..)
             | Event::Turn(_)
-            | Event::Pipeline(_) => {}
+            | Event::Pipeline(_)
+            | Event::Reply(_) => {}
         }
         self.updates.push(UiUpdate::Event(event));
     }

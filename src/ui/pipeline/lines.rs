@@ -56,7 +56,8 @@ impl EventSink for LineDisplay {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::ToolDone { .. }
-            | Event::Turn(_) => {}
+            | Event::Turn(_)
+            | Event::Reply(_) => {}
         }
     }
 }

@@ -123,7 +123,8 @@ impl EventSink for LiveDisplay {
                 | Event::CallState { .. }
                 | Event::Progress { .. }
                 | Event::ToolDone { .. }
-                | Event::Turn(_) => return,
+                | Event::Turn(_)
+                | Event::Reply(_) => return,
             }
             state.changed = true;
         }

@@ -182,7 +182,8 @@ impl Printer {
             | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Turn(_)
-            | Event::Pipeline(_) => {}
+            | Event::Pipeline(_)
+            | Event::Reply(_) => {}
         }
     }
 

@@ -288,7 +288,7 @@ impl Chat {
                 }
             }
             Event::Notice(_, words) => self.add(Tone::System, words),
-            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) => {}
+            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) | Event::Reply(_) => {}
         }
     }
 

@@ -1,0 +1,13 @@
+//! Floor 8: the reply flow, another way a reply comes about: stages around the model that let a small local one pick tools, finish questions of two
+//! parts, remember its user and never show raw JSON.
+//!
+//! [`engine`] is the order of the stages; each stage is a file, a function from what it needs to what it found. None of them can stop a reply: what
+//! fails is left out. The plain loop ([`crate::agent::turn`]) does not know the flow.
+
+#![allow(dead_code, reason = "the flow is being built")]
+
+pub(crate) mod engine;
+pub(crate) mod memory_update;
+pub(crate) mod settings;
+pub(crate) mod stage;
+pub(crate) mod trace;
