@@ -115,6 +115,7 @@ impl DebugRounds {
                 access,
                 withhold: &[],
                 limit: limits::DEBUGGING,
+                after_failure: None,
                 // The tests are run after it anyway.
                 check: &|_| Ok(()),
             },

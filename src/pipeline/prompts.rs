@@ -10,6 +10,8 @@ macro_rules! prompts {
 }
 
 prompts! {
+    /// What an attempt at a document finds of the one before.
+    SET_ASIDE = "set_aside.md";
     /// Around every other prompt: the project, and what the child may do.
     CONTEXT = "context.md";
     /// The rule about tests.
@@ -94,7 +96,7 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 29] = [
+    const SLOTS: [&str; 30] = [
         "access",
         "angle",
         "area",
@@ -108,6 +110,7 @@ mod tests {
         "guidance",
         "history",
         "history_path",
+        "kept",
         "instructions",
         "min_bytes",
         "min_chars",

@@ -8,7 +8,7 @@ use super::phase::PhaseEnd;
 use super::review::code;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
-use super::{limits, prompts, repository};
+use super::{limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 
@@ -49,14 +49,15 @@ pub(crate) fn integration(run: &Run) -> Outcome<PhaseEnd> {
 }
 
 fn write(run: &Run, writer: &Writer) -> Outcome<PhaseEnd> {
-    let before = files::at_phase_start(run, writer.phase)?;
-    ask(run, writer, &before, "")?;
+    let before = phase_record::files_at_start(run, writer.phase)?;
+    phase_record::once(run, writer.phase, "written", || {
+        ask(run, writer, &before, "")
+    })?;
     let outcome = test_command::run_tests(run)?;
     if !outcome.is_red() {
         tell_once(run, writer, &before, &outcome)?;
     }
     code::review_tests(run, writer.phase)?;
-    files::forget_phase_start(run);
     Ok(PhaseEnd::Done)
 }
 
@@ -96,6 +97,7 @@ fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<(
             access,
             withhold: &[],
             limit: limits::IMPLEMENTATION,
+            after_failure: None,
             check: &|_| has_tests(run, before),
         },
     )?;

@@ -3,6 +3,7 @@
 mod code;
 mod context;
 mod documents;
+mod resume;
 mod reviews;
 mod test_runs;
 
@@ -119,7 +120,7 @@ impl Stage {
             is_staged: true,
             ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
         };
-        repository::prepare(&run, None, Uncommitted::Take).unwrap();
+        repository::prepare(&run, None, Uncommitted::Take, true).unwrap();
         Self { dir, run, events }
     }
 
