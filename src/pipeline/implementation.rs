@@ -1,8 +1,8 @@
 //! Phase 3: the product is built.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child::{self, ChildTask};
+use super::context::writer_task;
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
@@ -26,19 +26,9 @@ pub(crate) fn implement(run: &Run) -> Outcome<PhaseEnd> {
 }
 
 fn build(run: &Run, before: &FileStates) -> Outcome<()> {
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     child::run(
         run,
         &ChildTask {
-            label: "implementer".to_owned(),
-            tier: Tier::Codex,
-            prompt: context::prompt(run, &access, View::Project, prompts::IMPLEMENT),
-            access,
-            withhold: &[],
-            limit: limits::IMPLEMENTATION,
-            after_failure: None,
             check: &|_| {
                 let now = files::states(&run.root, &run.ctx.stop);
                 // A task by itself may be to find something out.
@@ -47,6 +37,13 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
                     false => Ok(()),
                 }
             },
+            ..writer_task(
+                run,
+                "implementer",
+                Tier::Codex,
+                limits::IMPLEMENTATION,
+                prompts::IMPLEMENT,
+            )
         },
     )?;
     repository::checkpoint(run, "3: implemented")

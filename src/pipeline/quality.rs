@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::child::{self, Access, ChildReport, ChildTask};
-use super::context::{self, View};
+use super::context::{self, View, writer_task};
 use super::debugging;
 use super::phase::PhaseEnd;
 use super::review;
@@ -100,24 +100,21 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
 fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
     let before = files::states(&run.root, &run.ctx.stop);
     let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
     let outcome = child::run(
         run,
         &ChildTask {
-            label: "quality-fixer".to_owned(),
-            tier: Tier::Plan,
-            prompt: context::prompt(run, &access, View::Project, &instructions),
-            access,
-            withhold: &[],
-            limit: limits::QUALITY,
-            after_failure: None,
             check: &|_| match has_changed() {
                 true => Ok(()),
                 false => Err("No file has changed. Correct the findings in the files.".to_owned()),
             },
+            ..writer_task(
+                run,
+                "quality-fixer",
+                Tier::Plan,
+                limits::QUALITY,
+                &instructions,
+            )
         },
     );
     match outcome {

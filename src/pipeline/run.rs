@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::child::environment::check_depth;
 use super::documents;
 use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::record::{self, RunRecord};
@@ -48,9 +49,10 @@ pub(crate) struct RunRequest {
 /// Runs the phases that are asked for and not done yet.
 ///
 /// # Errors
-/// Another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
+/// This process is as deep as a child may be, another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
+    check_depth(&ctx.session)?;
     let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
     record::wait_for_children(&root, &ctx.stop)?;

@@ -1,8 +1,8 @@
 //! Phase 4b: the program is started and used. Its loop serves the check of served pages, too.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child;
+use super::context::writer_task;
 use super::debugging;
 use super::phase::PhaseEnd;
 use super::review::reviewers::is_final;
@@ -88,9 +88,6 @@ impl Trial {
             round: number,
             most: self.most,
         });
-        let access = Access::Write {
-            ticket: run.ticket.clone(),
-        };
         let instructions = fill(
             self.prompt,
             &[
@@ -98,19 +95,14 @@ impl Trial {
                 ("most", &self.most.to_string()),
             ],
         );
-        let report = child::run(
+        let task = writer_task(
             run,
-            &ChildTask {
-                label: self.label.to_owned(),
-                tier: Tier::Plan,
-                prompt: context::prompt(run, &access, View::Project, &instructions),
-                access,
-                withhold: &[],
-                limit: limits::DEBUGGING,
-                after_failure: None,
-                check: &|_| Ok(()),
-            },
-        )?;
+            self.label,
+            Tier::Plan,
+            limits::DEBUGGING,
+            &instructions,
+        );
+        let report = child::run(run, &task)?;
         repository::checkpoint(run, &format!("{}: tried, round {number}", self.phase))?;
         Ok(is_marker(report.last_line(), self.marker))
     }

@@ -1,8 +1,8 @@
 //! Phases 2a and 2b: tests that come before the product. There must be some, and they must fail; the pipeline runs them itself.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child::{self, ChildTask};
+use super::context::writer_task;
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
@@ -84,21 +84,18 @@ fn tell_once(run: &Run, writer: &Writer, before: &FileStates, outcome: &TestRun)
 }
 
 fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<()> {
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     let instructions = fill(writer.prompt, &[("told", told)]);
     child::run(
         run,
         &ChildTask {
-            label: writer.label.to_owned(),
-            tier: Tier::TestWriter,
-            prompt: context::prompt(run, &access, View::Project, &instructions),
-            access,
-            withhold: &[],
-            limit: limits::IMPLEMENTATION,
-            after_failure: None,
             check: &|_| has_tests(run, before),
+            ..writer_task(
+                run,
+                writer.label,
+                Tier::TestWriter,
+                limits::IMPLEMENTATION,
+                &instructions,
+            )
         },
     )?;
     repository::checkpoint(run, &format!("{}: tests written", writer.phase))

@@ -40,7 +40,7 @@ fn offered(request: &Request) -> Vec<String> {
     tools.iter().map(name).collect()
 }
 
-fn ticket(home: &Home, id: &str, status: &str, deps: &str) {
+pub(super) fn ticket(home: &Home, id: &str, status: &str, deps: &str) {
     let text = format!(
         "---\nid: {id}\nstatus: {status}\ndeps: [{deps}]\nlinks: []\ncreated: 2026-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# {id}\n"
     );
@@ -330,4 +330,33 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
         .args(["tool", "launch_agent", "ticket_id=a-1", "prompt=x"]);
     let text = tool.run().expect(1).errors();
     assert!(text.contains("need a language model"), "{text}");
+}
+
+#[test]
+fn a_child_at_the_last_depth_starts_no_further_one() {
+    let home = Home::new();
+    Repo::at(&home.work())
+        .file("README.md", "# Here\n")
+        .commit("First");
+    ticket(&home, "job-1", "open", "");
+    let server = Server::answering(|request, _| {
+        let first = results(request).is_empty();
+        Answer::sse(match (is_worker(request), first) {
+            (true, true) => openai::call("w1", "launch_research_agent", json!({"query": "Why?"})),
+            (true, false) => openai::text(&["Nobody to ask."]),
+            (false, true) => openai::call(
+                "p1",
+                "launch_agent",
+                json!({"ticket_id": "job-1", "prompt": "Find out why."}),
+            ),
+            (false, false) => openai::text(&["Done."]),
+        })
+    });
+    in_project(&home, &server, &[("MARVIN_DEPTH", "4")]).expect(0);
+    let refused = result(&server, "w1");
+    assert!(
+        refused.contains("5 levels below the first Marvin"),
+        "{refused}"
+    );
+    assert!(result(&server, "p1").ends_with("Nobody to ask."));
 }
