@@ -158,7 +158,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
     };
     let note = git(run)?
         .checkpoint(&full)
-        .map_err(|problem| problem.next("The run cannot go on without its checkpoints; mend this and run the same command again."))?;
+        .map_err(|problem| problem.next("The run cannot go on without its checkpoints."))?;
     if let Some(note) = note {
         run.warn(note);
     }

@@ -179,7 +179,13 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> 
             phase_record::end_phase(run)?;
         }
         // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
-        repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about))?;
+        let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
+        if let (Err(_), Err(problem)) = (&outcome, &committed) {
+            // What failed first is the reason to tell; the record stays that of an interrupted run.
+            run.warn(problem.one_line());
+            return outcome;
+        }
+        committed?;
         mark("")?;
         outcome?;
     }

@@ -71,7 +71,7 @@ fn a_full_disk_stops_the_run_with_words_and_loses_nothing() {
     };
     prlimit(Some(run.pid()), Resource::Fsize, limit).unwrap();
     full.open();
-    let cost = stopped(&run.wait(), &["File too large"]);
+    let cost = stopped(&run.wait(), &["file too large"]);
     assert!(cost.llm_turns > 0, "what was spent is told");
     // What was written before is as it was.
     assert_eq!(home.read("work/.marvin/spec.md"), spec);

@@ -105,11 +105,16 @@ fn uncommitted_work_is_named_and_left_alone() {
     repo.file("staged.txt", "mine too\n")
         .git(&["add", "staged.txt"]);
     let before = (refs(&repo), repo.git(&["status", "--porcelain"]));
-    let done = start(&home, repo.path()).run();
-    refused(
-        &done,
-        &["--allow-dirty", "src/main.py", "notes.txt", "staged.txt"],
-    );
+    // The caller's variables lead to another repository, which is clean.
+    let other = repo_with_commit();
+    let led = start(&home, repo.path())
+        .env("GIT_DIR", other.path().join(".git"))
+        .env("GIT_WORK_TREE", other.path())
+        .env("GIT_INDEX_FILE", other.path().join(".git/index"));
+    for run in [start(&home, repo.path()), led] {
+        let named = ["--allow-dirty", "src/main.py", "notes.txt", "staged.txt"];
+        refused(&run.run(), &named);
+    }
     let after = repo.git(&["status", "--porcelain"]);
     assert_eq!((refs(&repo), after), before);
     assert_eq!(repo.read("src/main.py"), "print(2)\n");

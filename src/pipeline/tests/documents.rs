@@ -80,6 +80,17 @@ fn what_is_no_document_is_removed_and_tried_again() {
 }
 
 #[test]
+fn exactly_a_thousand_bytes_are_a_document() {
+    let stage = Stage::new("true");
+    let state = |bytes: usize| {
+        stage.put(".marvin/spec.md", &"x".repeat(bytes));
+        let rel = stage.run.root.check(".marvin/spec.md").unwrap();
+        documents::state(&stage.run.root, &rel).unwrap().is_ok()
+    };
+    assert_eq!([999, 1_000, 1_001].map(state), [false, true, true]);
+}
+
+#[test]
 fn a_later_attempt_that_succeeds_is_enough() {
     let stage = Stage::new(
         r#"

@@ -6,6 +6,8 @@ mod documents;
 mod resume;
 mod reviews;
 mod test_runs;
+mod tiers;
+mod upstream;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
