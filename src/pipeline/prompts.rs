@@ -157,6 +157,38 @@ mod tests {
     }
 
     #[test]
+    fn fixers_are_told_to_correct_and_stop_and_not_to_judge_themselves() {
+        for (prompt, parts) in [
+            (
+                FIX_DOCUMENT,
+                &[
+                    "You are the editor of",
+                    "in one pass, and stop",
+                    "Do not analyse, grade or summarize",
+                    "Do not review your own work",
+                    "Create no tickets",
+                    "Do not ask for confirmation and do not stop halfway",
+                ][..],
+            ),
+            (
+                FIX_CODE,
+                &[
+                    "in one pass, and stop",
+                    "do not review your own work",
+                    "Never weaken or remove a test",
+                    "Do not ask for confirmation and do not stop halfway",
+                ],
+            ),
+        ] {
+            for part in parts {
+                assert!(prompt.contains(part), "{part}");
+            }
+            // No word that would pass the work.
+            assert_eq!(without_passing_words(prompt), prompt);
+        }
+    }
+
+    #[test]
     fn the_first_review_does_not_name_a_passing_word() {
         let told = [
             CONTEXT,

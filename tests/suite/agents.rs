@@ -360,3 +360,23 @@ fn a_child_at_the_last_depth_starts_no_further_one() {
     );
     assert!(result(&server, "p1").ends_with("Nobody to ask."));
 }
+
+#[test]
+fn writers_of_one_round_run_one_after_the_other_in_order() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    let file = |path: &str| json!({"path": path, "content": "x\n"});
+    let commit = |message: &str| json!({"message": message, "add_all": true});
+    let server = playing(vec![vec![
+        ("a1", "create_file", file("a.txt")),
+        ("a2", "git_commit", commit("Add a")),
+        ("b1", "create_file", file("b.txt")),
+        ("b2", "git_commit", commit("Add b")),
+    ]]);
+    in_project(&home, &server, &[]).expect(0);
+    let log = repo.git(&["log", "-2", "--reverse", "--format=%s", "--name-only"]);
+    let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines, ["Add a", "a.txt", "Add b", "b.txt"], "{}", result(&server, "b2"));
+    assert!(!home.has("work/.git/index.lock"));
+}
