@@ -377,6 +377,11 @@ fn writers_of_one_round_run_one_after_the_other_in_order() {
     in_project(&home, &server, &[]).expect(0);
     let log = repo.git(&["log", "-2", "--reverse", "--format=%s", "--name-only"]);
     let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
-    assert_eq!(lines, ["Add a", "a.txt", "Add b", "b.txt"], "{}", result(&server, "b2"));
+    assert_eq!(
+        lines,
+        ["Add a", "a.txt", "Add b", "b.txt"],
+        "{}",
+        result(&server, "b2")
+    );
     assert!(!home.has("work/.git/index.lock"));
 }

@@ -146,6 +146,38 @@ fn a_repository_in_the_middle_of_something_is_refused() {
 }
 
 #[test]
+fn without_git_the_run_says_what_is_missing() {
+    let home = Home::new();
+    fs::create_dir(home.path().join("empty")).unwrap();
+    let run = start(&home, &home.work()).env("PATH", home.path().join("empty"));
+    refused(&run.run(), &["git", "Install"]);
+    assert!(!home.has("work/.git") && !home.has("work/.tickets"));
+}
+
+#[test]
+fn a_submodule_is_a_project_of_its_own() {
+    let home = Home::new();
+    let (inner, outer) = (repo_with_commit(), repo_with_commit());
+    let url = inner.path().display().to_string();
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    outer.git(&[&add[..], &[&url, "part"]].concat());
+    outer.commit("with a part");
+    let part = outer.path().join("part");
+    fs::write(part.join("notes.txt"), "of the user").unwrap();
+    refused(&start(&home, &part).run(), &["--allow-dirty", "notes.txt"]);
+    // As it is after an update of submodules.
+    fs::remove_file(part.join("notes.txt")).unwrap();
+    outer.git(&["-C", "part", "checkout", "--quiet", "--detach"]);
+    refused(&start(&home, &part).run(), &["detached", "--branch"]);
+}
+
+#[test]
 fn a_bare_repository_is_refused() {
     let home = Home::new();
     let bare = home.path().join("bare.git");

@@ -118,7 +118,7 @@ fn left(task: &ChildTask<'_>) -> String {
 }
 
 /// Whether the work is done. A child that failed has not done it, whatever is in its files: a provider may have gone away in the middle of a document that is
-/// long enough already, and the next attempt finds what there is. When it ended well, the task's check alone decides.
+/// long enough already. When it ended well, the task's check alone decides.
 fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
     let output = &child.output;
     let failure = |words: String, kind: ProblemKind| Failure {
