@@ -13,6 +13,8 @@ mod refusals;
 mod results;
 mod tool_digest;
 pub(crate) mod tool_set;
+mod weather;
+mod web_results;
 
 use serde_json::{Map, Value};
 
@@ -24,6 +26,7 @@ use self::refusals::CallLedger;
 use self::results::ResultPolicy;
 use self::tool_digest::ToolDigest;
 use self::tool_set::ToolSet;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
 use crate::base::text::{clip, one_line};
 use crate::chat::event::{Event, Level};
@@ -31,6 +34,7 @@ use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::failure::FailureKind;
 use crate::reply::aliases::KnownTools;
 use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
+use crate::reply::context_line;
 use crate::reply::guard;
 use crate::reply::plan::Plan;
 use crate::reply::settings::ReplySettings;
@@ -320,16 +324,30 @@ impl<'a> TurnLoop<'a> {
                 shown_arguments(call)
             ));
         }
-        input
-            .ctx
-            .listener
-            .emit(Event::ToolsStarted(calls.to_vec()));
-        let finished = batch::run(input.ctx, calls);
+        let here = || context_line::known_place(&input.ctx.session, input.settings);
+        let ready: Vec<Outcome<ToolCall>> = calls
+            .iter()
+            .map(|call| weather::located(input.ctx, call, here))
+            .collect();
+        let to_run: Vec<ToolCall> = ready.iter().flatten().cloned().collect();
+        if !to_run.is_empty() {
+            let listener = &input.ctx.listener;
+            listener.emit(Event::ToolsStarted(to_run.clone()));
+        }
+        let mut finished = batch::run(input.ctx, &to_run).into_iter();
         let policy = self.result_policy();
-        let mut outputs = Vec::with_capacity(finished.len());
+        let mut outputs = Vec::with_capacity(calls.len());
         let mut done = self.done;
-        for (call, finished) in calls.iter().zip(finished) {
-            let mut output = finished.output;
+        for (call, ready) in calls.iter().zip(ready) {
+            let finished = ready.and_then(|_| finished.next().ok_or_else(Problem::cancelled));
+            let (mut output, effects) = match finished {
+                Ok(finished) => {
+                    let mut output = finished.output;
+                    web_results::add_page(input.ctx, call, &mut output, input.query, finished.took);
+                    (output, finished.effects)
+                }
+                Err(problem) => (failed_result(call, &problem), Vec::new()),
+            };
             if output.failed {
                 let error = clip(&one_line(&output.text), MAX_TRACE_ERROR);
                 input
@@ -341,9 +359,8 @@ impl<'a> TurnLoop<'a> {
             if !self.is_stopped() {
                 policy.prepare(&mut output, done, self.chat.protocol);
             }
-            outputs.push((output, finished.effects));
+            outputs.push((output, effects));
         }
-        drop(policy);
         self.done = done;
         let mut results = Vec::with_capacity(outputs.len());
         for (call, (output, effects)) in calls.iter().zip(outputs) {
@@ -410,6 +427,13 @@ fn result_of(call: &ToolCall, text: String) -> ToolOutput {
         name: call.name.clone(),
         text,
         failed: false,
+    }
+}
+
+fn failed_result(call: &ToolCall, problem: &Problem) -> ToolOutput {
+    ToolOutput {
+        failed: true,
+        ..result_of(call, problem.for_model())
     }
 }
 
