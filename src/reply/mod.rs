@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "the flow is being built")]
 
 pub(crate) mod engine;
+pub(crate) mod json_span;
 pub(crate) mod memory_update;
 pub(crate) mod settings;
 pub(crate) mod stage;
