@@ -22,10 +22,6 @@ pub(crate) fn fenced(source: &str, text: &str) -> String {
     )
 }
 
-/// The markers of another kind of fence, which texts from elsewhere may have.
-pub(crate) const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
-pub(crate) const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
-
 /// The first `max` characters of `text` and `…`, with the closing marker of a fence that was cut open; `None` when nothing has to be cut.
 pub(crate) fn clip_fenced(text: &str, max: usize) -> Option<String> {
     let (at, _) = text.char_indices().nth(max)?;
