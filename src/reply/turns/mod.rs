@@ -74,8 +74,6 @@ pub(crate) struct TurnInput<'a> {
     pub system: &'a SystemMessage<'a>,
     /// Finds tools for a purpose; `None` when nothing in particular fits.
     pub search: &'a dyn Fn(&str) -> Option<Vec<String>>,
-    /// A switch of the profile ends the reply: the session sends the message again.
-    pub until_switch: bool,
 }
 
 /// How the loop ended.
@@ -89,10 +87,24 @@ pub(crate) enum TurnOutcome {
     Nothing,
     /// The model ended the conversation.
     Stop,
-    /// The profile was switched.
+    /// The profile was switched: the session sends the message again.
     Switch,
     /// The user stopped it.
     Cancelled,
+}
+
+impl TurnOutcome {
+    /// In a few words.
+    pub(crate) const fn words(&self) -> &'static str {
+        match self {
+            Self::Answer(_) => "answer",
+            Self::Malformed => "unusable answer",
+            Self::Nothing => "no answer",
+            Self::Stop => "end of the conversation",
+            Self::Switch => "another profile",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// The loop, and what it has so far.
@@ -307,7 +319,7 @@ impl<'a> TurnLoop<'a> {
         if stop.is_some() {
             return Some(TurnOutcome::Stop);
         }
-        let switches = self.input.until_switch && self.effects.iter().any(Effect::switches);
+        let switches = self.effects.iter().any(Effect::switches);
         switches.then_some(TurnOutcome::Switch)
     }
 

@@ -270,7 +270,6 @@ fn run(case: Case) -> Run {
         max_tools: 128,
         system: &|tools, protocol| format!("{protocol:?} {}", tools.advertised().join(" ")),
         search: &|_| Some(found?.iter().map(|&name| name.to_owned()).collect()),
-        until_switch: true,
     };
     let mut turns = TurnLoop::new(&input, tools);
     let outcome = turns.run();

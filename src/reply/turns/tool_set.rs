@@ -40,13 +40,18 @@ impl ToolSet {
 
     /// Allows and shows one more.
     pub(crate) fn add(&mut self, name: &str) {
-        if !self.allows(name) {
-            self.allowed.push(name.to_owned());
-        }
-        if !self.advertised.iter().any(|shown| shown == name) {
-            self.advertised.push(name.to_owned());
+        for list in [&mut self.allowed, &mut self.advertised] {
+            if !list.iter().any(|own| own == name) {
+                // The flow's own tools stay last.
+                let own = list.iter().position(|own| is_own(own) && !is_own(name));
+                list.insert(own.unwrap_or(list.len()), name.to_owned());
+            }
         }
     }
+}
+
+fn is_own(name: &str) -> bool {
+    matches!(name, STOP | TOOL_SEARCH)
 }
 
 #[cfg(test)]
@@ -65,7 +70,7 @@ mod tests {
         set.add("web_search");
         assert_eq!(
             set.advertised(),
-            ["read_note", "stop", "tool_search", "convert_units", "web_search"]
+            ["read_note", "convert_units", "web_search", "stop", "tool_search"]
         );
         assert!(set.allows("web_search"));
         let without = ToolSet::new(Vec::new(), Vec::new(), false);

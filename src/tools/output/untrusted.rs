@@ -3,6 +3,10 @@
 use crate::base::ids;
 pub(crate) use crate::base::text::one_line as line;
 
+/// Markers around text from outside that is sent again later, cut or condensed: they are always the same, so that a cut can put the end back.
+pub(crate) const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
+pub(crate) const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
+
 /// `text` between two markers that it cannot contain, below a sentence that says where it came from and what it is.
 pub(crate) fn fenced(source: &str, text: &str) -> String {
     let mark = loop {
@@ -17,10 +21,6 @@ pub(crate) fn fenced(source: &str, text: &str) -> String {
         text.trim_end()
     )
 }
-
-/// The markers of another kind of fence, which texts from elsewhere may have.
-const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
-const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
 
 /// The first `max` characters of `text` and `…`, with the closing marker of a fence that was cut open; `None` when nothing has to be cut.
 pub(crate) fn clip_fenced(text: &str, max: usize) -> Option<String> {
