@@ -8,7 +8,7 @@ use crate::base::text::clip;
 use crate::chat::message::{Assistant, ToolCall};
 use crate::llm::provider::{FinishReason, Reply};
 use crate::reply::aliases::KnownTools;
-use crate::reply::{clean, guard, json_span, written_calls};
+use crate::reply::{clean, guard, json_span, thinking, written_calls};
 
 /// Calls of one answer that are run.
 const MAX_NATIVE_CALLS: usize = 5;
@@ -31,7 +31,7 @@ pub(crate) enum ChatAnswer {
 
 /// Reads a reply of the chat model.
 pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
-    let (thought, content) = without_thinking(&reply.text);
+    let (thought, content) = thinking::split(&reply.text);
     let content = content.trim();
     if !reply.calls.is_empty() {
         let calls = reply.calls.into_iter().take(MAX_NATIVE_CALLS);
@@ -60,7 +60,8 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
         _ => content,
     };
     if content.is_empty() {
-        let has_thought = thought || !reply.thinking.trim().is_empty();
+        let has_thought = thought.is_some_and(|thought| !thought.is_empty())
+            || !reply.thinking.trim().is_empty();
         return if has_thought {
             ChatAnswer::Thinking
         } else {
@@ -83,19 +84,6 @@ fn finished(text: &str) -> ChatAnswer {
     } else {
         ChatAnswer::Final(text)
     }
-}
-
-/// Whether the text begins with thinking, and the rest.
-fn without_thinking(text: &str) -> (bool, &str) {
-    let mut rest = text.trim_start();
-    let mut thought = false;
-    while let Some(inside) = rest.strip_prefix("<think>") {
-        thought |= !inside.trim().is_empty();
-        rest = inside
-            .split_once("</think>")
-            .map_or("", |(_, rest)| rest.trim_start());
-    }
-    (thought, rest)
 }
 
 /// The text before the first written call.

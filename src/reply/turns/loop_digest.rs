@@ -4,6 +4,7 @@
 use super::activity;
 use crate::base::text::clip;
 use crate::chat::message::Message;
+use crate::reply::notes;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageRequest};
 
@@ -33,18 +34,7 @@ pub(crate) fn digest(
 
 /// Without fences, surrounding quotes and dashes that small models overuse; cut to its limit.
 fn clean(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("```"));
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let mut text = text.trim();
-    for quote in ['"', '\'', '`', '“'] {
-        let close = if quote == '“' { '”' } else { quote };
-        if let Some(inner) = text
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(close))
-        {
-            text = inner.trim();
-        }
-    }
+    let text = notes::unquoted(notes::unfenced(text.trim()));
     let mut out = String::with_capacity(text.len());
     for (index, part) in text.split('—').enumerate() {
         if index == 0 {

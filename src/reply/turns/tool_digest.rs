@@ -70,13 +70,7 @@ fn chunks(text: &str) -> Vec<String> {
     if text.chars().count() <= MAX_CHUNK_CHARS {
         return vec![text.to_owned()];
     }
-    let paragraphs: Vec<String> = text
-        .split("\n\n")
-        .map(str::trim)
-        .filter(|paragraph| !paragraph.is_empty())
-        .map(str::to_owned)
-        .collect();
-    let mut chunks = notes::batches(&paragraphs, MAX_CHUNK_CHARS);
+    let mut chunks = notes::chunks(text, MAX_CHUNK_CHARS);
     chunks.truncate(MAX_CHUNKS);
     chunks
 }
