@@ -262,6 +262,11 @@ impl ProfilePaths {
         self.0.join("chat_log.json")
     }
 
+    /// What Marvin remembers about the user: diary, knowledge graph, their lock, and dumps of prompts.
+    pub fn memory(&self) -> PathBuf {
+        self.0.join("memory")
+    }
+
     /// Input history.
     pub fn history(&self) -> PathBuf {
         self.0.join("history")

@@ -12,6 +12,7 @@ pub(crate) mod catalogue;
 pub(crate) mod context_line;
 pub(crate) mod dialogue;
 pub(crate) mod engine;
+pub(crate) mod json_span;
 pub(crate) mod load_settings;
 pub(crate) mod memory_update;
 mod prompts;
