@@ -6,8 +6,21 @@
 
 #![allow(dead_code, reason = "the flow is being built")]
 
+pub(crate) mod aliases;
+pub(crate) mod clean;
 pub(crate) mod engine;
+pub(crate) mod guard;
+pub(crate) mod json_span;
 pub(crate) mod memory_update;
+pub(crate) mod model_size;
+pub(crate) mod notes;
+pub(crate) mod plan;
+pub(crate) mod recall_gate;
 pub(crate) mod settings;
+pub(crate) mod speech;
+pub(crate) mod split;
 pub(crate) mod stage;
+pub(crate) mod step;
+pub(crate) mod thinking;
 pub(crate) mod trace;
+pub(crate) mod written_calls;
