@@ -12,6 +12,7 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
 use crate::net::service::time_limit::timed;
+use crate::reply::prompt_dump;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageModelRole, StageRequest};
 use crate::tools::engine::context::ToolContext;
@@ -85,6 +86,9 @@ impl StageCaller {
             stream: request.stream,
             limit: self.settings.chat_limit,
         };
+        if self.settings.prompt_dump {
+            prompt_dump::write(&self.ctx, self.model(Stage::Chat), request);
+        }
         self.call(&call, on_piece)
     }
 
