@@ -26,7 +26,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use self::diary::Diary;
-pub(crate) use self::erase::EraseTarget;
+pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word};
 pub(crate) use self::exchange::{ImportCount, MemoryExport};
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;
