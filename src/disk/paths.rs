@@ -104,6 +104,11 @@ impl Paths {
         self.base("config.yaml")
     }
 
+    /// Settings of the reply flow.
+    pub fn reply_settings(&self) -> Outcome<PathBuf> {
+        self.base("reply.json")
+    }
+
     /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")

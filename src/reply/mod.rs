@@ -6,9 +6,23 @@
 
 #![allow(dead_code, reason = "the flow is being built")]
 
+pub(crate) mod applies;
+pub(crate) mod carry_over;
+pub(crate) mod catalogue;
+pub(crate) mod context_line;
+pub(crate) mod dialogue;
 pub(crate) mod engine;
 pub(crate) mod json_span;
+pub(crate) mod load_settings;
 pub(crate) mod memory_update;
+mod prompts;
+pub(crate) mod scratch;
+pub(crate) mod setting_rows;
 pub(crate) mod settings;
 pub(crate) mod stage;
+pub(crate) mod stage_call;
+pub(crate) mod system_message;
+#[cfg(test)]
+mod testing;
+pub(crate) mod tool_words;
 pub(crate) mod trace;

@@ -3,6 +3,10 @@
 use crate::base::ids;
 pub(crate) use crate::base::text::one_line as line;
 
+/// Markers around text from outside that is sent again later, cut or condensed: they are always the same, so that a cut can put the end back.
+pub(crate) const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
+pub(crate) const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
+
 /// `text` between two markers that it cannot contain, below a sentence that says where it came from and what it is.
 pub(crate) fn fenced(source: &str, text: &str) -> String {
     let mark = loop {
