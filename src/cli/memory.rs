@@ -2,21 +2,31 @@
 
 use std::io::{self, BufRead as _, IsTerminal};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::out::{print, print_words, say_words};
+use super::tool::stop_on_signals;
 use crate::app::memory::ProfileMemory;
 use crate::app::memory::command::MemoryCommand;
-use crate::app::profile;
+use crate::app::memory::maintain::maintain;
 use crate::app::settings::Settings;
+use crate::app::{profile, setup};
+use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::NullSink;
 use crate::disk::paths::Paths;
+use crate::tools::engine::context::ToolContext;
 
 pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let command = MemoryCommand::parse(words)?;
     let paths = Paths::new(&settings.env);
     let name = profile::active(&paths);
     let memory = ProfileMemory::open(&paths, &name, &Clock::new(&settings.env))?;
+    if command.needs_model() {
+        return with_model(&command, &memory, settings);
+    }
     let dir = settings.process.current.as_deref();
     let outcome = answer(&memory, command, dir.unwrap_or_else(|| Path::new("")));
     for warning in memory.store.take_warnings() {
@@ -24,6 +34,37 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     }
     print_words(&outcome?)?;
     Ok(0)
+}
+
+/// Runs a command that needs a model; each entry is told on standard output as it is done.
+fn with_model(command: &MemoryCommand, memory: &ProfileMemory, settings: &Settings) -> Outcome<u8> {
+    let mut warn = |text: String| say_words(&format!("Warning: {text}\n"));
+    let session = Arc::new(setup::session(settings, &mut warn)?);
+    let spending = setup::spending(settings, &session.clock)?;
+    let target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
+    let stop = Cancel::new();
+    let signal = stop_on_signals(&stop);
+    let ctx = ToolContext::new(Arc::clone(&session), stop, Arc::new(NullSink));
+    let outcome = maintain(
+        command,
+        &memory.store,
+        &ctx,
+        &Arc::new(target),
+        &mut |line| {
+            let _ = print_words(&(line + "\n"));
+        },
+    );
+    for notice in session
+        .save_usage()
+        .into_iter()
+        .chain(memory.store.take_warnings())
+    {
+        warn(notice);
+    }
+    match signal.load(Ordering::SeqCst) {
+        0 => print(&outcome?).map(|()| 0),
+        signal => Ok(128 + signal),
+    }
 }
 
 fn answer(memory: &ProfileMemory, command: MemoryCommand, dir: &Path) -> Outcome<String> {

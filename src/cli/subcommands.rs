@@ -43,7 +43,7 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     },
     Subcommand {
         name: "memory",
-        usage: "show [--json]|search WORD… [--json]|forget WORD…|YYYY-MM-DD|node ID|all [--yes]|export [FILE]|import FILE",
+        usage: "show [--json]|search WORD… [--json]|forget WORD…|YYYY-MM-DD|node ID|all [--yes]|export [FILE]|import FILE|clean|topics",
         doc: "Show, search, export and erase what Marvin remembers about you.",
         hidden: false,
     },

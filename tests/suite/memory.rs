@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
 
 const DIARY: &str = "config/profiles/main/memory/diary.json";
 const GRAPH: &str = "config/profiles/main/memory/graph.json";
@@ -288,6 +289,41 @@ fn many_processes_that_write_at_once_lose_nothing() {
         .filter(|count| *count > 0)
         .collect();
     assert_eq!(facts, [6, 6]);
+}
+
+#[test]
+fn maintenance_needs_a_model_and_tells_no_text() {
+    let home = filled();
+    let errors = run(&home, "clean").expect(1).errors();
+    assert!(errors.contains("needs a language model"), "{errors}");
+    let home = filled();
+    let server = Server::answering(|request, _| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        let answer = match system.lines().next().unwrap() {
+            "Stage: diary_topics" => "{\"boats\":\"boating\"}",
+            "Stage: diary_clean" => "The user bought a kayak.",
+            other => panic!("{other}"),
+        };
+        Answer::json(&json!({"message": {"content": answer}, "done": true}))
+    });
+    let with_model = |words| {
+        memory(&home, words)
+            .env("LLM_PROVIDER", "ollama")
+            .env("OLLAMA_URL", server.url(""))
+            .env("OLLAMA_MODEL", "m")
+            .run()
+            .expect(0)
+    };
+    assert_eq!(
+        with_model("topics").text(),
+        "1/2  2026-01-20  changed\n2/2  2026-02-11  changed\n2 diary entries changed.\n"
+    );
+    assert!(home.read(DIARY).contains("boating"));
+    assert_eq!(
+        with_model("clean").text(),
+        "1/2  2026-01-20  unchanged\n2/2  2026-02-11  unchanged, error: not_verbatim\n0 diary entries changed, 1 entry left as it was after an error.\n"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the user can do with the memory of a profile: `marvin memory …` and `!memory …`.
 
 pub(crate) mod command;
+pub(crate) mod maintain;
 mod report;
 
 use std::fs;
@@ -38,18 +39,6 @@ impl ProfileMemory {
         Ok(Self {
             store: MemoryStore::open(&profile, clock),
             profile,
-            name: name.to_owned(),
-        })
-    }
-
-    /// With a store that is open already.
-    ///
-    /// # Errors
-    /// As [`ProfileMemory::open`].
-    pub(crate) fn with(store: MemoryStore, paths: &Paths, name: &str) -> Outcome<Self> {
-        Ok(Self {
-            store,
-            profile: paths.profile(name)?,
             name: name.to_owned(),
         })
     }
