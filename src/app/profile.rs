@@ -166,7 +166,10 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
         entries.remove(index);
     }
     let older = entries.len().saturating_sub(HISTORY_ENTRIES);
-    for LogEntry { role, text, time } in entries.into_iter().skip(older) {
+    for LogEntry {
+        role, text, time, ..
+    } in entries.into_iter().skip(older)
+    {
         let text = clip(&on_one_line(&text), HISTORY_CHARS);
         let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }

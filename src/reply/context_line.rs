@@ -41,12 +41,15 @@ pub(crate) fn place(session: &SessionContext, settings: &ReplySettings) -> Strin
     if !settings.location_enabled {
         return "Disabled".to_owned();
     }
-    let set = Some(settings.location.clone());
-    let place = set
-        .and_then(|place| shown(&place))
+    known_place(session, settings).unwrap_or_else(|| "Unknown".to_owned())
+}
+
+/// The place, if it is known and the user lets it be used.
+pub(crate) fn known_place(session: &SessionContext, settings: &ReplySettings) -> Option<String> {
+    let set = Some(settings.location.clone()).filter(|_| settings.location_enabled)?;
+    shown(&set)
         .or_else(|| shown(&home(session)?))
-        .or_else(|| shown(&location::known_place(session)?));
-    place.unwrap_or_else(|| "Unknown".to_owned())
+        .or_else(|| shown(&location::known_place(session)?))
 }
 
 /// A place on one line, without what would end the line early; `None` when it has no name.

@@ -216,6 +216,20 @@ impl DialogueMemory {
             .collect()
     }
 
+    /// Takes back the last message of the user, if it is `text`, with everything that came after it.
+    pub(crate) fn undo(&self, text: &str) {
+        let mut rows = self.rows();
+        let is_user = |row: &SaidRow| row.speaker == Speaker::User;
+        let Some(at) = rows.said.iter().rposition(is_user) else {
+            return;
+        };
+        let begun = rows.said.get(at).filter(|row| row.text == redact(text));
+        if let Some(stamp) = begun.map(|row| row.at) {
+            rows.said.truncate(at);
+            rows.groups.retain(|group| group.at < stamp);
+        }
+    }
+
     /// What the diary does not have yet.
     pub(crate) fn pending(&self) -> PendingDialogue {
         let rows = self.rows();
@@ -416,6 +430,24 @@ mod tests {
             2 => (1usize..4, 1usize..7).prop_map(|(rounds, results)| Step::Tools(rounds, results)),
             1 => Just(Step::Save),
         ]
+    }
+
+    #[test]
+    fn the_last_exchange_can_be_taken_back() {
+        let dialogue = DialogueMemory::new(DialogueLimits::from(&ReplySettings::default()));
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        dialogue.add_user("one", now);
+        dialogue.add_assistant("Eins.", now);
+        let before = dialogue.recent(now);
+        dialogue.add_user("two  mail ada@example.org", now);
+        dialogue.add_assistant("Zwei.", now);
+        dialogue.undo("something else");
+        assert_eq!(dialogue.recent(now).len(), 4);
+        dialogue.undo("two mail ada@example.org");
+        assert_eq!(dialogue.recent(now), before);
+        dialogue.undo("one");
+        dialogue.undo("one");
+        assert!(dialogue.recent(now).is_empty() && dialogue.pending().rows.is_empty());
     }
 
     proptest! {

@@ -6,16 +6,20 @@
 
 #![allow(dead_code, reason = "the flow is being built")]
 
+pub(crate) mod allow_list;
 pub(crate) mod applies;
 pub(crate) mod carry_over;
 pub(crate) mod catalogue;
 pub(crate) mod context_line;
 pub(crate) mod dialogue;
 pub(crate) mod engine;
+pub(crate) mod enrichment;
 pub(crate) mod json_span;
 pub(crate) mod load_settings;
 pub(crate) mod memory_update;
+mod prompt_dump;
 mod prompts;
+pub(crate) mod router;
 pub(crate) mod scratch;
 pub(crate) mod setting_rows;
 pub(crate) mod settings;
@@ -26,3 +30,4 @@ pub(crate) mod system_message;
 mod testing;
 pub(crate) mod tool_words;
 pub(crate) mod trace;
+pub(crate) mod warm_profile;
