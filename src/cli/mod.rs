@@ -4,6 +4,7 @@ pub(crate) mod complete;
 pub(crate) mod doctor;
 pub(crate) mod help;
 pub(crate) mod man;
+mod memory;
 mod models;
 mod out;
 pub(crate) mod parse;

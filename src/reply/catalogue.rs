@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::base::params::Type;
 use crate::base::text::clip;
 use crate::llm::provider::{Offer, Offered, Phrases};
+use crate::reply::aliases;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::owned_tool::ToolRef;
 
@@ -61,13 +62,8 @@ impl Catalogue {
 
     /// The name of the tool that a model means by `name`: its own, or one that other programs use, or one that differs in case, `_` and `-` alone.
     pub(crate) fn canonical(&self, name: &str) -> Option<String> {
-        if self.find(name).is_some() {
-            return Some(name.to_owned());
-        }
-        let same = |other: &&str| squashed(other).eq(squashed(name));
-        let mut matches = self.names().filter(same);
-        let only = matches.next()?;
-        matches.next().is_none().then(|| only.to_owned())
+        let is_known = |name: &str| self.find(name).is_some();
+        aliases::canonical(name, is_known, || self.names())
     }
 
     /// The names of built-in tools and of those registered at run time, each sorted and separated by commas: what the picks of the router depend on.
@@ -167,12 +163,6 @@ impl Catalogue {
     }
 }
 
-/// The letters and digits of a name in lower case.
-fn squashed(name: &str) -> impl Iterator<Item = char> {
-    let plain = name.chars().filter(|c| !matches!(c, '_' | '-'));
-    plain.flat_map(char::to_lowercase)
-}
-
 fn first_line(tool: &ToolRef) -> &str {
     let about = tool.about().trim();
     about.lines().next().unwrap_or_default().trim_end()
@@ -246,6 +236,21 @@ mod tests {
             let (name, about) = line.split_once(": ").unwrap();
             all.find(name).is_some() && about.chars().count() <= 11
         }));
+    }
+
+    #[test]
+    fn names_are_understood_in_other_spellings() {
+        let all = catalogue(None);
+        for (name, want) in [
+            ("read_note", Some("read_note")),
+            ("webSearch", Some("web_search")),
+            ("getWeather", Some(WEATHER)),
+            ("Convert-Units", Some("convert_units")),
+            ("stop", None),
+            ("screenshot", None),
+        ] {
+            assert_eq!(all.canonical(name).as_deref(), want, "{name}");
+        }
     }
 
     #[test]

@@ -40,14 +40,23 @@ pub(crate) fn load(
     let defaults = ReplySettings::default();
     let set = [
         ("embed_model", settings.embed_model != defaults.embed_model),
-        ("llm_embed_timeout_sec", settings.embed_limit != defaults.embed_limit),
-        ("cloud_fallback", settings.cloud_fallback != defaults.cloud_fallback),
+        (
+            "llm_embed_timeout_sec",
+            settings.embed_limit != defaults.embed_limit,
+        ),
+        (
+            "cloud_fallback",
+            settings.cloud_fallback != defaults.cloud_fallback,
+        ),
     ];
     for (key, _) in set.iter().filter(|(_, is_set)| *is_set) {
         warn(format!("Reply flow: {key} is set, but has no effect yet."));
     }
     if settings.tool_selection_strategy == ToolStrategy::Embedding {
-        warn("Reply flow: tools cannot be picked by embeddings yet; they are picked by keyword.".to_owned());
+        warn(
+            "Reply flow: tools cannot be picked by embeddings yet; they are picked by keyword."
+                .to_owned(),
+        );
         settings.tool_selection_strategy = ToolStrategy::Keyword;
     }
     settings
@@ -251,8 +260,14 @@ mod tests {
             &[],
         );
         let all = loaded.warnings.join("\n");
-        assert_eq!(loaded.settings.tool_selection_strategy, ToolStrategy::Keyword);
-        assert!(loaded.warnings.len() == 2 && all.contains("embed_model"), "{all}");
+        assert_eq!(
+            loaded.settings.tool_selection_strategy,
+            ToolStrategy::Keyword
+        );
+        assert!(
+            loaded.warnings.len() == 2 && all.contains("embed_model"),
+            "{all}"
+        );
         assert!(all.contains("picked by keyword"), "{all}");
     }
 

@@ -325,6 +325,11 @@ fn entries(dir: &Path) -> Vec<(String, PathBuf, bool)> {
         .collect()
 }
 
+/// Whether a file has the word in it, or cannot be read.
+pub(crate) fn file_has_word(path: &Path, word: &str) -> bool {
+    holds(path, &HashSet::from([words::fold(word)]))
+}
+
 /// Whether a copy has one of the texts in it, or cannot be read.
 fn holds(path: &Path, needles: &HashSet<String>) -> bool {
     let Ok(Some(text)) = atomic::read_text(path, MAX_COPY_BYTES) else {

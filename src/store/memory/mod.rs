@@ -26,8 +26,8 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use self::diary::Diary;
-pub(crate) use self::erase::EraseTarget;
-pub(crate) use self::exchange::{ImportCount, MemoryExport};
+pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word};
+pub(crate) use self::exchange::MemoryExport;
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;
 pub(crate) use self::listeners::{ListenerGuard, Mutation, MutationAction};

@@ -8,6 +8,7 @@ use jiff::civil::{Date, date};
 use proptest::prelude::*;
 
 use super::file::Content;
+use super::exchange::ImportCount;
 use super::*;
 use crate::base::cpu_time::CpuTime;
 use crate::base::env::Env;
