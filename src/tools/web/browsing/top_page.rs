@@ -65,12 +65,7 @@ fn addresses(results: &str) -> impl Iterator<Item = Address> {
         .take(MAX_PAGES)
 }
 
-fn read(
-    ctx: &ToolContext,
-    address: &Address,
-    limit: Duration,
-    stop: &Cancel,
-) -> Outcome<String> {
+fn read(ctx: &ToolContext, address: &Address, limit: Duration, stop: &Cancel) -> Outcome<String> {
     limited(stop, limit, &address.host.to_string(), |stop| {
         let ctx = ToolContext {
             stop: stop.clone(),
@@ -126,6 +121,9 @@ mod tests {
         let list = "1. A\n   https://a.test/x\n   says https://no.test\n\n2. B\n   http://b.test/\n3. C\n   ftp://c.test\n4. D\n   https://d.test\n5. E\n   https://e.test";
         let found: Vec<String> = addresses(list).map(|address| address.to_string()).collect();
         assert_eq!(found.len(), 3);
-        assert!(found[0].contains("a.test") && found[2].contains("d.test"), "{found:?}");
+        assert!(
+            found[0].contains("a.test") && found[2].contains("d.test"),
+            "{found:?}"
+        );
     }
 }
