@@ -1,9 +1,9 @@
 //! What people and tools said, without what must not be repeated: a label stands where a secret was.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use regex::{Captures, Regex};
+use regex::{Captures, Regex, RegexSet};
 
 use super::cards::without_cards;
 
@@ -134,22 +134,35 @@ const RULES: &[(Finder, &str)] = &[
     (Pattern(r"(?-u)\b[0-9A-Fa-f]{32,}\b"), "[REDACTED_HEX]"),
 ];
 
-/// A rule that is ready to run.
+/// The rules, ready to run.
+struct Compiled {
+    /// All patterns in one automaton, which says in one pass which of them find something: for most texts none.
+    any: Option<RegexSet>,
+    rules: Vec<Rule>,
+}
+
 struct Rule {
-    /// `None` for cards.
-    pattern: Option<Regex>,
+    source: Option<&'static str>,
+    /// Compiled when the rule first finds something.
+    pattern: OnceLock<Option<Regex>>,
     becomes: &'static str,
 }
 
-static COMPILED: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let compiled = |(finder, becomes): &(Finder, &'static str)| {
-        let pattern = match finder {
-            Pattern(pattern) => Some(Regex::new(pattern).ok()?),
-            Card => None,
-        };
-        Some(Rule { pattern, becomes })
-    };
-    RULES.iter().filter_map(compiled).collect()
+static COMPILED: LazyLock<Compiled> = LazyLock::new(|| {
+    let rules: Vec<Rule> = RULES
+        .iter()
+        .map(|(finder, becomes)| Rule {
+            source: match finder {
+                Pattern(source) => Some(*source),
+                Card => None,
+            },
+            pattern: OnceLock::new(),
+            becomes,
+        })
+        .collect();
+    // Cards are found without a pattern, and an empty class never matches.
+    let any = RegexSet::new(rules.iter().map(|rule| rule.source.unwrap_or("[^\\s\\S]"))).ok();
+    Compiled { any, rules }
 });
 
 /// `text` with a label in place of every e-mail address, card number, key, token and password. For what tools return and are called with.
@@ -193,13 +206,20 @@ fn first_chars(text: &str, max: usize) -> &str {
 fn apply_rules(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for _ in 0..4 {
+        let hits = COMPILED.any.as_ref().map(|any| any.matches(&out));
         let mut is_done = true;
-        for rule in COMPILED.iter() {
-            let changed = match &rule.pattern {
+        for (i, rule) in COMPILED.rules.iter().enumerate() {
+            // What an earlier rule changed may be found by a later one in the next round.
+            let is_hit = hits.as_ref().is_none_or(|hits| hits.matched(i));
+            let changed = match rule.source {
                 None => without_cards(&out, rule.becomes),
-                Some(pattern) => pattern.replace_all(&out, |found: &Captures<'_>| {
-                    replacement(found, rule.becomes)
-                }),
+                Some(_) if !is_hit => continue,
+                Some(source) => match rule.pattern.get_or_init(|| Regex::new(source).ok()) {
+                    None => continue,
+                    Some(pattern) => pattern.replace_all(&out, |found: &Captures<'_>| {
+                        replacement(found, rule.becomes)
+                    }),
+                },
             };
             if let Cow::Owned(changed) = changed {
                 is_done &= changed == out;
@@ -264,13 +284,20 @@ fn without_otp(text: &str) -> Cow<'_, str> {
 
 /// Where the last word of a line begins that makes a number before it a code; 0 without any.
 fn last_otp_word(line: &[u8]) -> usize {
-    let begins = |at: usize| {
-        ["otp", "2fa", "code"].iter().any(|word| {
-            line.get(at..at + word.len())
-                .is_some_and(|bytes| bytes.eq_ignore_ascii_case(word.as_bytes()))
-        })
+    let begins = |at: usize, first: u8| {
+        let word: &[u8] = match first {
+            b'o' | b'O' => b"otp",
+            b'2' => b"2fa",
+            b'c' | b'C' => b"code",
+            _ => return false,
+        };
+        line.get(at..at + word.len())
+            .is_some_and(|bytes| bytes.eq_ignore_ascii_case(word))
     };
-    (0..line.len()).rev().find(|at| begins(*at)).unwrap_or(0)
+    let mut bytes = line.iter().enumerate().rev();
+    bytes
+        .find(|(at, first)| begins(*at, **first))
+        .map_or(0, |(at, _)| at)
 }
 
 /// The next word of exactly six digits that ends before `end`.
@@ -292,6 +319,6 @@ fn next_six_digits(line: &[u8], from: usize, end: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
-pub(super) fn rules() -> (usize, usize) {
-    (RULES.len(), COMPILED.len())
+pub(super) fn is_compiled() -> bool {
+    COMPILED.any.is_some()
 }

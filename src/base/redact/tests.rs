@@ -99,8 +99,7 @@ const AROUND: &[(&str, &str)] = &[
 
 #[test]
 fn every_rule_compiles() {
-    let (rules, compiled) = labels::rules();
-    assert_eq!(rules, compiled);
+    assert!(labels::is_compiled());
 }
 
 #[test]
@@ -254,12 +253,12 @@ fn time_grows_with_the_length_and_no_faster() {
         });
         start.elapsed()
     };
-    let (short, long) = (adversarial(20_000), adversarial(1_000_000));
+    let (short, long) = (adversarial(10_000), adversarial(200_000));
     time(&short);
     let short: Duration = (0..5).map(|_| time(&short)).min().unwrap();
     let long = time(&long);
     assert!(
-        long < short * 50 * 4 + Duration::from_millis(20),
+        long < short * 20 * 4 + Duration::from_millis(20),
         "{short:?}, then {long:?}"
     );
 }

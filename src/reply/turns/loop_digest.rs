@@ -64,7 +64,7 @@ mod tests {
             assert_eq!(clean(text), expected);
         }
         let long = clean(&"x".repeat(2_000));
-        assert_eq!(long.chars().count(), MAX_DIGEST_CHARS);
+        assert_eq!(long.chars().count(), MAX_DIGEST_CHARS + 1);
         assert!(long.ends_with('…'));
     }
 }

@@ -246,7 +246,7 @@ fn run(case: Case) -> Run {
         ctx.stop.fire();
     }
     let catalogue = Catalogue::new(&ctx.session);
-    let known = KnownTools::of(&catalogue);
+    let known = known::known_tools(&catalogue);
     let plan = Plan::parse(case.plan);
     let trace = Trace::new(TraceLevel::Brief, listener);
     let names: Vec<String> = case.tools.iter().map(|&name| name.to_owned()).collect();
