@@ -66,6 +66,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "debug",
+        usage: "reply PART [ARGUMENT]",
+        doc: "Run a part of the reply flow on standard input.",
+        hidden: true,
+    },
+    Subcommand {
         name: "man",
         usage: "",
         doc: "Print the manual page.",

@@ -193,7 +193,7 @@ impl ProfileMemory {
             }
             out.push_str("Edit or remove them yourself if they should not say it either.\n");
         }
-        out.push_str("Exports, backups and snapshots of the disk are out of reach.\n");
+        out.push_str("Exports, backups, snapshots of the disk and conversations of another Marvin that runs now are out of reach.\n");
         out
     }
 

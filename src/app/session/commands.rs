@@ -117,7 +117,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     ),
     taking(
         &["!memory"],
-        "show|search WORD…|forget …|export FILE|import FILE",
+        "show|search WORD…|forget WORD…|export FILE|import FILE|clean|topics",
         "what is remembered about you, and how to erase it",
         |session, rest| session.memory_command(&words(rest)?),
     ),
