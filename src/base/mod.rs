@@ -16,6 +16,5 @@ pub(crate) mod redact;
 pub(crate) mod template;
 pub(crate) mod text;
 pub(crate) mod variables;
-#[allow(dead_code, reason = "the reply flow is being built")]
 pub(crate) mod words;
 pub(crate) mod zones;

@@ -10,7 +10,6 @@ mod tests;
 
 use std::borrow::Cow;
 
-#[allow(unused_imports, reason = "the reply flow is being built")]
 pub(crate) use labels::{redact, scrub};
 
 /// Words before `=` or `:` whose value is a secret.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::reply::written_calls::WrittenCall;
+
 /// Names that other assistants taught their models.
 const NAMES: [(&str, &str); 6] = [
     ("webSearch", "web_search"),
@@ -81,7 +83,7 @@ pub(crate) struct KnownTool {
 
 /// The tools that a reply may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct KnownTools {
+pub struct KnownTools {
     tools: Vec<KnownTool>,
 }
 
@@ -91,7 +93,7 @@ impl KnownTools {
     }
 
     /// Only names.
-    pub(crate) fn of_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+    pub fn of_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let named = |name: S| KnownTool {
             name: name.into(),
             parameters: None,
@@ -132,21 +134,47 @@ impl KnownTools {
         self.tools.iter().map(|tool| tool.name.as_str())
     }
 
-    /// The tool that a model means by `name`.
-    pub(crate) fn meant(&self, name: &str) -> Option<&KnownTool> {
-        canonical(name, |name| self.find(name).is_some(), || self.names())
-            .and_then(|name| self.find(&name))
+    /// True when `name` is exactly that of a tool.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
     }
 
-    /// A call as the tools know it: `None` when it names none of them.
-    pub(crate) fn call(
-        &self,
-        name: &str,
-        args: Map<String, Value>,
-    ) -> Option<(String, Map<String, Value>)> {
-        let name = file_operation(name, &args).unwrap_or(name);
-        let tool = self.meant(name)?;
-        Some((tool.name.clone(), tool.arguments(args)))
+    /// The tool that a model means by `name`.
+    pub(crate) fn meant(&self, name: &str) -> Option<&KnownTool> {
+        self.find(&self.canonical(name)?)
+    }
+
+    /// The name of the tool that a model means by `name`.
+    pub(crate) fn canonical(&self, name: &str) -> Option<String> {
+        canonical(name, |name| self.has(name), || self.names())
+    }
+
+    /// The parameter of a tool that a bare text is meant for.
+    pub(crate) fn first_text(&self, name: &str) -> Option<String> {
+        self.meant(name)?.first_text.clone()
+    }
+
+    /// A call as the tools know it; with the model's own name where no tool has it.
+    pub(crate) fn call(&self, name: &str, args: Map<String, Value>) -> WrittenCall {
+        let wanted = file_operation(name, &args).unwrap_or(name);
+        match self.meant(wanted) {
+            Some(tool) => WrittenCall {
+                name: tool.name.clone(),
+                args: tool.arguments(args),
+            },
+            None => WrittenCall {
+                name: name.trim().to_owned(),
+                args,
+            },
+        }
+    }
+
+    /// Removes the arguments that a tool does not have. One that declares none keeps all.
+    pub(crate) fn keep_known(&self, name: &str, args: &mut Map<String, Value>) {
+        let parameters = self.meant(name).and_then(|tool| tool.parameters.as_deref());
+        if let Some(parameters) = parameters.filter(|parameters| !parameters.is_empty()) {
+            args.retain(|key, _| parameters.iter().any(|(name, _)| name == key));
+        }
     }
 }
 
@@ -284,50 +312,58 @@ mod tests {
     #[test]
     fn arguments_are_renamed_when_the_tool_has_the_other_name_only() {
         let tools = tools();
-        for (name, args, want) in [
+        for (name, args, wanted_name, wanted_args) in [
             (
                 "webSearch",
                 json!({"search_query": "a"}),
-                Some(("web_search", json!({"query": "a"}))),
+                "web_search",
+                json!({"query": "a"}),
             ),
             (
                 "web_search",
                 json!({"q": "a", "maxResults": 3}),
-                Some(("web_search", json!({"query": "a", "max_results": 3}))),
+                "web_search",
+                json!({"query": "a", "max_results": 3}),
             ),
             (
                 "web_search",
                 json!({"q": "a", "query": "b"}),
-                Some(("web_search", json!({"q": "a", "query": "b"}))),
-            ),
-            (
                 "web_search",
-                json!({"colour": "a"}),
-                Some(("web_search", json!({"colour": "a"}))),
+                json!({"q": "a", "query": "b"}),
             ),
             (
                 "localFiles",
                 json!({"operation": "read", "path": "a"}),
-                Some(("read_note", json!({"operation": "read", "path": "a"}))),
+                "read_note",
+                json!({"operation": "read", "path": "a"}),
             ),
             (
                 "localFiles",
-                json!({"operation": "shred", "path": "a"}),
-                None,
+                json!({"operation": "shred"}),
+                "localFiles",
+                json!({"operation": "shred"}),
             ),
-            ("logMeal", json!({}), None),
+            (" logMeal ", json!({}), "logMeal", json!({})),
         ] {
             let Value::Object(args) = args else {
                 panic!("no object")
             };
-            let call = tools
-                .call(name, args)
-                .map(|(name, args)| (name, Value::Object(args)));
+            let call = tools.call(name, args);
             assert_eq!(
-                call,
-                want.map(|(name, args)| (name.to_owned(), args)),
-                "{name}"
+                (call.name.as_str(), Value::Object(call.args)),
+                (wanted_name, wanted_args)
             );
+        }
+    }
+
+    #[test]
+    fn only_arguments_that_a_tool_has_are_kept() {
+        let tools = tools();
+        let args = json!({"query": "a", "colour": "red"});
+        for (name, left) in [("web_search", 1), ("lamp_turnon", 2), ("unknown", 2)] {
+            let mut args = args.as_object().unwrap().clone();
+            tools.keep_known(name, &mut args);
+            assert_eq!(args.len(), left, "{name}");
         }
     }
 

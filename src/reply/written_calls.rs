@@ -24,19 +24,14 @@ const MAX_MISSING: usize = 4;
 
 /// A call as the tools know it. The name is the model's own where no tool has it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WrittenCall {
+pub struct WrittenCall {
+    /// The tool's name, else what was written.
     pub name: String,
+    /// Under the tool's own keys.
     pub args: Map<String, Value>,
 }
 
 impl WrittenCall {
-    fn new(name: &str, args: Map<String, Value>, tools: &KnownTools) -> Self {
-        let (name, args) = tools
-            .call(name, args.clone())
-            .unwrap_or_else(|| (name.trim().to_owned(), args));
-        Self { name, args }
-    }
-
     /// A call of the provider's own protocol, whose arguments are an object or its text, sometimes wrapped as `{"tool": {"name", "args"}}`.
     pub(crate) fn native(name: &str, args: &Value, tools: &KnownTools) -> Self {
         let mut args = arguments(args, tools.meant(name));
@@ -48,12 +43,12 @@ impl WrittenCall {
         {
             args = arguments(&given, tools.meant(name));
         }
-        Self::new(name, args, tools)
+        tools.call(name, args)
     }
 }
 
 /// The calls in an answer, in order; the first shape that fits decides.
-pub(crate) fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
+pub fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
     let fenced: Vec<WrittenCall> = fences(text)
         .iter()
         .flat_map(|fence| fence.values.iter())
@@ -371,7 +366,7 @@ fn parenthesised(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
             _ => arguments(&Value::from(unquoted(inside)), Some(tool)),
         },
     };
-    Some(WrittenCall::new(name, args, tools))
+    Some(tools.call(name, args))
 }
 
 /// `name: key: value, key: value`.
@@ -398,7 +393,7 @@ fn colons(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
         *value = unquoted(value.trim()).to_owned();
     }
     let args = typed(&pairs, tool).filter(|args| !args.is_empty())?;
-    Some(WrittenCall::new(name, args, tools))
+    Some(tools.call(name, args))
 }
 
 /// The tool that a line begins with: a name alone, nothing else.
