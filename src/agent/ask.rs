@@ -2,6 +2,7 @@
 
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
+use crate::base::cancel::Cancel;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -28,7 +29,6 @@ pub(crate) fn ask(
     let no_tools = Offer::none();
     let mut offer = request.offer;
     loop {
-        check_cost(ctx, target.max_cost)?;
         now.tools = !offer.tools.is_empty();
         let request = Request { offer, ..*request };
         let mut on = |delta: Delta<'_>| {
@@ -37,17 +37,10 @@ pub(crate) fn ask(
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
             });
         };
-        let failure = match target.provider.stream(&request, &mut on, &ctx.stop) {
-            Ok(reply) => {
-                count(ctx, target, &request, &reply);
-                return Ok(reply);
-            }
+        let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
+            Ok(reply) => return Ok(reply),
             Err(failure) => failure,
         };
-        let partial = &failure.partial;
-        if partial.usage.is_some() || partial.billed.is_some() || !failure.nothing_shown() {
-            count(ctx, target, &request, &failure.partial);
-        }
         match decide(&failure, now) {
             Decision::Wait(wait) => {
                 now.waited += 1;
@@ -78,16 +71,38 @@ pub(crate) fn ask(
     }
 }
 
+/// Sends `request` once, within the spending limit, and counts what it used.
+pub(crate) fn ask_once(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    request: &Request<'_>,
+    on: &mut dyn FnMut(Delta<'_>),
+    stop: &Cancel,
+) -> Result<Reply, Failure> {
+    check_cost(ctx, target.max_cost)?;
+    let answered = target.provider.stream(request, on, stop);
+    match &answered {
+        Ok(reply) => count(ctx, target, request, reply),
+        Err(failure) => {
+            let partial = &failure.partial;
+            if partial.usage.is_some() || partial.billed.is_some() || !failure.nothing_shown() {
+                count(ctx, target, request, partial);
+            }
+        }
+    }
+    answered
+}
+
 /// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.
 fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: &Reply) {
     if !target.provider.is_model() {
         return;
     }
     let tokens = used_tokens(request, reply);
-    let (cost, cost_estimated) = price(target, tokens, reply.billed);
+    let (cost, cost_estimated) = price(target, request, tokens, reply.billed);
     let turn = TurnUsage {
         provider: target.provider.name().to_owned(),
-        model: target.model.clone(),
+        model: request.model.to_owned(),
         tokens,
         cost,
         cost_estimated,
@@ -132,11 +147,16 @@ fn used_tokens(request: &Request<'_>, reply: &Reply) -> Tokens {
 }
 
 /// US dollars of one call, and whether that is an estimate.
-fn price(target: &ModelTarget, tokens: Tokens, billed: Option<f64>) -> (f64, bool) {
+fn price(
+    target: &ModelTarget,
+    request: &Request<'_>,
+    tokens: Tokens,
+    billed: Option<f64>,
+) -> (f64, bool) {
     let billed = billed.filter(|dollars| (0.0..MAX_CALL_DOLLARS).contains(dollars));
     let (cost, estimated) = target
         .prices
-        .call_cost(&target.model, &target.info, tokens, billed);
+        .call_cost(request.model, request.info, tokens, billed);
     // Nobody charges for a local model, however many tokens it had.
     (cost, estimated && !(target.local && cost == 0.0))
 }

@@ -17,7 +17,7 @@ use crate::chat::repair::{cut_for_cap, repair};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
-use crate::llm::provider::{Effort, FinishReason, Offer, Reply, Request};
+use crate::llm::provider::{CallOptions, Effort, FinishReason, Offer, Reply, Request};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
@@ -227,6 +227,7 @@ impl<'a> Conversation<'a> {
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
+            options: CallOptions::default(),
         };
         let reply = ask(ctx, self.target, &request, now);
         if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
@@ -369,7 +370,7 @@ fn normalize_calls(
 
 /// A tool name that every provider accepts: letters, digits, `_` and `-`, at most 64. A model may invent any name, and an invalid one in the history
 /// would make every later request fail.
-fn sendable(name: &str) -> String {
+pub(crate) fn sendable(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',

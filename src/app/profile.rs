@@ -11,6 +11,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
+use crate::reply::load_settings::SECTION;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
@@ -114,7 +115,10 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
     let mut out = String::new();
     match preferences::read(profile) {
         Ok(keys) => {
-            for (key, value) in keys.iter().filter(|(_, value)| !is_blank(value)) {
+            // Settings of the program say nothing about the user.
+            let about_user =
+                |(key, value): &(&String, &Value)| key.as_str() != SECTION && !is_blank(value);
+            for (key, value) in keys.iter().filter(about_user) {
                 let _ = writeln!(out, "{key}: {}", plain(value));
             }
         }
@@ -162,7 +166,10 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
         entries.remove(index);
     }
     let older = entries.len().saturating_sub(HISTORY_ENTRIES);
-    for LogEntry { role, text, time } in entries.into_iter().skip(older) {
+    for LogEntry {
+        role, text, time, ..
+    } in entries.into_iter().skip(older)
+    {
         let text = clip(&on_one_line(&text), HISTORY_CHARS);
         let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }

@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::llm::fallback::AttemptState;
-use crate::llm::provider::{Effort, FinishReason, Offer, Request};
+use crate::llm::provider::{CallOptions, Effort, FinishReason, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
 
@@ -50,6 +50,7 @@ impl Summarizer for ModelSummarizer {
             effort_chosen: false,
             info: &target.info,
             cache_key: "",
+            options: CallOptions::default(),
         };
         let reply = limited(&ctx.stop, SUMMARY_TIMEOUT, &target.model, |stop| {
             let ctx = ToolContext {

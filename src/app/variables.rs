@@ -11,6 +11,7 @@ use crate::llm::catalog::{self, ROWS};
 use crate::llm::choose;
 use crate::net::keys;
 use crate::net::services::{self, SERVICES, Service};
+use crate::reply::setting_rows;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
@@ -64,6 +65,11 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
             secret: false,
         });
     }
+    list.extend(setting_rows::listed().map(|row| Variable {
+        name: row.variable(),
+        doc: format!("reply flow: {}", row.doc),
+        secret: false,
+    }));
     for service in SERVICES {
         if let Some(key) = service
             .key

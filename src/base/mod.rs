@@ -16,4 +16,5 @@ pub(crate) mod redact;
 pub(crate) mod template;
 pub(crate) mod text;
 pub(crate) mod variables;
+pub(crate) mod words;
 pub(crate) mod zones;

@@ -1,6 +1,16 @@
 //! Masks keys and tokens in everything that is stored or shown: logs, error texts, transcripts.
+//!
+//! [`secrets`] hides what Marvin itself could give away: its own keys, and what looks like one. [`scrub`] and [`redact`] are stricter: they prepare what
+//! people say and tools return for models and memory, and leave a label that says what was there.
+
+mod cards;
+mod labels;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
+
+pub(crate) use labels::{redact, scrub};
 
 /// Words before `=` or `:` whose value is a secret.
 const KEYWORDS: [&str; 9] = [
@@ -105,7 +115,7 @@ fn keyword_before(before: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+mod log_tests {
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, doctor, help, man, models, pipeline, services, tk, tool};
+use super::{complete, debug, doctor, help, man, memory, models, pipeline, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
@@ -112,6 +112,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tk" => tk::run(&words, &settings),
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
         "models" => models::run(&words, &settings),
+        "memory" => memory::run(&words, &settings),
         "pipeline" => pipeline::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)
@@ -125,6 +126,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
             })?;
             print(&script).map(|()| 0)
         }
+        "debug" => print(&debug::run(&words)?).map(|()| 0),
         "man" => print(&man::page()).map(|()| 0),
         _ => Err(Problem::internal(format!(
             "The subcommand {name} does nothing."

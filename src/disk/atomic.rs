@@ -233,17 +233,25 @@ pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
 /// # Errors
 /// The file is gone or its folder is not writable.
 pub(crate) fn set_aside(path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
-    let aside = rename_aside(path, clock)?;
+    set_aside_as("corrupt", path, clock, what)
+}
+
+/// [`set_aside`] under another mark than `corrupt`.
+///
+/// # Errors
+/// As [`set_aside`].
+pub(crate) fn set_aside_as(mark: &str, path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
+    let aside = rename_aside(mark, path, clock)?;
     Ok(format!("{what} It was moved to {}.", aside.display()))
 }
 
-/// Renames a file to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; returns the new path.
-fn rename_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
+/// Renames a file to `name.<mark>-YYYYMMDD_HHMMSS`, never over another; returns the new path.
+fn rename_aside(mark: &str, path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     let fail = |error| Problem::system(format!("Cannot move {} aside", path.display()), error);
     let stamp = clock.stamp();
     for attempt in 1..=1_000 {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".corrupt-{stamp}"));
+        name.push(format!(".{mark}-{stamp}"));
         if attempt > 1 {
             name.push(format!("-{attempt}"));
         }

@@ -32,7 +32,20 @@ impl Lock {
     /// # Errors
     /// `Limit` with the holder's process id when it takes longer; `Cancelled`; the folder is not writable.
     pub(crate) fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
-        let mut file = lock_file(path)?;
+        Self::take_named(&beside(path), path, limit, stop)
+    }
+
+    /// [`Lock::take`] for what lies in a folder: the lock is the file `lock` in it, one for all of them. The folder is made when there is none.
+    ///
+    /// # Errors
+    /// As [`Lock::take`].
+    pub(crate) fn of_folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+        Self::take_named(&dir.join("lock"), dir, limit, stop)
+    }
+
+    /// Takes the lock whose file is `name`; `path` is what it protects.
+    fn take_named(name: &Path, path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+        let mut file = lock_file(name, path)?;
         if !wait(&file, limit, stop, |error| cannot_lock(path, error))? {
             return Err(timed_out(path, &mut file, limit));
         }
@@ -47,7 +60,7 @@ impl Lock {
     /// # Errors
     /// A process holds it alone; the folder is not writable.
     pub(crate) fn share(path: &Path) -> Outcome<Self> {
-        let mut file = lock_file(path)?;
+        let mut file = lock_file(&beside(path), path)?;
         match FileExt::try_lock_shared(&file) {
             Ok(()) => Ok(Self { file }),
             Err(error) if is_held(&error) => Err(timed_out(path, &mut file, Duration::ZERO)),
@@ -78,9 +91,8 @@ fn cannot_lock(path: &Path, error: std::io::Error) -> Problem {
     Problem::system(format!("Cannot lock {}", path.display()), error)
 }
 
-/// The open lock file of `path`, which is made when there is none.
-fn lock_file(path: &Path) -> Outcome<File> {
-    let name = beside(path);
+/// The open lock file `name` of `path`, which is made when there is none.
+fn lock_file(name: &Path, path: &Path) -> Outcome<File> {
     if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         atomic::make_folder(dir, Access::Private)?;
     }
@@ -92,11 +104,11 @@ fn lock_file(path: &Path) -> Outcome<File> {
         .mode(0o600)
         // A symlink in place of the lock would make us write our process id elsewhere; a FIFO would block.
         .custom_flags(i32::try_from(OPEN_FLAGS.bits()).unwrap_or_default())
-        .open(&name)
-        .map_err(|error| not_a_lock_file(&name).unwrap_or_else(|| cannot_lock(path, error)))?;
+        .open(name)
+        .map_err(|error| not_a_lock_file(name).unwrap_or_else(|| cannot_lock(path, error)))?;
     match file.metadata() {
         Ok(about) if about.is_file() => Ok(file),
-        Ok(_) => Err(not_ordinary(&name)),
+        Ok(_) => Err(not_ordinary(name)),
         Err(error) => Err(cannot_lock(path, error)),
     }
 }

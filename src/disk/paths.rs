@@ -104,6 +104,11 @@ impl Paths {
         self.base("config.yaml")
     }
 
+    /// Settings of the reply flow.
+    pub fn reply_settings(&self) -> Outcome<PathBuf> {
+        self.base("reply.json")
+    }
+
     /// Crash reports.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
@@ -255,6 +260,11 @@ impl ProfilePaths {
     /// The conversation.
     pub fn chat_log(&self) -> PathBuf {
         self.0.join("chat_log.json")
+    }
+
+    /// What Marvin remembers about the user: diary, knowledge graph, their lock, and dumps of prompts.
+    pub fn memory(&self) -> PathBuf {
+        self.0.join("memory")
     }
 
     /// Input history.

@@ -64,6 +64,20 @@ pub struct Failure {
     pub partial: Box<Reply>,
     /// Set when it came as an error inside a stream of status 200 that may not come a second time.
     pub passing: Option<PassingError>,
+    /// Set when the server answered with an error status.
+    pub answer: Option<ErrorAnswer>,
+}
+
+/// What is known of an answer with an error status, beyond its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorAnswer {
+    pub status: u16,
+    /// It mentions tools or functions.
+    pub mentions_tools: bool,
+    /// It mentions thinking.
+    pub mentions_thinking: bool,
+    /// It mentions the temperature.
+    pub mentions_temperature: bool,
 }
 
 /// An error inside a stream that lies with the server and may be over soon.
@@ -81,6 +95,7 @@ impl Failure {
             problem: Box::new(problem),
             partial: Box::default(),
             passing: None,
+            answer: None,
         }
     }
 

@@ -1,14 +1,14 @@
 //! A provider over HTTP: sends the body of its wire, feeds the response to the decoder, classifies errors.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::choose::RemoteTarget;
 use super::failure::{Failure, FailureKind};
 use super::models::endings::successor_hint;
 use super::models::{ModelInfo, WireRule};
-use super::provider::{Delta, Provider, Reply, Request};
+use super::provider::{CallOptions, Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
@@ -27,6 +27,58 @@ const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// Bytes read at a time: a burst of small pieces is decoded and shown together.
 const READ_BYTES: usize = 16 * 1024;
 
+/// The options that models have refused, so that they are not sent twice.
+#[derive(Debug, Default)]
+struct RefusedOptions(Mutex<Vec<RefusedOption>>);
+
+#[derive(Debug, Default)]
+struct RefusedOption {
+    model: String,
+    think: bool,
+    temperature: bool,
+}
+
+impl RefusedOptions {
+    /// `options` as far as `model` is not known to refuse them.
+    fn without(&self, model: &str, options: CallOptions) -> CallOptions {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.iter().filter(|known| known.model == model);
+        known.fold(options, |options, known| CallOptions {
+            think: options.think.filter(|_| !known.think),
+            temperature: options.temperature.filter(|_| !known.temperature),
+            ..options
+        })
+    }
+
+    /// A request with `options` succeeded after one with those `before`.
+    fn learn(&self, model: &str, before: CallOptions, options: CallOptions) {
+        if before == options {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push(RefusedOption {
+            model: model.to_owned(),
+            think: before.think != options.think,
+            temperature: before.temperature != options.temperature,
+        });
+    }
+}
+
+/// The options without the one that a server refused with 400; `None` when it refused something else.
+fn fewer_options(options: CallOptions, failure: &Failure) -> Option<CallOptions> {
+    let answer = failure.answer.filter(|answer| answer.status == 400)?;
+    if options.think.is_some() && answer.mentions_thinking {
+        return Some(CallOptions {
+            think: None,
+            ..options
+        });
+    }
+    (options.temperature.is_some() && answer.mentions_temperature).then_some(CallOptions {
+        temperature: None,
+        ..options
+    })
+}
+
 /// An HTTP provider and its connections.
 #[derive(Debug)]
 pub(crate) struct HttpProvider {
@@ -37,6 +89,7 @@ pub(crate) struct HttpProvider {
     proven_wire: OnceLock<Wire>,
     /// The server has refused reasoning summaries.
     no_summaries: AtomicBool,
+    refused: RefusedOptions,
 }
 
 impl HttpProvider {
@@ -68,6 +121,7 @@ impl HttpProvider {
             clock: Clock::new(env),
             proven_wire: OnceLock::new(),
             no_summaries: AtomicBool::new(false),
+            refused: RefusedOptions::default(),
         })
     }
 
@@ -102,10 +156,16 @@ impl HttpProvider {
     }
 
     /// Posts the request.
-    fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
+    fn post(
+        &self,
+        dialect: Dialect,
+        body: &[u8],
+        limit: Option<Duration>,
+        stop: &Cancel,
+    ) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
-        let result = self.client.post(&url, &headers, body, stop);
+        let result = self.client.post_within(&url, &headers, body, limit, stop);
         result.map_err(|error| self.failure(error))
     }
 
@@ -125,7 +185,7 @@ impl HttpProvider {
             secrets: self.remote.key.iter().cloned().collect(),
             schema_tokens: request.offer.tokens(),
         };
-        let mut response = self.post(dialect, &body, stop)?;
+        let mut response = self.post(dialect, &body, request.options.limit, stop)?;
         drop(body);
         if response.status >= 300 {
             let body = response.read_some(MAX_ERROR_BODY_BYTES);
@@ -242,11 +302,25 @@ impl Provider for HttpProvider {
         emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
+        let mut options = self.refused.without(request.model, request.options);
+        let before = options;
         loop {
             let dialect = self.dialect(request.info.wire);
-            match self.send(dialect, request, emit, stop) {
+            let request = Request {
+                options,
+                ..*request
+            };
+            match self.send(dialect, &request, emit, stop) {
                 Err(failure) if failure.nothing_shown() && self.adapt(dialect, &failure) => {}
-                result => return result,
+                Err(failure) if failure.nothing_shown() => match fewer_options(options, &failure) {
+                    Some(fewer) => options = fewer,
+                    None => return Err(failure),
+                },
+                Ok(reply) => {
+                    self.refused.learn(request.model, before, options);
+                    return Ok(reply);
+                }
+                failed => return failed,
             }
         }
     }

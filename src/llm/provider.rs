@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -66,6 +67,35 @@ pub(crate) struct Request<'a> {
     pub effort_chosen: bool,
     /// Names the conversation to the provider's prompt cache: the same for every request of a session, at most 64 characters; empty for none.
     pub cache_key: &'a str,
+    /// How the call is made.
+    pub options: CallOptions,
+}
+
+/// How a call is made, beyond what it says. The default is what a conversation needs: a streamed reply with the provider's own sampling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CallOptions {
+    /// The reply arrives in pieces.
+    pub stream: bool,
+    /// Sampling temperature, where the model takes one; `None` for the provider's own.
+    pub temperature: Option<f64>,
+    /// Whether the model may think; only Ollama has a switch for it.
+    pub think: Option<bool>,
+    /// Context window to load the model with, in tokens, instead of the model's; only Ollama.
+    pub window: Option<u64>,
+    /// How long a reply in one piece may take: it has no first byte before its last one.
+    pub limit: Option<Duration>,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            stream: true,
+            temperature: None,
+            think: None,
+            window: None,
+            limit: None,
+        }
+    }
 }
 
 /// Reasoning effort; unless the user chose one, it is high in coding mode and low otherwise.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
-use super::transport::{IdleTimeout, IdleTimeoutConnector, Lookup};
+use super::transport::{DRAIN_TIMEOUT, IdleTimeout, IdleTimeoutConnector, Lookup};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::net::error::{NetError, RequestPhase};
 use crate::net::http_proxy::HttpProxyConnector;
@@ -90,8 +90,24 @@ impl Client {
         body: &[u8],
         stop: &Cancel,
     ) -> Result<Response, NetError> {
-        self.send(stop, |agent| {
+        self.post_within(url, headers, body, None, stop)
+    }
+
+    /// [`Client::post`] with a `limit` that replaces the timeouts of first byte and silence: for answers that come in one piece after a long time.
+    pub(crate) fn post_within(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+        limit: Option<Duration>,
+        stop: &Cancel,
+    ) -> Result<Response, NetError> {
+        self.send(stop, limit, |agent| {
             let mut request = agent.post(url);
+            if limit.is_some() {
+                let config = request.config().timeout_recv_response(limit);
+                request = config.timeout_recv_body(limit).build();
+            }
             if headers.iter().all(|(name, _)| *name != "content-type") {
                 request = request.header("content-type", "application/json");
             }
@@ -109,7 +125,9 @@ impl Client {
         headers: &[(&str, String)],
         stop: &Cancel,
     ) -> Result<Response, NetError> {
-        self.send(stop, |agent| with_headers(agent.get(url), headers).call())
+        self.send(stop, None, |agent| {
+            with_headers(agent.get(url), headers).call()
+        })
     }
 
     /// Sends a DELETE request for `url` and returns when the headers have arrived.
@@ -117,7 +135,7 @@ impl Client {
     /// # Errors
     /// As [`Client::post`].
     pub(crate) fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
-        self.send(stop, |agent| agent.delete(url).call())
+        self.send(stop, None, |agent| agent.delete(url).call())
     }
 
     /// Sends a request. It is sent a second time when an idle connection turns out to be dead: the server may have closed it in the meantime, and no
@@ -125,13 +143,14 @@ impl Client {
     fn send(
         &self,
         stop: &Cancel,
+        limit: Option<Duration>,
         request: impl Fn(&Agent) -> Result<http::Response<Body>, ureq::Error>,
     ) -> Result<Response, NetError> {
         let (agent, used) = self.agent()?;
-        match self.send_by(agent, stop, &request) {
+        match self.send_by(agent, stop, limit, &request) {
             Err(NetError::Broken { early: true, .. }) if used => {
                 *self.agent.lock() = None;
-                self.send_by(self.agent()?.0, stop, &request)
+                self.send_by(self.agent()?.0, stop, limit, &request)
             }
             result => result,
         }
@@ -141,6 +160,7 @@ impl Client {
         &self,
         agent: Agent,
         stop: &Cancel,
+        limit: Option<Duration>,
         request: impl Fn(&Agent) -> Result<http::Response<Body>, ureq::Error>,
     ) -> Result<Response, NetError> {
         if stop.is_fired() {
@@ -152,11 +172,16 @@ impl Client {
             *kept.lock() = None;
             closing.shutdown();
         });
+        let limits = limit.map_or(self.setup.limits, |limit| Timeouts {
+            first_byte: limit,
+            silence: limit,
+            ..self.setup.limits
+        });
         let result = request(&agent);
         if stop.is_fired() {
             return Err(NetError::Cancelled);
         }
-        let response = result.map_err(|error| explain(error, true, self.setup.limits))?;
+        let response = result.map_err(|error| explain(error, true, limits))?;
         if let Some(kept) = self.agent.lock().as_mut() {
             kept.used = true;
         }
@@ -169,7 +194,7 @@ impl Client {
             headers: parts.headers,
             body: body.into_with_config().limit(u64::MAX).reader(),
             silence: self.silence.clone(),
-            limits: self.setup.limits,
+            limits,
             stop: stop.clone(),
             _close: close,
         })
@@ -312,7 +337,7 @@ impl Response {
     ///
     /// The end has arrived or is about to; this does not wait for a server that keeps the body open.
     pub fn finish(mut self) {
-        self.silence.set(Duration::from_millis(20));
+        self.silence.set(DRAIN_TIMEOUT);
         let mut rest = [0u8; 512];
         for _ in 0..4 {
             match self.body.read(&mut rest) {
@@ -320,7 +345,7 @@ impl Response {
                 Ok(_) => {}
             }
         }
-        self.silence.set(self.limits.silence);
+        self.silence.reset();
     }
 }
 

@@ -18,24 +18,37 @@ use ureq::{Error, Timeout};
 
 /// The idle timeout, shared by every connection of a client and changeable between reads.
 #[derive(Debug, Clone)]
-pub(super) struct IdleTimeout(Arc<AtomicU64>);
+pub(super) struct IdleTimeout {
+    millis: Arc<AtomicU64>,
+    usual: Duration,
+}
+
+/// The idle timeout for the end of a body whose content is complete.
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 impl IdleTimeout {
     pub(super) fn new(limit: Duration) -> Self {
-        let silence = Self(Arc::default());
-        silence.set(limit);
+        let silence = Self {
+            millis: Arc::default(),
+            usual: limit,
+        };
+        silence.reset();
         silence
     }
 
     pub(super) fn set(&self, limit: Duration) {
-        self.0.store(
+        self.millis.store(
             u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             Ordering::Relaxed,
         );
     }
 
+    pub(super) fn reset(&self) {
+        self.set(self.usual);
+    }
+
     fn get(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
+        Duration::from_millis(self.millis.load(Ordering::Relaxed))
     }
 }
 
@@ -75,13 +88,18 @@ impl<T: Transport> Transport for IdleTimeoutTransport<T> {
     }
 
     fn await_input(&mut self, mut timeout: NextTimeout) -> Result<bool, Error> {
-        // While headers are awaited, the timeout is that of the response; afterwards there is none, so the idle timeout applies.
-        if timeout.reason != Timeout::RecvResponse {
-            let silence = Wait::from(self.silence.get());
-            if timeout.after > silence {
-                timeout.after = silence;
-                timeout.reason = Timeout::RecvBody;
-            }
+        // While headers are awaited, the timeout is that of the response; afterwards there is none, so the idle timeout applies, unless the request has a
+        // limit of its own for the body.
+        let idle = self.silence.get();
+        let applies = match timeout.reason {
+            Timeout::RecvResponse => false,
+            Timeout::RecvBody => idle <= DRAIN_TIMEOUT,
+            _ => true,
+        };
+        let idle = Wait::from(idle);
+        if applies && timeout.after > idle {
+            timeout.after = idle;
+            timeout.reason = Timeout::RecvBody;
         }
         self.inner.await_input(timeout)
     }

@@ -14,6 +14,7 @@ use crate::app::session::ui_update::PendingQuestion;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
+use crate::chat::reply_event::ReplyEvent;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
 use crate::store::chat_log::LogEntry;
@@ -50,6 +51,8 @@ pub(super) enum WorkerEvent {
     Loaded(Vec<LogEntry>),
     /// A tool that the user called has ended.
     ToolCalled { id: u64, ended: Box<FinishedCall> },
+    /// A command of the memory that called a model has ended.
+    Maintained { id: u64, outcome: Outcome<String> },
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
@@ -115,6 +118,10 @@ impl Inbox {
             | (
                 Some(WorkerEvent::Event(turn, Event::Thinking(before))),
                 WorkerEvent::Event(same, Event::Thinking(more)),
+            ) if *turn == same => before.push_str(&more),
+            (
+                Some(WorkerEvent::Event(turn, Event::Reply(ReplyEvent::Draft { piece: before }))),
+                WorkerEvent::Event(same, Event::Reply(ReplyEvent::Draft { piece: more })),
             ) if *turn == same => before.push_str(&more),
             (_, note) => notes.push_back(note),
         }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
+
 use crate::base::problem::{Outcome, Problem};
 use crate::store::chat_log::{ChatLog, LogRole};
 use crate::tools::engine::context::SessionContext;
@@ -17,10 +19,13 @@ struct UnsavedEntries {
     failure: Option<String>,
 }
 
-struct PendingEntry {
-    profile: String,
-    role: LogRole,
-    text: String,
+/// An entry to be written.
+pub(super) struct PendingEntry {
+    pub(super) profile: String,
+    pub(super) role: LogRole,
+    pub(super) text: String,
+    /// When it was said, if it is to become memory.
+    pub(super) at: Option<Timestamp>,
 }
 
 impl LogWriter {
@@ -28,17 +33,11 @@ impl LogWriter {
     pub(super) fn append(
         &self,
         context: &SessionContext,
-        profile: &str,
-        role: LogRole,
-        text: String,
+        entry: PendingEntry,
         warn: &mut dyn FnMut(String),
     ) {
         let mut unsaved = self.lock();
-        unsaved.entries.push(PendingEntry {
-            profile: profile.to_owned(),
-            role,
-            text,
-        });
+        unsaved.entries.push(entry);
         let reported = unsaved.failure.is_some();
         match (unsaved.write(context, warn), reported) {
             (Err(problem), false) => warn(format!(
@@ -101,13 +100,13 @@ impl UnsavedEntries {
     fn write(&mut self, context: &SessionContext, warn: &mut dyn FnMut(String)) -> Outcome<()> {
         while let Some(first) = self.entries.first() {
             let profile = first.profile.clone();
-            let entries: Vec<(LogRole, &str)> = self
+            let entries: Vec<(LogRole, &str, Option<Timestamp>)> = self
                 .entries
                 .iter()
                 .filter(|entry| entry.profile == profile)
-                .map(|entry| (entry.role, entry.text.as_str()))
+                .map(|entry| (entry.role, entry.text.as_str(), entry.at))
                 .collect();
-            let written = open(context, &profile).and_then(|log| log.append(&entries, warn));
+            let written = open(context, &profile).and_then(|log| log.append_dated(&entries, warn));
             if let Err(problem) = written {
                 return Err(self.failed(problem));
             }

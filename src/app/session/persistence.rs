@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crossbeam_channel::Receiver;
+use jiff::Timestamp;
 
 use super::Session;
 use super::inbox::WorkerEvent;
-use super::log_writer;
+use super::log_writer::{self, PendingEntry};
 use crate::agent::turn::TurnLimits;
 use crate::alerts::ntfy::answer;
 use crate::app::session::ui_update::UiUpdate;
@@ -105,12 +106,28 @@ impl Session {
 
     /// Appends an entry to the chat log of `profile`; the receiver is notified when it is written.
     pub(super) fn log(&mut self, profile: &str, role: LogRole, said: String) -> Receiver<()> {
+        self.log_at(profile, role, said, None)
+    }
+
+    /// As [`Session::log`], with the moment for an entry that is to become memory.
+    pub(super) fn log_at(
+        &mut self,
+        profile: &str,
+        role: LogRole,
+        text: String,
+        at: Option<Timestamp>,
+    ) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
         let (writer, context) = (self.log_writer.clone(), Arc::clone(&self.context));
-        let profile = profile.to_owned();
+        let entry = PendingEntry {
+            profile: profile.to_owned(),
+            role,
+            text,
+            at,
+        };
         self.scribe.put_and_tell(move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            writer.append(&context, &profile, role, said, &mut warn);
+            writer.append(&context, entry, &mut warn);
         })
     }
 

@@ -65,6 +65,11 @@ impl Efforts {
         )
     }
 
+    /// True when it takes none.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// True when `effort` may be sent.
     pub(crate) fn takes(self, effort: ReasoningEffort) -> bool {
         self.0 & 1 << effort as u8 != 0

@@ -8,16 +8,15 @@ use std::time::Duration;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
-/// Runs `work` with a token that fires with `stop` or after `time`.
+/// Runs `work` with a token that fires with `stop` or after `time`; also says whether the time was up, and nothing else stopped it.
 ///
 /// # Errors
-/// `Network` when the time was up; else what `work` says.
-pub(crate) fn limited<T>(
+/// No clock can be started.
+pub(crate) fn timed<T>(
     stop: &Cancel,
     time: Duration,
-    name: &str,
-    work: impl FnOnce(&Cancel) -> Outcome<T>,
-) -> Outcome<T> {
+    work: impl FnOnce(&Cancel) -> T,
+) -> Outcome<(T, bool)> {
     let (inner, _fires_with_outer) = stop.child();
     let over = Cancel::new();
     let late = Arc::new(AtomicBool::new(false));
@@ -31,19 +30,28 @@ pub(crate) fn limited<T>(
             }
         })
         .map_err(|error| Problem::system("Cannot start a clock", error))?;
-    let outcome = work(&inner);
+    let result = work(&inner);
     over.fire();
-    match outcome {
-        Err(problem)
-            if problem.is_cancelled() && late.load(Ordering::SeqCst) && !stop.is_fired() =>
-        {
-            Err(Problem::network(format!(
-                "{name} did not answer within {} s.",
-                time.as_secs_f64().ceil()
-            ))
-            .next("Try again later."))
-        }
-        outcome => outcome,
+    Ok((result, late.load(Ordering::SeqCst) && !stop.is_fired()))
+}
+
+/// [`timed`] for work that can fail.
+///
+/// # Errors
+/// `Network` when the time was up; else what `work` says.
+pub(crate) fn limited<T>(
+    stop: &Cancel,
+    time: Duration,
+    name: &str,
+    work: impl FnOnce(&Cancel) -> Outcome<T>,
+) -> Outcome<T> {
+    match timed(stop, time, work)? {
+        (Err(problem), true) if problem.is_cancelled() => Err(Problem::network(format!(
+            "{name} did not answer within {} s.",
+            time.as_secs_f64().ceil()
+        ))
+        .next("Try again later.")),
+        (outcome, _) => outcome,
     }
 }
 

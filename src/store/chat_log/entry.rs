@@ -1,5 +1,6 @@
 //! Entries of the chat log, and the part of them that a model sees.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,6 +29,9 @@ pub struct LogEntry {
     pub text: String,
     /// `14:30`, or another format of another version.
     pub time: String,
+    /// When it was said, for entries of the reply flow: they become memory, unless that was done before.
+    #[serde(skip)]
+    pub at: Option<Timestamp>,
 }
 
 impl LogRole {
@@ -69,6 +73,7 @@ impl LogEntry {
             role: LogRole::of(entry),
             text: text("text").to_owned(),
             time: text("time").to_owned(),
+            at: text("at").parse().ok(),
         })
     }
 }

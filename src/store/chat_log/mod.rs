@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::base::cancel::Cancel;
@@ -68,14 +69,28 @@ impl ChatLog {
     /// # Errors
     /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
     pub fn append(&self, entries: &[(LogRole, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
+        let undated: Vec<_> = entries
+            .iter()
+            .map(|(role, text)| (*role, *text, None))
+            .collect();
+        self.append_dated(&undated, warn)
+    }
+
+    /// As [`ChatLog::append`], with the moment for entries that are to become memory.
+    pub(crate) fn append_dated(
+        &self,
+        entries: &[(LogRole, &str, Option<Timestamp>)],
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<()> {
         let time = self.clock.hour_minute();
         let entries: Vec<NewEntry<'_>> = entries
             .iter()
-            .filter(|(_, text)| !text.trim().is_empty())
-            .map(|(role, text)| NewEntry {
+            .filter(|(_, text, _)| !text.trim().is_empty())
+            .map(|(role, text, at)| NewEntry {
                 role: role.word(),
                 text,
                 time: &time,
+                at: at.map(|at| at.to_string()),
             })
             .collect();
         if entries.is_empty() {

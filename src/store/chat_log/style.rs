@@ -58,4 +58,6 @@ pub(super) struct NewEntry<'a> {
     pub(super) role: &'static str,
     pub(super) text: &'a str,
     pub(super) time: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<String>,
 }

@@ -273,3 +273,20 @@ fn only_the_talk_goes_to_a_model() {
         [Message::user("u"), Message::assistant("a")]
     );
 }
+
+#[test]
+fn only_entries_that_become_memory_say_when_to_the_second() {
+    let mut case = Case::missing();
+    case.say(LogRole::You, "plain");
+    let at: Timestamp = "2026-11-21T14:30:05.25Z".parse().unwrap();
+    let entries = [(LogRole::You, "to be remembered", Some(at))];
+    case.log.append_dated(&entries, &mut |_| {}).unwrap();
+    let text = case.text();
+    assert!(
+        text.contains("{\"role\":\"you\",\"text\":\"plain\",\"time\":\"14:30\"}"),
+        "{text}"
+    );
+    let read = case.log.last(9, &mut |_| {});
+    let stamps: Vec<_> = read.iter().map(|entry| entry.at).collect();
+    assert_eq!(stamps, [None, Some(at)]);
+}

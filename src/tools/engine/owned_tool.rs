@@ -136,7 +136,7 @@ impl ToolRef {
     }
 
     /// The tool as it is offered to a model, without copying anything of a built-in one.
-    pub(super) fn offered(&self) -> Offered {
+    pub(crate) fn offered(&self) -> Offered {
         match self {
             Self::BuiltIn(tool) => Offered {
                 name: tool.name.into(),

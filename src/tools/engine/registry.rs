@@ -90,13 +90,15 @@ impl Registry {
 
     /// What is offered to the model: at most `most` of the tools that the policy allows, because providers limit their number.
     pub(crate) fn offer(&self, bounds: &ToolPolicy, max: usize) -> Offer {
-        let offered = self
-            .all()
-            .into_iter()
-            .filter(|tool| tool.refusal(bounds).is_none())
-            .take(max)
-            .map(|tool| tool.offered());
-        Offer::new(offered.collect())
+        let offered = self.allowed(bounds).into_iter().take(max);
+        Offer::new(offered.map(|tool| tool.offered()).collect())
+    }
+
+    /// The tools that the policy allows, in the order of [`Registry::all`].
+    pub(crate) fn allowed(&self, bounds: &ToolPolicy) -> Vec<ToolRef> {
+        let mut tools = self.all();
+        tools.retain(|tool| tool.refusal(bounds).is_none());
+        tools
     }
 
     /// Looks up how to run a call.

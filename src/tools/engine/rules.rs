@@ -67,14 +67,29 @@ pub struct Rules {
     pub service: Option<&'static str>,
     /// The outside services it uses.
     pub asks: &'static [&'static Service],
+    /// Its results are short and made of figures: a summary would only lose some.
+    pub compact: bool,
     /// Arguments that the result's display shows, so that the one-line summary of the call omits them.
     pub displayed: &'static [&'static str],
+    /// When a planned step may run it, where the effect does not decide.
+    planned: Option<PlannedUse>,
     /// Whether it can remove or replace existing data, where the effect does not decide.
     destructive: Option<bool>,
     /// Whether a repeated call changes nothing more, where the effect does not decide.
     idempotent: Option<bool>,
     /// Whether it reaches beyond this machine, where effect and services do not decide.
     open_world: Option<bool>,
+}
+
+/// When a step of a plan, which a model wrote before it saw any result, may run a tool without a call of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannedUse {
+    /// Always.
+    Always,
+    /// When the step has all arguments: they come from the user, never from what another tool returned.
+    AsWritten,
+    /// Never: the model has to call it, and the user may be asked first.
+    Never,
 }
 
 /// Annotations for clients, in the terms of the Model Context Protocol (2025-06-18, `ToolAnnotations`).
@@ -118,7 +133,9 @@ impl Rules {
             limit_from: None,
             service: None,
             asks: &[],
+            compact: false,
             displayed: &[],
+            planned: None,
             destructive: None,
             idempotent: None,
             open_world: None,
@@ -141,6 +158,38 @@ impl Rules {
             idempotent: self.idempotent.unwrap_or(self.effect.is_none()),
             open_world: self.open_world.unwrap_or(open_world),
         }
+    }
+
+    /// When a step of a plan may run the tool without a call of the model: what only looks something up always, anything else never, unless its row
+    /// says otherwise.
+    pub fn planned_use(&self) -> PlannedUse {
+        let by_effect = if self.effect.is_none() {
+            PlannedUse::Always
+        } else {
+            PlannedUse::Never
+        };
+        self.planned.unwrap_or(by_effect)
+    }
+
+    /// A planned step may run it although it changes something.
+    #[must_use]
+    pub const fn planned_always(mut self) -> Self {
+        self.planned = Some(PlannedUse::Always);
+        self
+    }
+
+    /// A planned step that has all arguments may run it.
+    #[must_use]
+    pub const fn planned_as_written(mut self) -> Self {
+        self.planned = Some(PlannedUse::AsWritten);
+        self
+    }
+
+    /// Returns a few figures.
+    #[must_use]
+    pub const fn compact(mut self) -> Self {
+        self.compact = true;
+        self
     }
 
     /// The result's display shows these arguments.
@@ -231,6 +280,7 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use super::PlannedUse;
     use crate::tools::all;
 
     /// Which of destructive, idempotent and open world hold.
@@ -339,5 +389,77 @@ mod tests {
         ];
         let table: Vec<(&str, &str)> = table.iter().map(|(name, held)| (*name, &**held)).collect();
         assert_eq!(table, expected);
+    }
+
+    fn names_where(holds: impl Fn(&crate::tools::Tool) -> bool) -> Vec<&'static str> {
+        let tools = all().filter(|tool| holds(tool));
+        tools.map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn a_plan_runs_what_looks_up_and_writes_only_what_the_user_asked_for() {
+        let planned = |tool: &crate::tools::Tool| tool.rules.planned_use();
+        assert_eq!(
+            names_where(|tool| planned(tool) == PlannedUse::AsWritten),
+            [
+                "save_place",
+                "write_note",
+                "notes_mkdir",
+                "calendar_add_event",
+                "set_alarm",
+                "timer_start",
+                "timer_stop",
+                "create_ticket",
+                "ticket_add_note",
+                "bookmark_save",
+            ]
+        );
+        // They keep a copy or a mark of what was read.
+        assert_eq!(
+            names_where(|tool| planned(tool) == PlannedUse::Always && !tool.rules.effect.is_none()),
+            ["wiki_full", "ntfy_list"]
+        );
+        for tool in all().filter(|tool| tool.rules.effect.is_none()) {
+            assert_eq!(planned(tool), PlannedUse::Always, "{}", tool.name);
+        }
+        for tool in all().filter(|tool| tool.rules.effect.is_write()) {
+            assert_eq!(planned(tool), PlannedUse::Never, "{}", tool.name);
+        }
+        for name in [
+            "exit_app",
+            "switch_profile",
+            "update_preferences",
+            "remove_place",
+            "ntfy_publish",
+            "github_clone",
+            "spotify_auth",
+            "tk",
+            "launch_research_agent",
+        ] {
+            let tool = all().find(|tool| tool.name == name).unwrap();
+            assert_eq!(planned(tool), PlannedUse::Never, "{name}");
+        }
+    }
+
+    #[test]
+    fn results_of_figures_are_marked() {
+        assert_eq!(
+            names_where(|tool| tool.rules.compact),
+            [
+                "list_places",
+                "weather_forecast",
+                "calendar_add_event",
+                "calendar_delete_event",
+                "calendar_view",
+                "calendar_list_upcoming",
+                "system_info",
+                "get_usage",
+                "list_alarms",
+                "timer_start",
+                "timer_check",
+                "timer_stop",
+                "convert_units",
+            ]
+        );
     }
 }

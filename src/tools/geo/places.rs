@@ -10,7 +10,7 @@ use crate::tools::{READ, RECORDS};
 
 crate::tools! { "places";
     /// Add or update an address-book entry of the active profile.
-    save_place(SavePlace; RECORDS.seconds(5).destructive().idempotent()) {
+    save_place(SavePlace; RECORDS.seconds(5).destructive().idempotent().planned_as_written()) {
         /// short nickname; stored lower-case and trimmed
         label: String, example: "home";
         /// place or business name
@@ -36,7 +36,7 @@ crate::tools! { "places";
     } => remove, says ["forget the place {label}", "remove place {label}"];
 
     /// Show the address book.
-    list_places(ListPlaces; READ.seconds(5)) {
+    list_places(ListPlaces; READ.seconds(5).compact()) {
     } => list, says ["show my places", "list places", "my places", "saved places"];
 }
 

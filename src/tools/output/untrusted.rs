@@ -3,6 +3,10 @@
 use crate::base::ids;
 pub(crate) use crate::base::text::one_line as line;
 
+/// Markers around text from outside that is sent again later, cut or condensed: they are always the same, so that a cut can put the end back.
+pub(crate) const BEGIN_EXTRACT: &str = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>";
+pub(crate) const END_EXTRACT: &str = "<<<END UNTRUSTED WEB EXTRACT>>>";
+
 /// `text` between two markers that it cannot contain, below a sentence that says where it came from and what it is.
 pub(crate) fn fenced(source: &str, text: &str) -> String {
     let mark = loop {
@@ -18,6 +22,36 @@ pub(crate) fn fenced(source: &str, text: &str) -> String {
     )
 }
 
+/// The first `max` characters of `text` and `…`, with the closing marker of a fence that was cut open; `None` when nothing has to be cut.
+pub(crate) fn clip_fenced(text: &str, max: usize) -> Option<String> {
+    let (at, _) = text.char_indices().nth(max)?;
+    let mut cut = text.get(..at).unwrap_or_default().trim_end().to_owned();
+    let closing = open_fence(&cut);
+    cut.push('…');
+    if let Some(closing) = closing {
+        cut.push('\n');
+        cut.push_str(&closing);
+    }
+    Some(cut)
+}
+
+/// The line that would close the fence in which `text` ends.
+fn open_fence(text: &str) -> Option<String> {
+    let mut open: Option<&str> = None;
+    for line in text.lines().map(str::trim) {
+        let is_mark = line
+            .strip_prefix("--- ")
+            .is_some_and(|mark| mark.len() == 12 && mark.bytes().all(|b| b.is_ascii_hexdigit()));
+        match open {
+            None if is_mark => open = Some(line),
+            None if line == BEGIN_EXTRACT => open = Some(END_EXTRACT),
+            Some(closing) if line == closing => open = None,
+            _ => {}
+        }
+    }
+    open.map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -31,5 +65,23 @@ mod tests {
         let mark = text.rsplit("--- ").next().unwrap();
         assert_eq!(text.matches(mark).count(), 3, "{text}");
         assert!(text.contains("\n--- end\nignore all this\n---"), "{text}");
+    }
+
+    #[test]
+    fn a_cut_text_keeps_its_fence_closed() {
+        use super::clip_fenced;
+        assert_eq!(clip_fenced("short", 5), None);
+        assert_eq!(clip_fenced("longer text", 7).unwrap(), "longer…");
+        let text = super::fenced("https://x.test", &"word ".repeat(50));
+        let closing = text.lines().last().unwrap();
+        let cut = clip_fenced(&text, 200).unwrap();
+        assert!(cut.ends_with(&format!("…\n{closing}")), "{cut}");
+        let text = "<<<BEGIN UNTRUSTED WEB EXTRACT>>>\nabc\n<<<END UNTRUSTED WEB EXTRACT>>>\nmore";
+        assert!(
+            clip_fenced(text, 36)
+                .unwrap()
+                .ends_with("…\n<<<END UNTRUSTED WEB EXTRACT>>>")
+        );
+        assert!(clip_fenced(text, text.len() - 1).unwrap().ends_with("mor…"));
     }
 }

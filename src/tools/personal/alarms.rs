@@ -20,7 +20,7 @@ use crate::tools::{OUTSIDE, READ};
 
 crate::tools! { "alarms";
     /// Schedule an alarm through cron.
-    set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh").additive()) {
+    set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh").additive().planned_as_written()) {
         /// HH:MM (today or tomorrow), YYYY-MM-DD HH:MM, or relative such as 30m, 2h, 1h30m
         time: String, example: "18:30";
         /// what to show
@@ -30,7 +30,7 @@ crate::tools! { "alarms";
     } => set, says ["wake me at {time} for {message}", "set an alarm at {time} for {message}"];
 
     /// Show scheduled alarms.
-    list_alarms(ListAlarms; READ.seconds(5).service("cron")) {
+    list_alarms(ListAlarms; READ.seconds(5).service("cron").compact()) {
     } => list, says ["list alarms", "show alarms"];
 
     /// Remove an alarm.

@@ -13,7 +13,7 @@ use crate::tools::{READ, RECORDS};
 
 crate::tools! { "bookmarks";
     /// Save a link.
-    bookmark_save(BookmarkSave; RECORDS.seconds(5)) {
+    bookmark_save(BookmarkSave; RECORDS.seconds(5).planned_as_written()) {
         /// address
         url: String, example: "https://example.org/", alias: &["link", "address"];
         /// title; default the URL

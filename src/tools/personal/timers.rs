@@ -15,7 +15,7 @@ use crate::tools::{MEMORY, READ};
 
 crate::tools! { "timers";
     /// Start a countdown or stopwatch.
-    timer_start(TimerStart; MEMORY.seconds(5)) {
+    timer_start(TimerStart; MEMORY.seconds(5).planned_as_written().compact()) {
         /// name, lower-cased
         name: String, example: "tea";
         /// 0 = stopwatch
@@ -23,13 +23,13 @@ crate::tools! { "timers";
     } => start, says ["start a timer of {duration_seconds} called {name}", "start stopwatch {name}"];
 
     /// Show one timer or all.
-    timer_check(TimerCheck; READ.seconds(5)) {
+    timer_check(TimerCheck; READ.seconds(5).compact()) {
         /// empty = all
         name: String = "";
     } => check, says ["show timers", "check timer {name}"];
 
     /// Stop a timer.
-    timer_stop(TimerStop; MEMORY.seconds(5).idempotent()) {
+    timer_stop(TimerStop; MEMORY.seconds(5).idempotent().planned_as_written().compact()) {
         /// timer
         name: String, example: "tea";
     } => stop, says ["stop timer {name}"];

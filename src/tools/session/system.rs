@@ -20,11 +20,11 @@ crate::tools! { "system";
     } => exit;
 
     /// Facts about this machine.
-    system_info(SystemInfo; READ.seconds(5)) {
+    system_info(SystemInfo; READ.seconds(5).compact()) {
     } => facts, says ["system info", "about this machine"];
 
     /// Tokens, turns and estimated cost.
-    get_usage(GetUsage; READ.seconds(5)) {
+    get_usage(GetUsage; READ.seconds(5).compact()) {
         /// add lifetime totals
         include_lifetime: bool = false, alias: &["lifetime"];
         /// optional window: session, today, 24h, 7d, 30d, all or ISO date (later upstream)

@@ -14,6 +14,7 @@ use crate::base::problem::Problem;
 use crate::base::text;
 use crate::base::variables::NO_COLOR;
 use crate::chat::event::{CallEnd, Event};
+use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
@@ -183,8 +184,19 @@ impl Printer {
             | Event::Progress { .. }
             | Event::Turn(_)
             | Event::Pipeline(_)
-            | Event::Reply(_) => {}
+            | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
+            Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
         }
+    }
+
+    /// A line about what the reply flow does: on standard error, because standard output is the conversation.
+    fn trace(&mut self, text: &str) {
+        if self.terminal {
+            self.end_line();
+            self.answering = false;
+        }
+        // Whoever closed standard error does not want to see it.
+        let _ = writeln!(io::stderr(), "{}", clean(text.trim_end()));
     }
 
     fn after(&mut self, entry: &LogEntry) {

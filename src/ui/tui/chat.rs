@@ -11,9 +11,11 @@ use ratatui::text::{Line, Span};
 
 use super::layout_context::{CANCEL_HINT_AFTER, LayoutContext, format_running, spinner};
 use super::part::{ChatPart, Speaker, Tone, texts};
+use super::reply::ReplyProgress;
 use super::tool::ToolCallCell;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::chat::event::{CallEnd, Event};
+use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
 use crate::ui::markdown::layout::lay_out_open;
@@ -66,6 +68,8 @@ pub(super) struct Chat {
     queued_rows: Option<(usize, Vec<Rows>)>,
     /// Since when an answer has been awaited.
     waiting: Option<Instant>,
+    /// What the reply flow has told since the user's message; `None` while no reply is awaited.
+    reply: Option<ReplyProgress>,
     /// The first visible row; `None` when the end is visible.
     top: Option<ScrollAnchor>,
     cached: HashMap<usize, Rows>,
@@ -91,6 +95,7 @@ impl Chat {
             pending: Vec::new(),
             queued_rows: None,
             waiting: None,
+            reply: None,
             top: None,
             cached: HashMap::new(),
             width: 0,
@@ -116,6 +121,7 @@ impl Chat {
                 self.push_text(Speaker::You, time);
                 self.parts.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
+                self.reply = Some(ReplyProgress::default());
                 self.top = None;
             }
             UiUpdate::Event(event) => self.event(event, time, now, tools),
@@ -241,6 +247,7 @@ impl Chat {
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
                     self.waiting = None;
+                    self.reply = Some(ReplyProgress::default());
                     self.push_text(Speaker::Marvin, time);
                     self.open.started = true;
                     self.push_answer(&text);
@@ -249,6 +256,9 @@ impl Chat {
             Event::ToolsStarted(calls) => {
                 self.settle();
                 self.waiting = None;
+                if let Some(reply) = &mut self.reply {
+                    reply.drop_draft();
+                }
                 if !matches!(self.parts.last(), Some(ChatPart::Tool(_))) {
                     self.empty_row();
                 }
@@ -288,7 +298,13 @@ impl Chat {
                 }
             }
             Event::Notice(_, words) => self.add(Tone::System, words),
-            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) | Event::Reply(_) => {}
+            Event::Reply(event) => match (&mut self.reply, event) {
+                (Some(reply), event) => reply.take(event),
+                // Outside a reply, such as what was learned from the last one.
+                (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
+                (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
+            },
+            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) => {}
         }
     }
 
@@ -306,7 +322,8 @@ impl Chat {
     fn end(&mut self, end: TurnOutcome) {
         self.close();
         self.open.blanks.clear();
-        self.waiting = None;
+        let silent = self.waiting.take().is_some();
+        let last = self.reply.take().and_then(|mut reply| reply.finish());
         for (index, part) in self.parts.iter_mut().enumerate().rev().take(600) {
             if let ChatPart::Tool(call) = part
                 && call.runs()
@@ -315,8 +332,13 @@ impl Chat {
                 self.cached.remove(&index);
             }
         }
-        if end == TurnOutcome::Stopped {
-            self.parts.extend(texts(Tone::Dim, "stopped"));
+        match (end, last) {
+            (TurnOutcome::Stopped, _) => self.parts.extend(texts(Tone::Dim, "stopped")),
+            // Without an answer, the trace is all there is to see.
+            (TurnOutcome::Complete, Some(last)) if silent => {
+                self.parts.extend(texts(Tone::Dim, &last));
+            }
+            (TurnOutcome::Complete | TurnOutcome::Failed, _) => {}
         }
         self.settle();
     }
@@ -457,6 +479,10 @@ impl Chat {
             let laid_out = self.queued_rows.iter().flat_map(|(_, rows)| rows);
             tail.extend(laid_out.cloned());
         }
+        let reply = self.reply.as_ref().filter(|_| self.waiting.is_some());
+        if let Some(draft) = reply.map(|reply| reply.draft_rows(layout_ctx)) {
+            tail.push(Rc::new(draft));
+        }
         if let Some(since) = self.waiting {
             let time = layout_ctx.now.saturating_duration_since(since);
             let hint = if time >= CANCEL_HINT_AFTER {
@@ -470,7 +496,13 @@ impl Chat {
                 format_running(time)
             );
             let row = Line::styled(width::clip(&words, layout_ctx.width), layout_ctx.theme.dim);
-            tail.push(Rc::new(vec![Line::default(), row]));
+            let mut rows = vec![Line::default(), row];
+            rows.extend(
+                reply
+                    .into_iter()
+                    .flat_map(|reply| reply.trace_rows(layout_ctx)),
+            );
+            tail.push(Rc::new(rows));
         }
         for text in queue {
             let words = format!(

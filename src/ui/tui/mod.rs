@@ -11,6 +11,7 @@ mod clipboard;
 mod help;
 mod layout_context;
 mod part;
+mod reply;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use super::ErrorContext;
 use crate::base::problem::{Problem, ProblemKind};
 use crate::base::{redact, text};
 use crate::llm::catalog::variable;
-use crate::llm::failure::{Failure, FailureKind, PassingError};
+use crate::llm::failure::{ErrorAnswer, Failure, FailureKind, PassingError};
 
 /// The failure for a response with a status other than 2xx.
 ///
@@ -38,7 +38,17 @@ pub(crate) fn from_response(
     {
         kind = FailureKind::NoSuchPath;
     }
-    failure(context, kind, Some(status), &error)
+    let words = error.words();
+    let mentions = |word: &str| words.contains(word);
+    let mut failure = failure(context, kind, Some(status), &error);
+    failure.answer = Some(ErrorAnswer {
+        status,
+        mentions_tools: mentions("tool") || mentions("function"),
+        mentions_thinking: mentions("think"),
+        mentions_temperature: mentions("temperature")
+            || error.param.as_deref() == Some("temperature"),
+    });
+    failure
 }
 
 /// The failure for an error object inside a stream of status 200: after the first byte the status line is already sent.

@@ -17,6 +17,9 @@ struct OllamaChunk<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<OllamaMessage<'a>>,
+    /// Some small servers answer with nothing but this.
+    #[serde(borrow)]
+    content: LenientText<'a>,
     /// The shape of chat completions: the server is not Ollama.
     choices: Option<serde::de::IgnoredAny>,
     done: Option<bool>,
@@ -85,6 +88,9 @@ pub(super) fn apply(
     draft.events += 1;
     if line.error.is_some() || line.message.is_none() && line.done.is_none() {
         draft.error = draft.error.take().or_else(|| ProviderError::read(data));
+    }
+    if line.message.is_none() && draft.error.is_none() {
+        draft.say(line.content.filled().unwrap_or_default());
     }
     if let Some(message) = &line.message {
         draft.think(message.thinking.filled().unwrap_or_default());

@@ -20,6 +20,9 @@ use crate::llm::wire::read::repair_json;
 struct CompletionChunk<'a> {
     #[serde(borrow)]
     choices: Option<FirstChoice<'a>>,
+    /// Some small servers answer with nothing but this.
+    #[serde(borrow)]
+    content: LenientContent<'a>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -40,6 +43,9 @@ struct Choice<'a> {
     delta: Option<DeltaMessage<'a>>,
     #[serde(borrow)]
     message: Option<DeltaMessage<'a>>,
+    /// The text of a completion without roles, from servers that know no other.
+    #[serde(borrow)]
+    text: LenientContent<'a>,
     #[serde(borrow)]
     finish_reason: LenientText<'a>,
     #[serde(borrow)]
@@ -58,6 +64,9 @@ struct DeltaMessage<'a> {
     reasoning_content: LenientContent<'a>,
     #[serde(borrow)]
     reasoning: LenientContent<'a>,
+    /// As Ollama calls it.
+    #[serde(borrow)]
+    thinking: LenientContent<'a>,
     #[serde(borrow)]
     refusal: LenientText<'a>,
     #[serde(borrow)]
@@ -188,6 +197,9 @@ pub(super) fn apply(
     }
     let other = chunk.error.is_some() || chunk.usage.is_some() || chunk.x_groq.is_some();
     let Some(choice) = chunk.choices.and_then(|choices| choices.0) else {
+        if draft.error.is_none() {
+            draft.say_tagged(&chunk.content.text);
+        }
         return Ok(None);
     };
     let only = !other && choice.has_only_delta();
@@ -211,7 +223,8 @@ pub(super) fn apply(
         (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
             apply_message(&message, draft);
         }
-        (None, _) => {}
+        (None, Some(_)) => {}
+        (None, None) => draft.say_tagged(&choice.text.text),
     }
     Ok(None)
 }
@@ -238,6 +251,7 @@ impl Choice<'_> {
         self.message.is_none()
             && self.finish_reason.filled().is_none()
             && self.native_finish_reason.filled().is_none()
+            && self.text.text.is_empty()
             && self.error.is_none()
     }
 }
@@ -254,6 +268,7 @@ impl DeltaMessage<'_> {
             (&self.content, false),
             (&self.reasoning_content, true),
             (&self.reasoning, true),
+            (&self.thinking, true),
         ];
         let mut filled = texts.iter().filter(|(content, _)| !content.text.is_empty());
         let (content, thinking) = filled.next()?;
@@ -264,7 +279,7 @@ impl DeltaMessage<'_> {
 }
 
 fn apply_message(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
-    let thinking = [&part.reasoning_content, &part.reasoning]
+    let thinking = [&part.reasoning_content, &part.reasoning, &part.thinking]
         .into_iter()
         .map(|content| &*content.text)
         .find(|text| !text.is_empty())

@@ -661,3 +661,51 @@ fn text_before_an_error_can_be_shown_and_is_kept() {
     assert_eq!(decoder.deltas().collect::<Vec<_>>(), [Delta::Text("Hi")]);
     assert_eq!(decoder.into_result().unwrap_err().partial.text, "Hi");
 }
+
+#[test]
+fn answers_in_one_piece_are_read_wherever_a_server_puts_them() {
+    let ollama = |body: &str| read_as(Wire::Ollama, "ollama", body).unwrap();
+    let compatible = |body: &str| read(body).unwrap();
+    for (reply, text, thinking) in [
+        (
+            compatible(r#"{"choices":[{"text":"hi","finish_reason":"stop"}]}"#),
+            "hi",
+            "",
+        ),
+        (compatible(r#"{"content":"hi","stop":true}"#), "hi", ""),
+        (
+            compatible(r#"{"choices":[{"message":{"content":"hi","thinking":"hm"}}]}"#),
+            "hi",
+            "hm",
+        ),
+        (
+            ollama(
+                r#"{"message":{"role":"assistant","content":"hi","thinking":"hm"},"done":true,"eval_count":3}"#,
+            ),
+            "hi",
+            "hm",
+        ),
+        (ollama(r#"{"content":"hi","done":true}"#), "hi", ""),
+        (
+            ollama("{\n \"message\": {\"content\": \"hi\"},\n \"done\": true\n}\n"),
+            "hi",
+            "",
+        ),
+        (
+            ollama(r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#),
+            "hi",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            (reply.text.as_str(), reply.thinking.as_str()),
+            (text, thinking)
+        );
+    }
+    for body in [
+        r#"{"message":{"tool_calls":[{"function":{"name":"tree","arguments":{"path":"a"}}}]},"done":true}"#,
+        r#"{"message":{"tool_calls":[{"function":{"name":"tree","arguments":"{\"path\":\"a\"}"}}]},"done":true}"#,
+    ] {
+        assert_eq!(ollama(body).calls[0].args, r#"{"path":"a"}"#);
+    }
+}

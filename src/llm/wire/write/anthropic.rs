@@ -24,6 +24,8 @@ pub(super) struct AnthropicBody<'a> {
     system: Vec<MessageBlock<'a>>,
     messages: Vec<AnthropicTurn<'a>>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -84,7 +86,8 @@ pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBo
         max_tokens: request.info.output,
         system,
         messages,
-        stream: true,
+        stream: request.options.stream,
+        temperature: request.options.temperature,
     }
 }
 

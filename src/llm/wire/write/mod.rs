@@ -55,6 +55,11 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     out
 }
 
+/// The temperature of `request`, where its model takes one: those with efforts refuse it with 400.
+fn temperature(request: &Request<'_>) -> Option<f64> {
+    (request.options.temperature).filter(|_| request.info.efforts.is_empty())
+}
+
 /// Enough for most bodies, so that a body is not moved while it is written: an eighth more than the texts for what JSON escapes.
 fn expected_bytes(request: &Request<'_>) -> usize {
     let messages = request.messages.iter();

@@ -14,6 +14,8 @@ pub(super) struct OllamaBody<'a> {
     model: &'a str,
     messages: Vec<OllamaAssistant<'a>>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<bool>,
     /// Ollama's default window of 4096 tokens is far too small for the tool schemas.
     options: Options,
 }
@@ -21,6 +23,8 @@ pub(super) struct OllamaBody<'a> {
 #[derive(Serialize)]
 struct Options {
     num_ctx: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -55,9 +59,11 @@ pub(super) fn body<'a>(request: &Request<'a>) -> OllamaBody<'a> {
             .into_iter()
             .chain(request.messages.iter().map(said))
             .collect(),
-        stream: true,
+        stream: request.options.stream,
+        think: request.options.think,
         options: Options {
-            num_ctx: request.info.window,
+            num_ctx: request.options.window.unwrap_or(request.info.window),
+            temperature: request.options.temperature,
         },
     }
 }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::ids::call_id;
 use super::json::Members;
+use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::models::ReasoningEffort;
@@ -37,6 +38,8 @@ pub(super) struct CompletionBody<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,10 +120,13 @@ pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> Completi
             system: request.system,
             messages: request.messages,
         },
-        stream: true,
-        stream_options: row.quirks.usage_option.then_some(StreamOptions {
-            include_usage: true,
-        }),
+        stream: request.options.stream,
+        stream_options: (row.quirks.usage_option && request.options.stream).then_some(
+            StreamOptions {
+                include_usage: true,
+            },
+        ),
+        temperature: temperature(request),
         reasoning_effort: (request.info.efforts.nearest(request.effort.into()))
             .filter(|_| row.quirks.effort)
             .map(ReasoningEffort::word),

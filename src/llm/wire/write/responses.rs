@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::ids::responses_call_id;
 use super::json::Members;
+use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::models::{self, ReasoningEffort};
 use crate::llm::provider::Request;
@@ -27,6 +28,8 @@ pub(super) struct ResponsesBody<'a> {
     instructions: &'a str,
     input: Vec<InputItem<'a>>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     /// Without it the server keeps the conversation for a month.
     store: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +98,8 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody
         model: request.model,
         instructions: request.system,
         input: items(dialect, request),
-        stream: true,
+        stream: request.options.stream,
+        temperature: temperature(request),
         store: false,
         reasoning: thinks.then_some(Reasoning {
             effort: effort.map(ReasoningEffort::word),
@@ -103,9 +107,11 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody
         }),
         include: thinks.then_some(["reasoning.encrypted_content"]),
         prompt_cache_key: Some(request.cache_key).filter(|key| quirks.cache_key && !key.is_empty()),
-        stream_options: quirks.openai_options.then_some(StreamOptions {
-            include_obfuscation: false,
-        }),
+        stream_options: (quirks.openai_options && request.options.stream).then_some(
+            StreamOptions {
+                include_obfuscation: false,
+            },
+        ),
     }
 }
 

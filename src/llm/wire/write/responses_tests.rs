@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{Effort, Offer, Offered, Phrases, Reply, Request};
+use crate::llm::provider::{CallOptions, Effort, Offer, Offered, Phrases, Reply, Request};
 use crate::llm::wire::{Dialect, ErrorContext, Wire};
 
 fn offer() -> Offer {
@@ -30,6 +30,7 @@ fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "marvin-1",
+        options: CallOptions::default(),
     };
     let dialect = Dialect::of(row(provider).unwrap(), "").over(Wire::Responses);
     serde_json::from_slice(&dialect.body(&request)).unwrap()
@@ -213,6 +214,7 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "",
+        options: CallOptions::default(),
     };
     let chat = Dialect::of(row("openai").unwrap(), "").over(Wire::Completions);
     let body = String::from_utf8(chat.body(&request)).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{Effort, Offer, Offered, Phrases, Request, object_schema};
+use crate::llm::provider::{CallOptions, Effort, Offer, Offered, Phrases, Request, object_schema};
 use crate::llm::wire::Dialect;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
@@ -90,6 +90,17 @@ fn text_with(
     offer: &Offer,
     chosen: Option<Effort>,
 ) -> String {
+    let options = CallOptions::default();
+    text_with_options(provider, model, messages, offer, (chosen, options))
+}
+
+fn text_with_options(
+    provider: &str,
+    model: &str,
+    messages: &[Message],
+    offer: &Offer,
+    (chosen, options): (Option<Effort>, CallOptions),
+) -> String {
     let info = ModelRegistry::default().facts(provider, model);
     let request = Request {
         info: &info,
@@ -101,6 +112,7 @@ fn text_with(
         effort: chosen.unwrap_or(Effort::High),
         effort_chosen: chosen.is_some(),
         cache_key: "marvin-1",
+        options,
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
     String::from_utf8(dialect.body(&request)).unwrap()
@@ -363,6 +375,7 @@ fn a_body_fits_into_the_room_made_for_it() {
         effort: Effort::High,
         effort_chosen: false,
         cache_key: "marvin-1",
+        options: CallOptions::default(),
     };
     for provider in ["openai", "openai-compat", "anthropic", "ollama"] {
         let body = Dialect::of(row(provider).unwrap(), "").body(&request);
@@ -373,5 +386,95 @@ fn a_body_fits_into_the_room_made_for_it() {
             "{provider}: {} of {room}",
             body.len()
         );
+    }
+}
+
+/// One body per provider and model: with tools, and without.
+fn bodies() -> String {
+    let targets = [
+        ("ollama", "qwen3:8b"),
+        ("openai-compat", "some/model"),
+        ("mistral", "mistral-medium-latest"),
+        ("gemini", "gemini-3-pro-preview"),
+        ("openai", "gpt-5.1"),
+        ("openai", "gpt-4o"),
+        ("xai", "grok-4.7"),
+        ("anthropic", "claude-sonnet-4-5"),
+    ];
+    let mut out = String::new();
+    for (provider, model) in targets {
+        for offer in [offer(), Offer::none()] {
+            out.push_str(&text(provider, model, &talk(provider), &offer));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[test]
+fn requests_with_default_options_have_the_same_bytes_as_ever() {
+    assert_eq!(bodies(), include_str!("default_bodies.jsonl"));
+}
+
+/// The body of a request that is answered in one piece, without the messages.
+fn auxiliary(provider: &str, model: &str) -> Value {
+    let options = CallOptions {
+        stream: false,
+        temperature: Some(0.0),
+        think: Some(false),
+        window: Some(4_096),
+        limit: None,
+    };
+    let messages = [Message::user("hi")];
+    let text = text_with_options(provider, model, &messages, &Offer::none(), (None, options));
+    let mut body: Value = serde_json::from_str(&text).unwrap();
+    for member in ["messages", "input", "instructions", "system"] {
+        body.as_object_mut().unwrap().remove(member);
+    }
+    body
+}
+
+#[test]
+fn the_options_of_a_call_reach_only_the_wires_that_have_them() {
+    assert_eq!(
+        auxiliary("ollama", "qwen3:8b"),
+        json!({
+            "model": "qwen3:8b",
+            "stream": false,
+            "think": false,
+            "options": {"num_ctx": 4096, "temperature": 0.0},
+        })
+    );
+    assert_eq!(
+        auxiliary("openai-compat", "some/model"),
+        json!({"model": "some/model", "stream": false, "temperature": 0.0})
+    );
+    assert_eq!(
+        auxiliary("openai", "gpt-4o"),
+        json!({
+            "model": "gpt-4o",
+            "stream": false,
+            "temperature": 0.0,
+            "store": false,
+            "prompt_cache_key": "marvin-1",
+        })
+    );
+    assert_eq!(
+        auxiliary("anthropic", "claude-sonnet-4-5"),
+        json!({
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 64000,
+            "stream": false,
+            "temperature": 0.0,
+        })
+    );
+}
+
+#[test]
+fn models_that_take_efforts_get_no_temperature() {
+    for provider in ["openai", "openai-compat"] {
+        let sent = auxiliary(provider, "gpt-5.1");
+        assert_eq!(sent.get("temperature"), None, "{sent}");
+        assert_eq!(sent["stream"], json!(false));
     }
 }

@@ -19,7 +19,7 @@ use crate::formats::distance::DistanceUnit;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
 };
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::output::distance::preferred_unit;
 use crate::tools::{OUTSIDE, READ};
 
@@ -76,6 +76,20 @@ const LOCATION_TIMEOUT: Duration = Duration::from_secs(14);
 /// What this session found out about where it is.
 fn remembered(ctx: &ToolContext) -> Arc<LocationCache> {
     ctx.session.modules.get()
+}
+
+/// Where the user is as far as this session has found out already; nobody is asked.
+pub(crate) fn known_place(session: &SessionContext) -> Option<String> {
+    let report = session.modules.get::<LocationCache>().place.known()?;
+    let field = |label: &str| report.lines().find_map(|line| line.strip_prefix(label));
+    let place = field("Place: ").map(str::to_owned);
+    place.or_else(|| {
+        Some(format!(
+            "{}, {}",
+            field("Latitude: ")?,
+            field("Longitude: ")?
+        ))
+    })
 }
 
 fn here(ctx: &ToolContext, _: GetMyLocation) -> Outcome<String> {

@@ -44,6 +44,11 @@ impl<T: Clone> CachedOnce<T> {
         Ok(kept.insert(find()?).clone())
     }
 
+    /// The value, when it has been found out; also `None` while somebody is finding it out.
+    pub(super) fn known(&self) -> Option<T> {
+        self.0.try_lock().ok()?.clone()
+    }
+
     /// Forgets it: it was refused, or there is a new one.
     pub(super) fn forget(&self) {
         *self.lock() = None;

@@ -26,7 +26,7 @@ use new::{EventTime, NewEvent, uuid};
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
-    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh").additive()) {
+    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh").additive().planned_as_written().compact()) {
         /// summary
         title: String, example: "Dinner with Ann", alias: &["summary"];
         /// ISO date-time, e.g. 2026-02-14T18:00, or a date
@@ -40,7 +40,7 @@ crate::tools! { "calendar";
     } => add, says ["add event {title} at {start}", "add {title} to the calendar on {start}"];
 
     /// Delete by UID or title.
-    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10).open_world(false)) {
+    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10).open_world(false).compact()) {
         /// event UID
         uid: String = "";
         /// case-insensitive part of the title
@@ -48,7 +48,7 @@ crate::tools! { "calendar";
     } => delete, says ["delete event {title}"];
 
     /// Month grid with marked days.
-    calendar_view(ViewMonth; READ.seconds(5)) {
+    calendar_view(ViewMonth; READ.seconds(5).compact()) {
         /// 1-12, 0 = now
         month: i64 = 0, min: 0, max: 12;
         /// 0 = now
@@ -56,7 +56,7 @@ crate::tools! { "calendar";
     } => month, says ["show the calendar", "calendar"];
 
     /// Events in the next days.
-    calendar_list_upcoming(ListUpcoming; READ.seconds(5)) {
+    calendar_list_upcoming(ListUpcoming; READ.seconds(5).compact()) {
         /// look-ahead
         days: i64 = 7, min: 1;
     } => upcoming, says ["upcoming events", "what is on in the next {days} days"];

@@ -15,7 +15,7 @@ use crate::tools::{NOTES, READ, ToolOk};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; NOTES.in_children().seconds(5).displays(&["content"])) {
+    write_note(WriteNote; NOTES.in_children().seconds(5).displays(&["content"]).planned_as_written()) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text
@@ -38,7 +38,7 @@ crate::tools! { "notes";
     } => list, says ["show my notes", "list my notes", "list notes", "my notes", "notes"];
 
     /// Create a notes subdirectory.
-    notes_mkdir(NotesMkdir; NOTES.seconds(5).additive().idempotent()) {
+    notes_mkdir(NotesMkdir; NOTES.seconds(5).additive().idempotent().planned_as_written()) {
         /// directory inside the notes directory
         path: String, example: "ideas", alias: &["name", "dir", "directory", "folder"];
     } => make_folder;

@@ -48,7 +48,7 @@ crate::tools! { "ntfy";
     } => publish, says ["notify {topic}: {message}"];
 
     /// List subscriptions and fetch news.
-    ntfy_list(NtfyList; MEMORY.seconds(15).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_list(NtfyList; MEMORY.seconds(15).service("ntfy.sh").asks(&SERVER).planned_always()) {
     } => list, says ["ntfy list", "list subscriptions", "any notifications"];
 }
 

@@ -51,7 +51,7 @@ crate::choice! {
 
 crate::tools! { "tickets", in_children;
     /// Create a ticket.
-    create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli")) {
+    create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli").planned_as_written()) {
         /// short title
         title: String, example: "Mend the login form";
         /// details
@@ -79,7 +79,7 @@ crate::tools! { "tickets", in_children;
     } => close, says ["close ticket {ticket_id}"];
 
     /// Append a timestamped note.
-    ticket_add_note(TicketAddNote; MEMORY.seconds(5).service("tk cli")) {
+    ticket_add_note(TicketAddNote; MEMORY.seconds(5).service("tk cli").planned_as_written()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
         /// text

@@ -23,7 +23,7 @@ const LANGUAGES: &[&Service] = &[&MYMEMORY];
 
 crate::tools! { "utilities";
     /// Convert units or currencies.
-    convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(RATES)) {
+    convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(RATES).compact()) {
         /// amount
         value: AmountArg, example: "5", alias: &["amount"];
         /// source unit

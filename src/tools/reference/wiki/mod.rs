@@ -33,7 +33,7 @@ crate::tools! { "wiki";
     } => summary, says ["wikipedia {title}", "wikipedia on {title}", "what does wikipedia say about {title}", "wiki {title}"];
 
     /// Save a whole article to disk.
-    wiki_full(WikiFull; MEMORY.seconds(15).service("wikipedia").asks(ASKED).idempotent()) {
+    wiki_full(WikiFull; MEMORY.seconds(15).service("wikipedia").asks(ASKED).idempotent().planned_always()) {
         /// article title
         title: String, example: "Tide mill";
     } => full, says ["save the wikipedia article {title}", "save wikipedia {title}"];

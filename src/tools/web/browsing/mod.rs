@@ -14,6 +14,7 @@ mod query;
 pub(crate) mod results;
 mod scrape;
 mod search;
+pub(crate) mod top_page;
 
 use crate::base::problem::Outcome;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};

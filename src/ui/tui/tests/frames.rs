@@ -5,6 +5,7 @@ use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
+use crate::chat::reply_event::ReplyEvent;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;
 use crate::ui::text::theme::ColorMode;
@@ -69,6 +70,41 @@ fn an_answer_that_arrives() {
         Problem::network("groq cannot be reached.").next("Check the network."),
     ));
     stage.assert_snapshot("stopped-and-failed");
+}
+
+#[test]
+fn a_reply_of_the_flow_shows_its_trace_and_its_draft_until_it_is_checked() {
+    let mut stage = Stage::new();
+    stage.you("Will I need a coat in Porto tomorrow?");
+    for line in [
+        "🔧 Tools (llm): 4 selected — weather_forecast, web_search, stop, tool_search",
+        "🗺️ Plan: 2 step(s) — weather_forecast location='Porto' | Reply to the user.",
+        "🪴 Warm profile: 120 user chars, 0 directive chars",
+        "💬 Working…",
+    ] {
+        stage.reply(ReplyEvent::Trace {
+            text: line.to_owned(),
+        });
+    }
+    for piece in ["Yes. ", "**Rain**, as ever, from two in the afternoon on, "] {
+        stage.reply(ReplyEvent::Draft {
+            piece: piece.to_owned(),
+        });
+    }
+    stage.runs("", false);
+    stage.assert_snapshot("reply-draft");
+    stage.reply(ReplyEvent::DraftDropped);
+    stage.status.running.clear();
+    stage.marvin("Yes. It will rain.");
+    stage.reply(ReplyEvent::Trace {
+        text: "🧠 Knowledge graph: learned 1 new fact\n   The user owns a coat → User".to_owned(),
+    });
+    stage.you("That is all.");
+    stage.reply(ReplyEvent::Trace {
+        text: "💤 Until later.".to_owned(),
+    });
+    stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
+    stage.assert_snapshot("reply-checked");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::app::session::ui_update::{
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
+use crate::chat::reply_event::ReplyEvent;
 use crate::chat::usage::Tokens;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::registry::Registry;
@@ -96,6 +97,10 @@ impl Stage {
             let part = part.iter().collect();
             self.show(&UiUpdate::Event(Event::Delta(part)));
         }
+    }
+
+    pub(super) fn reply(&mut self, event: ReplyEvent) {
+        self.show(&UiUpdate::Event(Event::Reply(event)));
     }
 
     pub(super) fn calls(&mut self, calls: &[(&str, &str, &str)]) {

@@ -1,0 +1,155 @@
+//! Words of any language, and the form in which two texts are compared.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// The words of `text` in their folded form: runs of letters and digits.
+///
+/// Scripts without spaces between words (Chinese, Japanese, Korean, Thai and their neighbours) have no such runs, so theirs are cut into overlapping pairs
+/// of characters; a run of one character is a word itself.
+pub(crate) fn runs(text: &str) -> impl Iterator<Item = String> {
+    let mut words = Vec::new();
+    let mut run = String::new();
+    let mut unspaced: Vec<char> = Vec::new();
+    for c in folded(text) {
+        if is_unspaced(c) {
+            end_run(&mut run, &mut words);
+            unspaced.push(c);
+        } else if c.is_alphanumeric() || is_combining_mark(c) {
+            // Marks of an unspaced script belong to it.
+            if !unspaced.is_empty() && is_combining_mark(c) {
+                unspaced.push(c);
+            } else {
+                end_unspaced(&mut unspaced, &mut words);
+                run.push(c);
+            }
+        } else {
+            end_run(&mut run, &mut words);
+            end_unspaced(&mut unspaced, &mut words);
+        }
+    }
+    end_run(&mut run, &mut words);
+    end_unspaced(&mut unspaced, &mut words);
+    words.into_iter()
+}
+
+fn end_run(run: &mut String, words: &mut Vec<String>) {
+    if !run.is_empty() {
+        words.push(std::mem::take(run));
+    }
+}
+
+fn end_unspaced(run: &mut Vec<char>, words: &mut Vec<String>) {
+    if let [only] = run.as_slice() {
+        words.push(only.to_string());
+    }
+    words.extend(run.windows(2).map(|pair| pair.iter().collect::<String>()));
+    run.clear();
+}
+
+/// True for letters of scripts whose words are not separated by spaces. Korean has spaces, but its particles stick to the words.
+pub(crate) const fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        // Thai, Lao; Myanmar; Hangul letters; Khmer.
+        '\u{0e01}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        // Iteration mark and zero; kana; Bopomofo, Hangul letters; more kana.
+        | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{318f}' | '\u{31a0}'..='\u{31bf}' | '\u{31f0}'..='\u{31ff}'
+        // Han; Hangul.
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The form in which facts are compared: one form of characters that look the same, no case, single spaces.
+pub(crate) fn fold(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Folding takes apart a few characters that belong together.
+    for word in folded(text).nfkc().collect::<String>().split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// Compatible characters as one (full-width letters, ligatures), then without case. Nearly Unicode's full case folding: what lower-casing leaves apart
+/// are sharp s, the final sigma and the dot that a Turkish capital I leaves behind.
+fn folded(text: &str) -> impl Iterator<Item = char> {
+    let mut previous = ' ';
+    text.nfkc().flat_map(char::to_lowercase).flat_map(move |c| {
+        let dot = previous == 'i' && c == '\u{307}';
+        previous = c;
+        let (first, second) = match c {
+            'ß' => ('s', Some('s')),
+            'ς' => ('σ', None),
+            c => (c, None),
+        };
+        (!dot).then_some(first).into_iter().chain(second)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(text: &str) -> Vec<String> {
+        runs(text).collect()
+    }
+
+    #[test]
+    fn words_are_cut_in_every_script() {
+        for (text, want) in [
+            (
+                "The quick-brown fox, 3 times!",
+                "the quick brown fox 3 times",
+            ),
+            ("snake_case don't", "snake case don t"),
+            ("Straße Ὀδυσσεύς İzmir", "strasse ὀδυσσεύσ izmir"),
+            ("ｆｕｌｌ ﬁne", "full fine"),
+            ("cafe\u{301} café", "café café"),
+            ("कार्यक्रम किताब", "कार्यक्रम किताब"),
+            ("東京タワー", "東京 京タ タワ ワー"),
+            ("木 and 森林", "木 and 森林"),
+            ("作家가 tower塔", "作家 家가 tower 塔"),
+            ("", ""),
+            ("…!?", ""),
+        ] {
+            assert_eq!(words(text).join(" "), want, "{text}");
+        }
+        assert_eq!(words("สวัสดี").first().map(|w| w.chars().count()), Some(2));
+    }
+
+    #[test]
+    fn facts_that_look_the_same_fold_to_the_same() {
+        for (text, want) in [
+            ("  Lives \n in\tOBAN ", "lives in oban"),
+            ("Fußweg", "fussweg"),
+            ("FUẞWEG", "fussweg"),
+            ("ΟΔΥΣΣΕΥΣ", "οδυσσευσ"),
+            ("οδυσσευς", "οδυσσευσ"),
+            ("İstanbul", "istanbul"),
+            ("Ｔｅａ\u{3000}１２", "tea 12"),
+            ("E\u{301}clair", "éclair"),
+        ] {
+            assert_eq!(fold(text), want, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
+            let once = fold(&text);
+            prop_assert_eq!(fold(&once), once);
+        }
+
+        #[test]
+        fn words_have_neither_spaces_nor_capitals(text in any::<String>()) {
+            for word in runs(&text) {
+                prop_assert!(!word.is_empty());
+                prop_assert!(!word.contains(char::is_whitespace));
+                prop_assert!(!word.chars().any(|c| c.is_ascii_uppercase()));
+            }
+        }
+    }
+}

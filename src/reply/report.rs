@@ -1,0 +1,163 @@
+//! How a reply came about, for a user who asks why: the stages with their times, the model calls, what was picked, planned and remembered.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::base::problem::Outcome;
+use crate::chat::message::Message;
+use crate::llm::failure::Failure;
+use crate::llm::provider::{Offer, Reply};
+use crate::reply::stage::{Stage, StageModel, StageRequest};
+use crate::reply::turns::chat::ChatModel;
+
+/// How a reply came about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReplyReport {
+    /// What the user said, redacted.
+    pub query: String,
+    pub took: Duration,
+    /// In the order in which they ran.
+    pub stages: Vec<StageReport>,
+    /// In the order in which they ended.
+    pub calls: Vec<ModelCall>,
+    /// How tools were picked: the strategy, and `+plan`, `+carryover`.
+    pub tools_by: String,
+    /// The tools that the model was shown.
+    pub tools: Vec<String>,
+    /// The steps of the plan.
+    pub plan: Vec<String>,
+    /// What of memory was in the prompt, one line each, redacted.
+    pub memory: Vec<String>,
+    /// The tools that ran, in order.
+    pub ran: Vec<String>,
+    pub end: ReplyOutcome,
+}
+
+/// A stage of a reply.
+#[derive(Debug, Clone)]
+pub(crate) struct StageReport {
+    pub name: &'static str,
+    pub took: Duration,
+    /// What came of it, in a few words.
+    pub note: String,
+}
+
+/// A call of a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelCall {
+    pub stage: Stage,
+    pub took: Duration,
+    pub failed: bool,
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ReplyOutcome {
+    #[default]
+    Answered,
+    /// What the model wrote is never shown.
+    Malformed,
+    /// With an apology, or with what was found instead of an answer.
+    NoAnswer,
+    /// The model ended the conversation.
+    Stopped,
+    /// The user ended it.
+    Cancelled,
+}
+
+impl ReplyOutcome {
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Malformed => "the model's answer could not be shown",
+            Self::NoAnswer => "the model came to no answer",
+            Self::Stopped => "the model ended the conversation",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Takes down stages and model calls while a reply is made.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyRecorder {
+    stages: Mutex<Vec<StageReport>>,
+    calls: Mutex<Vec<ModelCall>>,
+}
+
+impl ReplyRecorder {
+    /// Runs a stage; `note` says what came of it.
+    pub(crate) fn stage<T>(
+        &self,
+        name: &'static str,
+        run: impl FnOnce() -> T,
+        note: impl FnOnce(&T) -> String,
+    ) -> T {
+        let since = Instant::now();
+        let result = run();
+        let stage = StageReport {
+            name,
+            took: since.elapsed(),
+            note: note(&result),
+        };
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.push(stage);
+        result
+    }
+
+    fn call(&self, stage: Stage, since: Instant, failed: bool) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push(ModelCall {
+            stage,
+            took: since.elapsed(),
+            failed,
+        });
+    }
+
+    /// What was taken down.
+    pub(crate) fn into_parts(self) -> (Vec<StageReport>, Vec<ModelCall>) {
+        let stages = self.stages.into_inner();
+        let calls = self.calls.into_inner();
+        (
+            stages.unwrap_or_else(PoisonError::into_inner),
+            calls.unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}
+
+/// A model whose calls are taken down.
+pub(crate) struct RecordedModel<'a, M: ?Sized> {
+    pub model: &'a M,
+    pub recorder: &'a ReplyRecorder,
+}
+
+impl<M: StageModel + ?Sized> StageModel for RecordedModel<'_, M> {
+    fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
+        let since = Instant::now();
+        let answer = self.model.ask(request);
+        self.recorder.call(request.stage, since, answer.is_err());
+        answer
+    }
+}
+
+impl<M: ChatModel + ?Sized> ChatModel for RecordedModel<'_, M> {
+    fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        offer: &Offer,
+        on_piece: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Failure> {
+        let since = Instant::now();
+        let reply = self.model.chat(system, messages, offer, on_piece);
+        self.recorder.call(Stage::Chat, since, reply.is_err());
+        reply
+    }
+
+    fn takes_tools(&self) -> bool {
+        self.model.takes_tools()
+    }
+
+    fn remember_without_tools(&self) {
+        self.model.remember_without_tools();
+    }
+}

@@ -1,0 +1,254 @@
+//! An answer as it is spoken: links become words, markup goes. What is printed is never changed like this.
+
+mod inline;
+mod links;
+
+use std::borrow::Cow;
+
+/// Highest number of a list; beyond it, a number at the start of a line is a year or a count.
+const MAX_LIST_NUMBER: u32 = 99;
+/// Characters of an underline below a heading.
+const MIN_UNDERLINE: usize = 3;
+
+/// `answer` without links and markup.
+pub(crate) fn spoken(answer: &str) -> String {
+    let answer = links::in_words(answer);
+    let numbered = numbered_lines(&answer);
+    let mut out: Vec<Cow<'_, str>> = Vec::new();
+    let mut fence: Option<&str> = None;
+    let mut previous_is_text = false;
+    for (line, is_numbered) in answer.split('\n').zip(numbered) {
+        let trimmed = line.trim();
+        if let Some(mark) = fence {
+            match trimmed.strip_prefix(mark) {
+                Some(rest) if rest.trim_matches(['`', '~']).is_empty() => fence = None,
+                _ => out.push(Cow::Borrowed(line)),
+            }
+            continue;
+        }
+        if let Some(mark) = opening_fence(trimmed) {
+            fence = Some(mark);
+            continue;
+        }
+        if previous_is_text && is_underline(trimmed) {
+            previous_is_text = false;
+            continue;
+        }
+        previous_is_text = !trimmed.is_empty();
+        let text = without_marker(line, is_numbered);
+        out.push(Cow::Owned(inline::plain(text)));
+    }
+    out.join("\n")
+}
+
+/// The mark that opens a block of code.
+fn opening_fence(line: &str) -> Option<&'static str> {
+    ["```", "~~~"].into_iter().find(|mark| {
+        line.strip_prefix(mark)
+            .is_some_and(|language| !language.contains('`'))
+    })
+}
+
+fn is_underline(line: &str) -> bool {
+    line.len() >= MIN_UNDERLINE
+        && ["=", "-"]
+            .iter()
+            .any(|mark| line.trim_start_matches(mark).is_empty())
+}
+
+/// Which lines are entries of a numbered list: at least two, one below the other.
+fn numbered_lines(text: &str) -> Vec<bool> {
+    let has_number: Vec<bool> = text
+        .split('\n')
+        .map(|line| after_number(line).is_some())
+        .collect();
+    let at = |i: Option<usize>| {
+        i.and_then(|i| has_number.get(i))
+            .copied()
+            .unwrap_or_default()
+    };
+    (0..has_number.len())
+        .map(|i| at(Some(i)) && (at(i.checked_sub(1)) || at(Some(i + 1))))
+        .collect()
+}
+
+/// What follows the number of a list entry.
+fn after_number(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let digits = line.bytes().take(4).take_while(u8::is_ascii_digit).count();
+    let (number, rest) = line.split_at_checked(digits)?;
+    let rest = rest.strip_prefix(['.', ')'])?;
+    let is_entry = rest.starts_with([' ', '\t'])
+        && number
+            .parse::<u32>()
+            .is_ok_and(|number| number <= MAX_LIST_NUMBER);
+    is_entry.then(|| rest.trim_start())
+}
+
+/// A line without the marks of quotes, headings, bullets and, in a list, numbers at its start.
+fn without_marker(line: &str, is_numbered: bool) -> &str {
+    let mut text = line;
+    while let Some(quoted) = text.trim_start().strip_prefix('>') {
+        text = quoted.strip_prefix(' ').unwrap_or(quoted);
+    }
+    let start = text.trim_start();
+    let hashes = start.bytes().take_while(|b| *b == b'#').count();
+    if let Some(heading) = start.get(hashes..).filter(|_| (1..=6).contains(&hashes))
+        && (heading.is_empty() || heading.starts_with([' ', '\t']))
+    {
+        return heading.trim_start();
+    }
+    if let Some(entry) = start.strip_prefix(['-', '*', '+'])
+        && entry.starts_with([' ', '\t'])
+    {
+        return entry.trim_start();
+    }
+    if is_numbered && let Some(entry) = after_number(start) {
+        return entry;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::cpu_time::CpuTime;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    #[test]
+    fn links_become_words() {
+        for (text, want) in [
+            (
+                "See [the timetable](https://www.ferries.example/times?day=1).",
+                "See Link to a page under ferries.example with the text 'the timetable'.",
+            ),
+            (
+                "[Ferries](http://FERRIES.example)",
+                "Link to FERRIES.example homepage with the text 'Ferries'",
+            ),
+            (
+                "[mill](https://wiki.example/Mill_(building))",
+                "Link to a page under wiki.example with the text 'mill'",
+            ),
+            ("[mail](mailto:a@b.example) [up](#top)", "mail up"),
+            ("![a boat](https://x.example/b.png)", "a boat"),
+            ("<https://x.example/b>", "a page under x.example"),
+            (
+                "at https://x.example:8080/, www.y.example/z!",
+                "at x.example homepage, a page under y.example!",
+            ),
+            ("(see https://x.example/a)", "(see https://x.example/a)"),
+            ("( https://x.example/a", "( a page under x.example"),
+            (
+                "awww.such nonsense https:// and www.",
+                "awww.such nonsense https:// and www.",
+            ),
+            ("訪問https://x.example/a。", "訪問a page under x.example。"),
+            (
+                "[no link] (https://x.example)",
+                "[no link] (https://x.example)",
+            ),
+        ] {
+            assert_eq!(spoken(text), want);
+        }
+    }
+
+    #[test]
+    fn markup_goes_and_words_stay() {
+        for (text, want) in [
+            (
+                "**Two** boats, *one* day, __no__ ~~rain~~.",
+                "Two boats, one day, no rain.",
+            ),
+            (
+                "**bold with *both* and `code*d*`**",
+                "bold with both and code*d*",
+            ),
+            (
+                "snake_case_name and _this_, 4 * 5 * 6, 4*5*6",
+                "snake_case_name and this, 4 * 5 * 6, 4*5*6",
+            ),
+            ("a ** b ** c, 2 ** 3", "a ** b ** c, 2 ** 3"),
+            ("*open, _open, **open, `open", "*open, _open, **open, `open"),
+            (
+                "Vec<String> <em>x</em><br/> 1 < 2 > 0",
+                "Vec<String> x 1 < 2 > 0",
+            ),
+            (
+                "```rust\nlet a = b * c * d; // **x**\n```\nafter",
+                "let a = b * c * d; // **x**\nafter",
+            ),
+            ("before\n```\n*half* a fence", "before\n*half* a fence"),
+            (
+                "## Boats\n> - first\n>> second\n+ third\n#tag -dash",
+                "Boats\nfirst\nsecond\nthird\n#tag -dash",
+            ),
+            ("Boats\n-----\nrow\n\n-----", "Boats\nrow\n\n-----"),
+            ("1. one\n2. two\n\n3. alone", "one\ntwo\n\n3. alone"),
+            ("7) one\n8) two", "one\ntwo"),
+            ("100. one\n101. two", "100. one\n101. two"),
+            ("1.5 km\n2.5 km", "1.5 km\n2.5 km"),
+            ("*東京*と**大阪**", "東京と大阪"),
+            ("", ""),
+        ] {
+            assert_eq!(spoken(text), want);
+        }
+    }
+
+    #[test]
+    fn time_grows_with_the_length_and_no_faster() {
+        let texts = |len: usize| -> Vec<String> {
+            let pieces = [
+                "*",
+                "**a",
+                "_a ",
+                "`",
+                "[",
+                "[a](",
+                "(",
+                "<",
+                "<b",
+                "www.",
+                "http://",
+                "~~",
+                "1. ",
+                "1.\n",
+                "> ",
+                "a*\n",
+                "](http://a",
+            ];
+            pieces
+                .iter()
+                .map(|piece| piece.repeat(len / piece.len()))
+                .collect()
+        };
+        let time = |texts: &[String]| {
+            let start = CpuTime::now();
+            texts.iter().for_each(|text| {
+                spoken(text);
+            });
+            start.elapsed()
+        };
+        let (short, long) = (texts(5_000), texts(100_000));
+        let short: Duration = (0..5).map(|_| time(&short)).min().unwrap();
+        let long = time(&long);
+        assert!(
+            long < short * 20 * 4 + Duration::from_millis(50),
+            "{short:?}, then {long:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn prose_without_markup_is_spoken_as_it_is(text in "[\\p{L}0-9 ,.!?'\u{4e00}-\u{4e20}]{0,60}") {
+            prop_assume!(!text.to_lowercase().contains("www."));
+            prop_assert_eq!(spoken(&text), text);
+        }
+
+        #[test]
+        fn anything_can_be_spoken(text in "([*_~`<>\\[\\]()#=\n -]|https?://|www\\.|\\PC){0,60}") {
+            spoken(&text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A stage model and a model server for tests of stages.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::agent::model_target::ModelTarget;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::llm::catalog::row;
+use crate::llm::choose::RemoteTarget;
+use crate::llm::http_provider::HttpProvider;
+use crate::llm::models::ModelRegistry;
+use crate::reply::stage::{StageModel, StageRequest};
+
+/// Answers from a list (`None` for a failure, also at its end), and keeps what it was asked.
+pub(crate) struct Scripted {
+    answers: Mutex<Vec<Option<&'static str>>>,
+    asked: Mutex<Vec<(String, String)>>,
+}
+
+impl Scripted {
+    pub(crate) fn new(answers: &[Option<&'static str>]) -> Self {
+        Self {
+            answers: Mutex::new(answers.iter().rev().copied().collect()),
+            asked: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    /// System and user message of the latest call.
+    pub(crate) fn last(&self) -> (String, String) {
+        self.asked.lock().unwrap().last().cloned().unwrap()
+    }
+}
+
+impl StageModel for Scripted {
+    fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
+        let messages = (request.system.to_owned(), request.user.to_owned());
+        self.asked.lock().unwrap().push(messages);
+        let answer = self.answers.lock().unwrap().pop().flatten();
+        answer
+            .map(str::to_owned)
+            .ok_or_else(|| Problem::network("The model is down."))
+    }
+}
+
+/// A server that gives listed answers to requests, one after the other, and keeps the requests.
+pub(crate) struct ModelServer {
+    pub(crate) url: String,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+/// One answer: how long to wait before it, its status, its body.
+pub(crate) type Answer = (Duration, u16, &'static str);
+
+impl ModelServer {
+    pub(crate) fn new(answers: &[Answer]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let answers = Arc::new(Mutex::new(VecDeque::from(answers.to_vec())));
+        let kept = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (kept, answers) = (Arc::clone(&kept), Arc::clone(&answers));
+                thread::spawn(move || serve(&stream, &kept, &answers));
+            }
+        });
+        Self { url, requests }
+    }
+
+    /// Path and body of each request so far.
+    pub(crate) fn requests(&self) -> Vec<(String, Value)> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// A model of `provider` that this server serves.
+    pub(crate) fn target(
+        &self,
+        provider: &str,
+        model: &str,
+        vars: &[(&str, &str)],
+    ) -> Arc<ModelTarget> {
+        let row = row(provider).unwrap();
+        let remote = RemoteTarget {
+            row,
+            base: self.url.clone(),
+            key: None,
+            wire: None,
+        };
+        let env = Env::new(
+            vars.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
+        let provider = HttpProvider::new(remote, &env, "test".to_owned(), &mut |_| {}).unwrap();
+        let prices = Arc::new(ModelRegistry::default());
+        Arc::new(ModelTarget {
+            info: prices.facts(row.name, model),
+            provider: Box::new(provider),
+            model: model.to_owned(),
+            local: row.local,
+            prices,
+            max_cost: None,
+        })
+    }
+}
+
+/// Answers the requests of one connection.
+fn serve(
+    stream: &TcpStream,
+    kept: &Mutex<Vec<(String, Value)>>,
+    answers: &Mutex<VecDeque<Answer>>,
+) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            match reader.read_line(&mut line) {
+                Ok(count) if count > 0 && line != "\r\n" => head.push(line.trim().to_owned()),
+                Ok(count) if count > 0 => break,
+                _ => return,
+            }
+        }
+        let path = head
+            .first()
+            .and_then(|line| line.split(' ').nth(1))
+            .unwrap_or_default();
+        let length = head.iter().find_map(|line| {
+            line.to_lowercase()
+                .strip_prefix("content-length:")?
+                .trim()
+                .parse()
+                .ok()
+        });
+        let mut body = vec![0; length.unwrap_or(0)];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        kept.lock().unwrap().push((path.to_owned(), body));
+        let answer = answers.lock().unwrap().pop_front();
+        let (delay, status, text) = answer.unwrap_or((Duration::ZERO, 500, "no answer left"));
+        thread::sleep(delay);
+        let mut out = stream;
+        let head = format!(
+            "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        if out.write_all(head.as_bytes()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The calls of the chat model: what is sent, what is shown of the answer while it arrives, and what happens when the server takes no tools.
+
+use super::drafts::DraftFilter;
+use super::protocol::{ToolProtocol, may_refuse_tools, render};
+use super::tool_set::ToolSet;
+use crate::chat::event::{Event, EventSink};
+use crate::chat::message::Message;
+use crate::chat::reply_event::ReplyEvent;
+use crate::llm::failure::Failure;
+use crate::llm::provider::{Offer, Reply};
+use crate::reply::catalogue::Catalogue;
+
+/// The chat model.
+pub(crate) trait ChatModel: Send + Sync {
+    /// Sends a request; pieces of the text go to `on_piece` as they arrive.
+    ///
+    /// # Errors
+    /// The model failed, took too long, or the reply was stopped.
+    fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        offer: &Offer,
+        on_piece: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Failure>;
+
+    /// Whether requests may have tools, as far as is known.
+    fn takes_tools(&self) -> bool;
+
+    /// Remembers that it refuses tools.
+    fn remember_without_tools(&self);
+}
+
+/// Builds the system message for the tools of the moment; it begins with the line of time and place.
+pub(crate) type SystemMessage<'a> = dyn Fn(&ToolSet, ToolProtocol) -> String + 'a;
+
+/// The requests of one reply.
+pub(crate) struct ChatCalls<'a> {
+    pub model: &'a dyn ChatModel,
+    pub catalogue: &'a Catalogue,
+    /// Tools that the provider takes in a request.
+    pub max_tools: usize,
+    pub listener: &'a dyn EventSink,
+    pub system: &'a SystemMessage<'a>,
+    pub protocol: ToolProtocol,
+    /// A piece of the latest answer was shown.
+    pub has_draft: bool,
+}
+
+impl ChatCalls<'_> {
+    /// The answer to `rows`. A server that refuses tools is asked again without them, and not offered any later.
+    ///
+    /// # Errors
+    /// The model failed.
+    pub(crate) fn ask(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
+        let failure = match self.send(rows, tools) {
+            Err(failure) if self.protocol == ToolProtocol::Native && may_refuse_tools(&failure) => {
+                failure
+            }
+            other => return other,
+        };
+        self.drop_draft();
+        self.protocol = ToolProtocol::Text;
+        match self.send(rows, tools) {
+            Ok(reply) => {
+                self.model.remember_without_tools();
+                Ok(reply)
+            }
+            // It was not the tools, so they are offered to the next message again.
+            Err(again) if again.answer.is_none() => Err(again),
+            Err(_) => Err(failure),
+        }
+    }
+
+    /// Tells the listener that what was shown is no answer.
+    pub(crate) fn drop_draft(&mut self) {
+        if std::mem::take(&mut self.has_draft) {
+            self.listener.emit(Event::Reply(ReplyEvent::DraftDropped));
+        }
+    }
+
+    fn send(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
+        let system = (self.system)(tools, self.protocol);
+        let messages = render(rows, self.protocol);
+        let offer = match self.protocol {
+            ToolProtocol::Native => {
+                let names = tools.advertised().iter().map(String::as_str);
+                self.catalogue.offer(names, self.max_tools)
+            }
+            ToolProtocol::Text => Offer::none(),
+        };
+        let mut filter = DraftFilter::default();
+        let listener = self.listener;
+        let reply = self.model.chat(&system, &messages, &offer, &mut |piece| {
+            if let Some(piece) = filter.feed(piece) {
+                listener.emit(Event::Reply(ReplyEvent::Draft { piece }));
+            }
+        });
+        self.has_draft |= filter.has_shown();
+        reply
+    }
+}

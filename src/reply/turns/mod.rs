@@ -1,0 +1,468 @@
+//! The loop of a reply: planned steps that run directly, answers of the chat model, calls and their results, until there is an answer or the turns
+//! are used up. Each file is one subject of it; [`TurnLoop`] is the order.
+
+pub(crate) mod activity;
+mod answer;
+pub(crate) mod chat;
+mod direct;
+mod drafts;
+pub(crate) mod known;
+mod loop_digest;
+mod nudges;
+pub(crate) mod protocol;
+mod refusals;
+mod results;
+mod tool_digest;
+pub(crate) mod tool_set;
+mod weather;
+mod web_results;
+
+use serde_json::{Map, Value};
+
+use self::answer::ChatAnswer;
+use self::chat::{ChatCalls, ChatModel, SystemMessage};
+use self::direct::StepResolver;
+use self::protocol::ToolProtocol;
+use self::refusals::CallLedger;
+use self::results::ResultPolicy;
+use self::tool_digest::ToolDigest;
+use self::tool_set::ToolSet;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::redact::scrub;
+use crate::base::text::{clip, one_line};
+use crate::chat::event::{Event, Level};
+use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
+use crate::llm::failure::FailureKind;
+use crate::reply::aliases::KnownTools;
+use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
+use crate::reply::context_line;
+use crate::reply::{clean, guard};
+use crate::reply::plan::Plan;
+use crate::reply::settings::ReplySettings;
+use crate::reply::stage::StageModel;
+use crate::reply::trace::Trace;
+use crate::tools::Effect;
+use crate::tools::engine::batch;
+use crate::tools::engine::context::ToolContext;
+
+/// Empty answers in a row that end the loop.
+const MAX_EMPTY: usize = 2;
+const MAX_TRACE_ARGUMENTS: usize = 160;
+const MAX_TRACE_ERROR: usize = 240;
+
+/// What the passes of a reply need and do not change.
+pub(crate) struct TurnInput<'a> {
+    pub ctx: &'a ToolContext,
+    pub chat: &'a dyn ChatModel,
+    pub model: &'a dyn StageModel,
+    pub settings: &'a ReplySettings,
+    pub trace: &'a Trace,
+    /// A small model: it writes its calls, and long results are condensed for it.
+    pub is_small: bool,
+    /// What the user said, redacted and on one line.
+    pub query: &'a str,
+    /// What was said before.
+    pub history: &'a [Message],
+    /// The message as the chat model gets it.
+    pub message: &'a str,
+    pub plan: &'a Plan,
+    /// The parts of a question with two, where there is no plan.
+    pub parts: &'a [String],
+    pub known: &'a KnownTools,
+    pub catalogue: &'a Catalogue,
+    /// Tools that the provider takes in a request.
+    pub max_tools: usize,
+    pub system: &'a SystemMessage<'a>,
+    /// Finds tools for a purpose; `None` when nothing in particular fits.
+    pub search: &'a dyn Fn(&str) -> Option<Vec<String>>,
+}
+
+/// How the loop ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TurnOutcome {
+    /// With a checked answer.
+    Answer(String),
+    /// With something that is never shown.
+    Malformed,
+    /// Without an answer.
+    Nothing,
+    /// The model ended the conversation.
+    Stop,
+    /// The profile was switched: the session sends the message again.
+    Switch,
+    /// The user stopped it.
+    Cancelled,
+}
+
+impl TurnOutcome {
+    /// In a few words.
+    pub(crate) const fn words(&self) -> &'static str {
+        match self {
+            Self::Answer(_) => "answer",
+            Self::Malformed => "unusable answer",
+            Self::Nothing => "no answer",
+            Self::Stop => "end of the conversation",
+            Self::Switch => "another profile",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The loop, and what it has so far.
+pub(crate) struct TurnLoop<'a> {
+    input: &'a TurnInput<'a>,
+    chat: ChatCalls<'a>,
+    tools: ToolSet,
+    ledger: CallLedger,
+    /// Calls and results of this reply.
+    pub rows: Vec<Message>,
+    /// Results of calls that ran.
+    done: usize,
+    /// The planned step that was left to the chat model.
+    left: Option<usize>,
+    tool_steps: Vec<String>,
+    can_run_steps: bool,
+    /// Prose beside the latest calls.
+    candidate: Option<String>,
+    pub effects: Vec<Effect>,
+}
+
+impl<'a> TurnLoop<'a> {
+    pub(crate) fn new(input: &'a TurnInput<'a>, tools: ToolSet) -> Self {
+        let protocol = if input.is_small || !input.chat.takes_tools() {
+            ToolProtocol::Text
+        } else {
+            ToolProtocol::Native
+        };
+        let can_run_steps = input.settings.direct_exec
+            && input.plan.steps().len() >= 2
+            && !input
+                .plan
+                .is_under_specified(&|name| Some(input.known.meant(name)?.name.clone()));
+        Self {
+            input,
+            chat: ChatCalls {
+                model: input.chat,
+                catalogue: input.catalogue,
+                max_tools: input.max_tools,
+                listener: &*input.ctx.listener,
+                system: input.system,
+                protocol,
+                has_draft: false,
+            },
+            tools,
+            ledger: CallLedger::default(),
+            rows: Vec::new(),
+            done: 0,
+            left: None,
+            tool_steps: input
+                .plan
+                .tool_steps()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            can_run_steps,
+            candidate: None,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Runs passes until one ends the reply.
+    pub(crate) fn run(&mut self) -> TurnOutcome {
+        let turns = self.input.settings.max_turns;
+        let mut empty = 0;
+        for turn in 1..=turns {
+            if self.is_stopped() {
+                return TurnOutcome::Cancelled;
+            }
+            self.input.trace.line(format!("🔁 Turn {turn}/{turns}"));
+            if let Some(call) = self.planned_call() {
+                if let Some(end) = self.call(Assistant {
+                    calls: vec![call],
+                    ..Assistant::default()
+                }) {
+                    return end;
+                }
+                continue;
+            }
+            let reply = match self.chat.ask(&self.messages(), &self.tools) {
+                Ok(reply) => reply,
+                Err(failure) => {
+                    self.chat.drop_draft();
+                    if failure.kind == FailureKind::Cancelled || self.is_stopped() {
+                        return TurnOutcome::Cancelled;
+                    }
+                    let words = failure.problem.to_string();
+                    let listener = &self.input.ctx.listener;
+                    listener.emit(Event::Notice(Level::Warning, words));
+                    break;
+                }
+            };
+            let answer = answer::read(reply, self.input.known);
+            if !matches!(answer, ChatAnswer::Final(_)) {
+                self.chat.drop_draft();
+            }
+            match answer {
+                ChatAnswer::Calls(row) => {
+                    empty = 0;
+                    if let Some(end) = self.call(row) {
+                        return end;
+                    }
+                }
+                ChatAnswer::Final(text) => return TurnOutcome::Answer(text),
+                ChatAnswer::Malformed => return TurnOutcome::Malformed,
+                ChatAnswer::Thinking => empty = 0,
+                ChatAnswer::Empty => {
+                    empty += 1;
+                    if empty == MAX_EMPTY {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.is_stopped() {
+            return TurnOutcome::Cancelled;
+        }
+        self.without_answer()
+    }
+
+    /// What was found, when the model came to no answer.
+    fn without_answer(&mut self) -> TurnOutcome {
+        let input = self.input;
+        let digest = loop_digest::digest(input.model, input.settings, input.query, &self.rows);
+        if self.is_stopped() {
+            return TurnOutcome::Cancelled;
+        }
+        let fit = |text: String| {
+            let text = clean::printed(&text);
+            (!text.is_empty() && !guard::is_malformed(&text)).then_some(text)
+        };
+        let candidate = self.candidate.take();
+        digest
+            .and_then(fit)
+            .or_else(|| candidate.and_then(fit))
+            .map_or(TurnOutcome::Nothing, TurnOutcome::Answer)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.input.ctx.stop.is_fired()
+    }
+
+    /// The conversation up to now.
+    fn messages(&self) -> Vec<Message> {
+        let user = Message::user(self.input.message);
+        let before = self.input.history.iter().cloned();
+        before
+            .chain([user])
+            .chain(self.rows.iter().cloned())
+            .collect()
+    }
+
+    /// The call of the next planned step, where steps run without the chat model.
+    fn planned_call(&mut self) -> Option<ToolCall> {
+        let input = self.input;
+        if !self.can_run_steps
+            || self.chat.protocol != ToolProtocol::Text
+            || self.left == Some(self.done)
+        {
+            return None;
+        }
+        let step = self.tool_steps.get(self.done)?;
+        let resolver = StepResolver {
+            model: input.model,
+            settings: input.settings,
+            known: input.known,
+            tools: &self.tools,
+            catalogue: input.catalogue,
+        };
+        let call = resolver.resolve(step, &self.rows, &self.ledger);
+        match &call {
+            Some(call) => input.trace.line(format!(
+                "🗺️ Plan step {} → direct-exec {} {}",
+                self.done + 1,
+                call.name,
+                shown_arguments(call)
+            )),
+            None => self.left = Some(self.done),
+        }
+        call
+    }
+
+    /// Runs the calls of a row and appends their results, refusals included.
+    fn call(&mut self, row: Assistant) -> Option<TurnOutcome> {
+        if !row.text.is_empty() {
+            self.candidate = Some(row.text.clone());
+        }
+        let calls = row.calls.clone();
+        let stop = calls.iter().position(|call| call.name == STOP);
+        let before_stop = calls.get(..stop.unwrap_or(calls.len())).unwrap_or_default();
+        self.rows.push(Message::Assistant(row));
+        let mut results: Vec<Option<ToolOutput>> = Vec::new();
+        let mut to_run: Vec<ToolCall> = Vec::new();
+        for call in before_stop {
+            let refusal = self.ledger.refusal(call, &self.tools, self.input.settings);
+            results.push(refusal.map(|text| result_of(call, text)));
+            if let Some(None) = results.last() {
+                self.ledger.start(call);
+                if call.name == TOOL_SEARCH {
+                    let found = self.search(call);
+                    results.pop();
+                    results.push(Some(result_of(call, found)));
+                } else {
+                    to_run.push(call.clone());
+                }
+            }
+        }
+        let mut finished = self.run_calls(&to_run).into_iter();
+        for result in results {
+            let output = match result {
+                Some(output) => output,
+                None => match finished.next() {
+                    Some(output) => output,
+                    None => continue,
+                },
+            };
+            self.rows.push(Message::Tool(output));
+        }
+        if self.is_stopped() {
+            return Some(TurnOutcome::Cancelled);
+        }
+        if stop.is_some() {
+            return Some(TurnOutcome::Stop);
+        }
+        let switches = self.effects.iter().any(Effect::switches);
+        switches.then_some(TurnOutcome::Switch)
+    }
+
+    /// Runs calls that nothing speaks against; one result each, ready for the model.
+    fn run_calls(&mut self, calls: &[ToolCall]) -> Vec<ToolOutput> {
+        if calls.is_empty() {
+            return Vec::new();
+        }
+        let input = self.input;
+        for call in calls {
+            input.trace.line(format!(
+                "🛠️ Agent → {} {}",
+                call.name,
+                shown_arguments(call)
+            ));
+        }
+        let here = || context_line::known_place(&input.ctx.session, input.settings);
+        let ready: Vec<Outcome<ToolCall>> = calls
+            .iter()
+            .map(|call| weather::located(input.ctx, call, here))
+            .collect();
+        let to_run: Vec<ToolCall> = ready.iter().flatten().cloned().collect();
+        if !to_run.is_empty() {
+            let listener = &input.ctx.listener;
+            listener.emit(Event::ToolsStarted(to_run.clone()));
+        }
+        let mut finished = batch::run(input.ctx, &to_run).into_iter();
+        let policy = self.result_policy();
+        let mut outputs = Vec::with_capacity(calls.len());
+        let mut done = self.done;
+        for (call, ready) in calls.iter().zip(ready) {
+            let finished = ready.and_then(|_| finished.next().ok_or_else(Problem::cancelled));
+            let (mut output, effects) = match finished {
+                Ok(finished) => {
+                    let mut output = finished.output;
+                    web_results::add_page(input.ctx, call, &mut output, input.query, finished.took);
+                    (output, finished.effects)
+                }
+                Err(problem) => (failed_result(call, &problem), Vec::new()),
+            };
+            if output.failed {
+                let error = clip(&one_line(&output.text), MAX_TRACE_ERROR);
+                input
+                    .trace
+                    .line(format!("❌ {} error: {}", call.name, scrub(&error)));
+            }
+            done += 1;
+            // A stopped reply needs no notes on what it found.
+            if !self.is_stopped() {
+                policy.prepare(&mut output, done, self.chat.protocol);
+            }
+            outputs.push((output, effects));
+        }
+        self.done = done;
+        let mut results = Vec::with_capacity(outputs.len());
+        for (call, (output, effects)) in calls.iter().zip(outputs) {
+            self.ledger.finish(call, output.failed);
+            self.effects.extend(effects);
+            results.push(output);
+        }
+        results
+    }
+
+    fn result_policy(&self) -> ResultPolicy<'_> {
+        let input = self.input;
+        let is_condensed = input
+            .settings
+            .tool_result_digest_enabled
+            .unwrap_or(input.is_small);
+        ResultPolicy {
+            registry: &input.ctx.session.registry,
+            digest: is_condensed.then_some(ToolDigest {
+                model: input.model,
+                settings: input.settings,
+                trace: input.trace,
+                query: input.query,
+            }),
+            window: input.settings.num_ctx,
+            tool_steps: &self.tool_steps,
+            parts: input.parts,
+        }
+    }
+
+    /// Looks for further tools and makes them callable.
+    fn search(&mut self, call: &ToolCall) -> String {
+        let arguments: Map<String, Value> = serde_json::from_str(&call.args).unwrap_or_default();
+        let query = arguments.get("query").and_then(Value::as_str);
+        let query = query.filter(|query| !query.trim().is_empty());
+        let names = (self.input.search)(query.unwrap_or(self.input.query)).unwrap_or_default();
+        let catalogue = self.input.catalogue;
+        let mut lines = Vec::new();
+        let mut found = Vec::new();
+        for name in names {
+            if catalogue.find(&name).is_some() {
+                self.tools.add(&name);
+                lines.push(format!("{name}: {}", catalogue.about(&name)));
+                found.push(name);
+            }
+        }
+        if lines.is_empty() {
+            self.input.trace.line("🔍 No new tools found");
+            return "No further tool was found for that. Decide with the tools you have, or answer without one.".to_owned();
+        }
+        self.input.trace.line(format!(
+            "🔧 Discovered {} tool(s): {}",
+            found.len(),
+            found.join(", ")
+        ));
+        format!("These tools can be called now:\n{}", lines.join("\n"))
+    }
+}
+
+/// A result that no tool gave: it is never a failure.
+fn result_of(call: &ToolCall, text: String) -> ToolOutput {
+    ToolOutput {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        text,
+        failed: false,
+    }
+}
+
+fn failed_result(call: &ToolCall, problem: &Problem) -> ToolOutput {
+    ToolOutput {
+        failed: true,
+        ..result_of(call, problem.for_model())
+    }
+}
+
+fn shown_arguments(call: &ToolCall) -> String {
+    scrub(&clip(&one_line(&call.args), MAX_TRACE_ARGUMENTS))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Long results are condensed before a small model reads them: to what bears on the question, with its source.
+
+use crate::base::redact::scrub;
+use crate::base::text::{clip, one_line};
+use crate::reply::notes;
+use crate::reply::settings::ReplySettings;
+use crate::reply::stage::{Stage, StageModel, StageRequest};
+use crate::reply::trace::Trace;
+
+const DUTIES: &str = include_str!("../../prompts/reply/tool_digest.md");
+/// Shorter results stay as they are.
+const MIN_CHARS: usize = 400;
+const MAX_CHUNK_CHARS: usize = 2_500;
+const MAX_CHUNKS: usize = 6;
+const MAX_NOTE_CHARS: usize = 600;
+const PREVIEW_CHARS: usize = 80;
+
+/// What condensing a result needs beside it.
+pub(crate) struct ToolDigest<'a> {
+    pub model: &'a dyn StageModel,
+    pub settings: &'a ReplySettings,
+    pub trace: &'a Trace,
+    /// What the user asked.
+    pub query: &'a str,
+}
+
+impl ToolDigest<'_> {
+    /// The notes on the result of `tool`; `None` when it is short, nothing in it bears on the question, or the model failed.
+    pub(crate) fn condense(&self, tool: &str, text: &str) -> Option<String> {
+        let length = text.chars().count();
+        if length < MIN_CHARS {
+            return None;
+        }
+        let notes: Vec<String> = chunks(text)
+            .iter()
+            .filter_map(|chunk| self.note(tool, chunk))
+            .collect();
+        if notes.is_empty() {
+            self.trace.line(format!(
+                "🧩 Tool digest: no relevant facts — using raw payload ({length}ch)"
+            ));
+            return None;
+        }
+        let digest = notes.join(" ");
+        self.trace.line(format!(
+            "🧩 Tool digest: {} chars — \"{}\"",
+            digest.chars().count(),
+            scrub(&clip(&one_line(&digest), PREVIEW_CHARS))
+        ));
+        Some(digest)
+    }
+
+    fn note(&self, tool: &str, chunk: &str) -> Option<String> {
+        let request = StageRequest {
+            stage: Stage::ToolDigest,
+            system: DUTIES.trim_end(),
+            user: &format!("QUESTION\n{}\n\nRESULT OF {tool}\n{chunk}", self.query),
+            limit: self.settings.digest_limit,
+        };
+        let answer = self.model.ask(&request).ok()?;
+        notes::kept(&answer, MAX_NOTE_CHARS)
+    }
+}
+
+/// The text in pieces that a small model can read, cut at blank lines.
+fn chunks(text: &str) -> Vec<String> {
+    if text.chars().count() <= MAX_CHUNK_CHARS {
+        return vec![text.to_owned()];
+    }
+    let mut chunks = notes::chunks(text, MAX_CHUNK_CHARS);
+    chunks.truncate(MAX_CHUNKS);
+    chunks
+}

@@ -1,0 +1,166 @@
+//! The diary: what happened on which day, and the search in it.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::file::Content;
+use super::ranking::DiaryIndex;
+use super::row::{DiaryRow, DiarySource};
+use super::{VERSION, lines_of, text_form};
+use crate::base::clock::Clock;
+use crate::base::problem::Outcome;
+
+/// The rows of `diary.json`, by date and source.
+#[derive(Debug, Default)]
+pub(super) struct Diary {
+    /// What was said up to here is in the diary.
+    pub saved_through: Option<Timestamp>,
+    rows: Vec<DiaryRow>,
+    /// Made at the first search, and dropped by a change.
+    index: Option<DiaryIndex>,
+}
+
+#[derive(Deserialize)]
+struct DiaryFile<R> {
+    version: u64,
+    #[serde(default)]
+    saved_through: Option<String>,
+    #[serde(default = "Vec::new")]
+    rows: Vec<R>,
+}
+
+impl Content for Diary {
+    fn parse(bytes: &[u8], _clock: &Clock) -> (Self, Option<String>) {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        if bytes.trim_ascii().is_empty() {
+            return (Self::default(), None);
+        }
+        let problem = match serde_json::from_slice::<DiaryFile<DiaryRow>>(bytes) {
+            Ok(file) if file.version == VERSION => {
+                let saved_through = file.saved_through.and_then(|text| text.parse().ok());
+                return (Self::of(saved_through, file.rows), None);
+            }
+            Ok(file) => return (Self::default(), Some(super::unknown(file.version))),
+            Err(problem) => problem.to_string(),
+        };
+        // A row that somebody broke in an editor does not cost the others.
+        let rest = serde_json::from_slice::<DiaryFile<Box<RawValue>>>(bytes)
+            .ok()
+            .filter(|file| file.version == VERSION)
+            .map(|file| {
+                let saved_through = file.saved_through.and_then(|text| text.parse().ok());
+                let rows = file.rows.iter();
+                let rows = rows.filter_map(|raw| serde_json::from_str(raw.get()).ok());
+                Self::of(saved_through, rows.collect())
+            });
+        (rest.unwrap_or_default(), Some(problem))
+    }
+
+    fn bytes(&self) -> Outcome<Vec<u8>> {
+        #[derive(Serialize)]
+        struct Head<'a> {
+            version: u64,
+            #[serde(with = "text_form")]
+            saved_through: &'a Timestamp,
+        }
+        #[derive(Serialize)]
+        struct NewHead {
+            version: u64,
+        }
+        match &self.saved_through {
+            Some(saved_through) => {
+                let head = Head {
+                    version: VERSION,
+                    saved_through,
+                };
+                lines_of(&head, "rows", &self.rows)
+            }
+            None => lines_of(&NewHead { version: VERSION }, "rows", &self.rows),
+        }
+    }
+}
+
+impl Diary {
+    fn of(saved_through: Option<Timestamp>, rows: Vec<DiaryRow>) -> Self {
+        let mut diary = Self {
+            saved_through,
+            ..Self::default()
+        };
+        diary.set_rows(rows);
+        diary
+    }
+
+    /// Replaces the rows. Rows of the same day and source become one.
+    pub(super) fn set_rows(&mut self, mut rows: Vec<DiaryRow>) {
+        rows.sort_by_key(|row| (row.date, row.source));
+        rows.dedup_by(|later, first| {
+            let same = (later.date, later.source) == (first.date, first.source);
+            if same {
+                first.combine(later);
+            }
+            same
+        });
+        self.rows = rows;
+        self.index = None;
+    }
+
+    /// The rows, the oldest first.
+    pub(super) fn rows(&self) -> &[DiaryRow] {
+        &self.rows
+    }
+
+    pub(super) fn get(&self, date: Date, source: DiarySource) -> Option<&DiaryRow> {
+        let at = self.place(date, source).ok()?;
+        self.rows.get(at)
+    }
+
+    /// Adds the row, or replaces the one of its day and source, whose time of creation stays.
+    pub(super) fn put(&mut self, mut row: DiaryRow) {
+        self.index = None;
+        match self.place(row.date, row.source) {
+            Ok(at) => {
+                if let Some(old) = self.rows.get_mut(at) {
+                    row.created = old.created;
+                    *old = row;
+                }
+            }
+            Err(at) => self.rows.insert(at, row),
+        }
+    }
+
+    fn place(&self, date: Date, source: DiarySource) -> Result<usize, usize> {
+        self.rows
+            .binary_search_by_key(&(date, source), |row| (row.date, row.source))
+    }
+
+    /// The `k` rows between two days (inclusive) that fit the words best, the newest first. Words that are found nowhere leave the days themselves.
+    pub(super) fn search(
+        &mut self,
+        words: &[String],
+        from: Option<Date>,
+        to: Option<Date>,
+        k: usize,
+    ) -> Vec<DiaryRow> {
+        let first = from.map_or(0, |from| self.rows.partition_point(|row| row.date < from));
+        let end = to.map_or(self.rows.len(), |to| {
+            self.rows.partition_point(|row| row.date <= to)
+        });
+        let index = self
+            .index
+            .get_or_insert_with(|| DiaryIndex::new(&self.rows));
+        let mut hits = index.search(words, first..end, k);
+        if hits.is_empty() && (from.is_some() || to.is_some()) {
+            hits = (first..end).rev().take(k).map(|at| (at, 0.0)).collect();
+        }
+        // Rows of one day can differ in source only.
+        hits.sort_by(|(a, one), (b, other)| {
+            let date = |at: &usize| self.rows.get(*at).map(|row| row.date);
+            date(b).cmp(&date(a)).then(other.total_cmp(one))
+        });
+        hits.iter()
+            .filter_map(|(at, _)| self.rows.get(*at).cloned())
+            .collect()
+    }
+}

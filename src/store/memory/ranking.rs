@@ -1,0 +1,218 @@
+//! Search in the diary: BM25 over an inverted index in memory.
+//!
+//! BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009): rare words count more, repeated ones less and less, long rows less
+//! than short ones.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::row::DiaryRow;
+use crate::base::words;
+
+/// How soon repetitions stop to count.
+const K1: f64 = 1.2;
+/// How much the length of a row counts.
+const B: f64 = 0.75;
+/// A topic counts as often as so many words of the summary.
+const TOPIC_WEIGHT: u32 = 2;
+/// Letters from which a word also finds those that begin with it, and from which endings are dropped.
+const MIN_PREFIX_LETTERS: usize = 4;
+const MIN_STEM_LETTERS: usize = 5;
+/// Endings of English words, the longest first.
+const ENDINGS: [&str; 4] = ["ing", "es", "ed", "s"];
+
+/// Where a term occurs: row and weighted count, by row.
+type Postings = Vec<(u32, u32)>;
+
+/// The words of all rows.
+#[derive(Debug)]
+pub(super) struct DiaryIndex {
+    /// Terms in order, so that those with a common beginning are neighbours.
+    terms: Vec<(String, Postings)>,
+    /// Weighted number of words of each row.
+    lengths: Vec<u32>,
+    average_length: f64,
+}
+
+impl DiaryIndex {
+    pub(super) fn new(rows: &[DiaryRow]) -> Self {
+        let mut terms: HashMap<String, Postings> = HashMap::new();
+        let mut lengths = Vec::with_capacity(rows.len());
+        for (row, number) in rows.iter().zip(0_u32..) {
+            let mut length = 0_u32;
+            let mut count = |term: &str, weight: u32| {
+                length = length.saturating_add(weight);
+                let postings = match terms.get_mut(term) {
+                    Some(postings) => postings,
+                    None => terms.entry(term.to_owned()).or_default(),
+                };
+                match postings.last_mut() {
+                    Some((last, times)) if *last == number => *times += weight,
+                    _ => postings.push((number, weight)),
+                }
+            };
+            each_term(&row.summary, |term| count(term, 1));
+            for topic in &row.topics {
+                each_term(topic, |term| count(term, TOPIC_WEIGHT));
+            }
+            lengths.push(length);
+        }
+        let mut terms: Vec<_> = terms.into_iter().collect();
+        terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let words: f64 = lengths.iter().copied().map(f64::from).sum();
+        Self {
+            terms,
+            average_length: (words / lengths.len().max(1) as f64).max(1.0),
+            lengths,
+        }
+    }
+
+    /// The best `k` of the rows in `range` with their scores, the best first; of equal ones the later.
+    pub(super) fn search(
+        &self,
+        words: &[String],
+        range: Range<usize>,
+        k: usize,
+    ) -> Vec<(usize, f64)> {
+        let mut wanted: Vec<String> = Vec::new();
+        for word in words {
+            each_term(word, |term| {
+                if !wanted.iter().any(|known| known == term) {
+                    wanted.push(term.to_owned());
+                }
+            });
+        }
+        let mut scores = vec![0.0; self.lengths.len()];
+        let mut counts = vec![0; self.lengths.len()];
+        for term in &wanted {
+            self.add_scores(term, &mut counts, &mut scores);
+        }
+        let mut hits: Vec<(usize, f64)> = scores
+            .into_iter()
+            .enumerate()
+            .filter(|(row, score)| *score > 0.0 && range.contains(row))
+            .collect();
+        let better = |(a, one): &(usize, f64), (b, other): &(usize, f64)| {
+            other.total_cmp(one).then(b.cmp(a))
+        };
+        if k < hits.len() {
+            hits.select_nth_unstable_by(k, better);
+            hits.truncate(k);
+        }
+        hits.sort_unstable_by(better);
+        hits
+    }
+
+    /// Adds what a term of the query is worth to each row that has it, or a word that begins with it.
+    fn add_scores(&self, wanted: &str, counts: &mut [u32], scores: &mut [f64]) {
+        counts.fill(0);
+        for (_, postings) in self.matching(wanted) {
+            for (row, times) in postings {
+                if let Some(count) = counts.get_mut(*row as usize) {
+                    *count += times;
+                }
+            }
+        }
+        let rows = self.lengths.len() as f64;
+        let having = counts.iter().filter(|times| **times > 0).count() as f64;
+        let rarity = (1.0 + (rows - having + 0.5) / (having + 0.5)).ln();
+        let all = scores.iter_mut().zip(&*counts).zip(&self.lengths);
+        for ((score, times), length) in all.filter(|((_, times), _)| **times > 0) {
+            let (times, length) = (f64::from(*times), f64::from(*length));
+            let long = 1.0 - B + B * length / self.average_length;
+            *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
+        }
+    }
+
+    /// The terms that a term of the query stands for.
+    fn matching<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a (String, Postings)> {
+        let letters = wanted.chars().count();
+        let unspaced = wanted.chars().next().is_some_and(words::is_unspaced);
+        let first = self
+            .terms
+            .partition_point(|(term, _)| term.as_str() < wanted);
+        let prefix = letters >= MIN_PREFIX_LETTERS && !unspaced;
+        let neighbours = self
+            .terms
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(move |(term, _)| term == wanted || prefix && term.starts_with(wanted));
+        // A word of one character is a part of the pairs that longer words are cut into.
+        let inside = (letters == 1 && unspaced).then_some(&self.terms);
+        let inside = inside
+            .into_iter()
+            .flatten()
+            .filter(move |(term, _)| term != wanted && term.contains(wanted));
+        neighbours.chain(inside)
+    }
+}
+
+/// Calls `use_term` with each word of `text` as it is indexed and searched: in its folded form, without an English ending.
+fn each_term(text: &str, mut use_term: impl FnMut(&str)) {
+    let mut lower = String::new();
+    for piece in text.split_whitespace() {
+        if piece.is_ascii() {
+            // Nearly all of most texts; what follows would do the same, more slowly.
+            for word in piece.split(|c: char| !c.is_ascii_alphanumeric()) {
+                if !word.is_empty() {
+                    lower.clear();
+                    lower.push_str(word);
+                    lower.make_ascii_lowercase();
+                    use_term(stem(&lower));
+                }
+            }
+        } else {
+            words::runs(piece).for_each(|word| use_term(stem(&word)));
+        }
+    }
+}
+
+/// The word without an ending, if it is a long one in Latin letters.
+fn stem(word: &str) -> &str {
+    let latin = |c: char| {
+        c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
+    };
+    if word.chars().count() < MIN_STEM_LETTERS || !word.chars().all(latin) {
+        return word;
+    }
+    ENDINGS
+        .iter()
+        .find_map(|ending| word.strip_suffix(ending))
+        .unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        each_term(text, |term| terms.push(term.to_owned()));
+        terms
+    }
+
+    #[test]
+    fn words_lose_english_endings_and_other_scripts_are_cut_in_pairs() {
+        for (text, want) in [
+            ("Hiking boots, walked", "hik boot walk"),
+            ("the bus does", "the bus does"),
+            ("Straßen über", "strassen über"),
+            ("Москвы собаки", "москвы собаки"),
+            ("東京タワー", "東京 京タ タワ ワー"),
+            ("e-mail1s", "e mail1s"),
+        ] {
+            assert_eq!(terms(text).join(" "), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn ascii_words_are_the_same_on_both_paths() {
+        for text in ["Hiking boots, WALKED", "snake_case don't x2", "a..b"] {
+            let slow: Vec<String> = words::runs(text)
+                .map(|word| stem(&word).to_owned())
+                .collect();
+            assert_eq!(terms(text), slow);
+        }
+    }
+}
