@@ -73,6 +73,11 @@ impl AllowList {
         &self.names
     }
 
+    /// How the tools were picked.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }

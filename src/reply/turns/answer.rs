@@ -60,8 +60,8 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
         _ => content,
     };
     if content.is_empty() {
-        let has_thought = thought.is_some_and(|thought| !thought.is_empty())
-            || !reply.thinking.trim().is_empty();
+        let has_thought =
+            thought.is_some_and(|thought| !thought.is_empty()) || !reply.thinking.trim().is_empty();
         return if has_thought {
             ChatAnswer::Thinking
         } else {

@@ -130,7 +130,9 @@ impl StepResolver<'_> {
             return false;
         };
         self.tools.allows(name)
-            && ledger.refusal(&step.call, self.tools, self.settings).is_none()
+            && ledger
+                .refusal(&step.call, self.tools, self.settings)
+                .is_none()
             && match tool.rules().planned_use() {
                 PlannedUse::Always => true,
                 PlannedUse::AsWritten => step.as_written,

@@ -55,7 +55,10 @@ mod tests {
     #[test]
     fn fences_quotes_and_dashes_go() {
         for (text, expected) in [
-            ("I could not finish — note a says Kestrel.", "I could not finish, note a says Kestrel."),
+            (
+                "I could not finish — note a says Kestrel.",
+                "I could not finish, note a says Kestrel.",
+            ),
             ("```\n\"Not done—sorry.\"\n```", "Not done, sorry."),
             ("“Nicht fertig.”", "Nicht fertig."),
             ("  \n", ""),

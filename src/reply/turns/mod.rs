@@ -136,7 +136,9 @@ impl<'a> TurnLoop<'a> {
         };
         let can_run_steps = input.settings.direct_exec
             && input.plan.steps().len() >= 2
-            && !input.plan.is_under_specified(&|name| Some(input.known.meant(name)?.name.clone()));
+            && !input
+                .plan
+                .is_under_specified(&|name| Some(input.known.meant(name)?.name.clone()));
         Self {
             input,
             chat: ChatCalls {
