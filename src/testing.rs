@@ -79,6 +79,14 @@ pub mod patch {
     };
 }
 
+pub mod reply {
+    pub use crate::reply::aliases::KnownTools;
+    pub use crate::reply::clean::printed;
+    pub use crate::reply::guard::is_malformed;
+    pub use crate::reply::plan::Plan;
+    pub use crate::reply::written_calls::{WrittenCall, read};
+}
+
 pub mod services {
     pub use crate::net::service::{ServiceClient, ServiceResponse};
     pub use crate::net::services::{SERVICES, service, variable};

@@ -83,7 +83,7 @@ pub(crate) struct KnownTool {
 
 /// The tools that a reply may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct KnownTools {
+pub struct KnownTools {
     tools: Vec<KnownTool>,
 }
 
@@ -93,7 +93,7 @@ impl KnownTools {
     }
 
     /// Only names.
-    pub(crate) fn of_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+    pub fn of_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         let named = |name: S| KnownTool {
             name: name.into(),
             parameters: None,

@@ -62,8 +62,7 @@ impl Catalogue {
 
     /// The name of the tool that a model means by `name`: its own, or one that other programs use, or one that differs in case, `_` and `-` alone.
     pub(crate) fn canonical(&self, name: &str) -> Option<String> {
-        let is_known = |name: &str| self.find(name).is_some();
-        aliases::canonical(name, is_known, || self.names())
+        aliases::canonical(name, |name| self.find(name).is_some(), || self.names())
     }
 
     /// The names of built-in tools and of those registered at run time, each sorted and separated by commas: what the picks of the router depend on.

@@ -7,7 +7,7 @@ use crate::reply::written_calls::fences;
 const PROTOCOL: &str = "TOOL:";
 
 /// `answer` without thoughts, calls that were not run and lines of a protocol. Empty when nothing else was said.
-pub(crate) fn printed(answer: &str) -> String {
+pub fn printed(answer: &str) -> String {
     let answer = thinking::without(answer);
     let mut kept = String::with_capacity(answer.len());
     let mut from = 0;

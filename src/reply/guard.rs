@@ -47,7 +47,7 @@ pub(crate) fn answer_field(text: &str) -> Option<String> {
 }
 
 /// True when a text without a call must not be shown.
-pub(crate) fn is_malformed(text: &str) -> bool {
+pub fn is_malformed(text: &str) -> bool {
     let text = bare(text);
     if answer_field(text).is_some() {
         return false;

@@ -13,19 +13,20 @@ const MEMORY: [&str; 2] = ["searchmemory", "search_memory"];
 
 /// The steps of a reply. Empty: the planner failed. One: nothing is needed but a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub struct Plan {
     steps: Vec<String>,
 }
 
 impl Plan {
     /// One step a line, without what models put around it.
-    pub(crate) fn parse(answer: &str) -> Self {
+    pub fn parse(answer: &str) -> Self {
         let answer = thinking::without(answer);
         let steps = answer.lines().filter_map(step).take(MAX_STEPS).collect();
         Self { steps }
     }
 
-    pub(crate) fn steps(&self) -> &[String] {
+    /// In order; at most five.
+    pub fn steps(&self) -> &[String] {
         &self.steps
     }
 
@@ -34,7 +35,7 @@ impl Plan {
     }
 
     /// What to look for in memory; empty when a step only asks for memory, `None` when none does.
-    pub(crate) fn memory_topic(&self) -> Option<String> {
+    pub fn memory_topic(&self) -> Option<String> {
         let step = self.steps.iter().find(|step| is_memory(step))?;
         let (_, arguments) = leading_name(step)?;
         let mut pairs = pairs(arguments).found.into_iter();
@@ -53,7 +54,7 @@ impl Plan {
     }
 
     /// The steps that call a tool: all but the last, which replies.
-    pub(crate) fn tool_steps(&self) -> Vec<&str> {
+    pub fn tool_steps(&self) -> Vec<&str> {
         let mut steps = self.without_memory();
         steps.pop();
         steps

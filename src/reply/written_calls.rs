@@ -24,8 +24,10 @@ const MAX_MISSING: usize = 4;
 
 /// A call as the tools know it. The name is the model's own where no tool has it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WrittenCall {
+pub struct WrittenCall {
+    /// The tool's name, else what was written.
     pub name: String,
+    /// Under the tool's own keys.
     pub args: Map<String, Value>,
 }
 
@@ -46,7 +48,7 @@ impl WrittenCall {
 }
 
 /// The calls in an answer, in order; the first shape that fits decides.
-pub(crate) fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
+pub fn read(text: &str, tools: &KnownTools) -> Vec<WrittenCall> {
     let fenced: Vec<WrittenCall> = fences(text)
         .iter()
         .flat_map(|fence| fence.values.iter())

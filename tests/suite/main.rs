@@ -71,6 +71,7 @@ mod provider_transport;
 mod providers;
 mod refusals;
 mod reply_cases;
+mod reply_probes;
 mod responses;
 mod review_jobs;
 mod sdk_requests;
