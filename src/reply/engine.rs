@@ -458,3 +458,6 @@ fn outcome_of(outcome: &TurnOutcome) -> ReplyOutcome {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;
