@@ -370,7 +370,7 @@ fn normalize_calls(
 
 /// A tool name that every provider accepts: letters, digits, `_` and `-`, at most 64. A model may invent any name, and an invalid one in the history
 /// would make every later request fail.
-fn sendable(name: &str) -> String {
+pub(crate) fn sendable(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',

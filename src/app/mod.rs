@@ -2,6 +2,7 @@
 
 pub(crate) mod direct_call;
 pub(crate) mod headless;
+pub(crate) mod memory;
 pub(crate) mod model_lists;
 pub(crate) mod model_report;
 pub(crate) mod pipeline;

@@ -5,6 +5,7 @@ mod debug;
 pub(crate) mod doctor;
 pub(crate) mod help;
 pub(crate) mod man;
+mod memory;
 mod models;
 mod out;
 pub(crate) mod parse;

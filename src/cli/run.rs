@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, debug, doctor, help, man, models, pipeline, services, tk, tool};
+use super::{complete, debug, doctor, help, man, memory, models, pipeline, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
@@ -112,6 +112,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tk" => tk::run(&words, &settings),
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
         "models" => models::run(&words, &settings),
+        "memory" => memory::run(&words, &settings),
         "pipeline" => pipeline::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)

@@ -42,6 +42,12 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "memory",
+        usage: "show [--json]|search WORD… [--json]|forget WORD…|YYYY-MM-DD|node ID|all [--yes]|export [FILE]|import FILE|clean|topics",
+        doc: "Show, search, export and erase what Marvin remembers about you.",
+        hidden: false,
+    },
+    Subcommand {
         name: "services",
         usage: "[--json]",
         doc: "List the outside services and their addresses.",

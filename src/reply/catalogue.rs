@@ -238,6 +238,21 @@ mod tests {
     }
 
     #[test]
+    fn names_are_understood_in_other_spellings() {
+        let all = catalogue(None);
+        for (name, want) in [
+            ("read_note", Some("read_note")),
+            ("webSearch", Some("web_search")),
+            ("getWeather", Some(WEATHER)),
+            ("Convert-Units", Some("convert_units")),
+            ("stop", None),
+            ("screenshot", None),
+        ] {
+            assert_eq!(all.canonical(name).as_deref(), want, "{name}");
+        }
+    }
+
+    #[test]
     fn an_offer_keeps_the_order_and_the_tools_of_the_flow() {
         let all = catalogue(None);
         let names = |offer: &Offer| -> Vec<String> {

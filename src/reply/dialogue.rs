@@ -10,6 +10,7 @@ use crate::chat::message::Message;
 use crate::reply::carry_over::{scrubbed, shortened};
 use crate::reply::memory_update::PendingDialogue;
 use crate::reply::settings::ReplySettings;
+use crate::store::memory::EraseTarget;
 
 /// Groups of calls and results kept.
 const MAX_GROUPS: usize = 16;
@@ -263,6 +264,15 @@ impl DialogueMemory {
         self.prune(&mut rows, now);
     }
 
+    /// Forgets what the user wants to be forgotten: what was said, and the calls of earlier replies, which may repeat it.
+    pub(crate) fn forget(&self, target: &EraseTarget) {
+        let mut rows = self.rows();
+        rows.said.retain(|row| !target.covers(&row.text, row.at));
+        if !matches!(target, EraseTarget::Node(_)) {
+            rows.groups.clear();
+        }
+    }
+
     /// Forgets the calls of earlier replies: the conversation was stopped, or a new one begins.
     pub(crate) fn clear_carry_over(&self) {
         self.rows().groups.clear();
@@ -399,6 +409,24 @@ mod tests {
         memory.seed(Speaker::Assistant, "two", at(0), false);
         assert_eq!(texts(&memory.recent(at(1))), ["U one", "A two"]);
         assert_eq!(memory.pending().rows, ["Assistant: two"]);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_neither_sent_nor_written() {
+        let memory = memory();
+        memory.add_user("my kayak is red", at(0));
+        memory.add_tools(round(1, 1, 10), at(0));
+        memory.add_assistant("Noted.", at(1));
+        memory.forget(&EraseTarget::Node("user".to_owned()));
+        assert_eq!(
+            (memory.pending().rows.len(), memory.recent(at(1)).len()),
+            (2, 4)
+        );
+        memory.forget(&EraseTarget::Word("KAYAK".to_owned()));
+        assert_eq!(memory.pending().rows, ["Assistant: Noted."]);
+        assert_eq!(texts(&memory.recent(at(1))), ["A Noted."]);
+        memory.forget(&EraseTarget::All);
+        assert!(memory.pending().rows.is_empty());
     }
 
     #[test]

@@ -1,8 +1,44 @@
 //! The order of the stages: from what the user said to a reply that is checked, shown and remembered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
+use crate::base::problem::Outcome;
+use crate::base::redact::{redact, scrub};
+use crate::base::text::clip;
+use crate::chat::event::{Event, Level};
+use crate::chat::message::Message;
+use crate::llm::failure::Failure;
+use crate::llm::provider::{Delta, Offer, Reply};
+use crate::reply::dialogue::{DialogueLimits, DialogueMemory, Speaker};
+use crate::reply::memory_update;
+use crate::reply::model_size::{self, ModelSize};
+use crate::reply::preparation::{Preparation, PreparationInput};
+use crate::reply::report::{RecordedModel, ReplyOutcome, ReplyRecorder, ReplyReport};
+use crate::reply::scratch::{ScratchCache, WARM_PROFILE};
 use crate::reply::settings::ReplySettings;
+use crate::reply::stage::StageModel;
+use crate::reply::stage_call::{ChatRequest, StageCaller};
+use crate::reply::trace::Trace;
+use crate::reply::turns::chat::ChatModel;
+use crate::reply::turns::protocol;
+use crate::reply::turns::{TurnInput, TurnLoop, TurnOutcome};
+use crate::store::chat_log::{LogEntry, LogRole};
+use crate::store::memory::{Branch, ListenerGuard, MemoryStore};
 use crate::tools::Effect;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+
+/// The longest message, in characters.
+const MAX_MESSAGE_CHARS: usize = 8_000;
+const TROUBLE: &str = "I had trouble understanding that request.";
+const TROUBLE_SMALL: &str = "Small models do that now and then; a larger one can be chosen with --provider or OLLAMA_MODEL.";
+const TROUBLE_LARGE: &str = "Please put it another way.";
+const APOLOGY: &str = "Sorry, something went wrong with that reply. Please try again.";
 
 /// A message of the user and what is known beside it.
 pub(crate) struct ReplyInput<'a> {
@@ -27,13 +63,388 @@ pub(crate) struct ReplyEnd {
     pub effects: Vec<Effect>,
 }
 
-/// The reply flow of one session: settings, what was said, what was found for it.
+/// The models of a reply.
+pub(crate) struct ReplyModels<'a> {
+    pub stages: &'a dyn StageModel,
+    pub chat: &'a dyn ChatModel,
+    pub is_small: bool,
+    /// Tools that the provider takes in a request.
+    pub max_tools: usize,
+}
+
+/// The reply flow of one profile in one session: settings, what was said, what was found for it.
 pub(crate) struct ReplyEngine {
     settings: ReplySettings,
+    dialogue: DialogueMemory,
+    scratch: Arc<ScratchCache>,
+    /// Absent when nothing is remembered.
+    store: Option<MemoryStore>,
+    _profile_watch: Option<ListenerGuard>,
+    report: Mutex<Option<ReplyReport>>,
+    /// Changes requested in a reply that was cancelled.
+    left_effects: Mutex<Vec<Effect>>,
+    is_restored: AtomicBool,
 }
 
 impl ReplyEngine {
-    pub(crate) fn new(settings: ReplySettings) -> Self {
-        Self { settings }
+    /// An engine for the active profile. Nothing is read yet.
+    pub(crate) fn new(settings: ReplySettings, session: &SessionContext) -> Self {
+        let profile = session.paths.profile(&session.profile()).ok();
+        let store = profile
+            .filter(|_| settings.memory_enabled)
+            .map(|profile| MemoryStore::open(&profile, &session.clock));
+        let scratch = Arc::<ScratchCache>::default();
+        let watch = store.as_ref().map(|store| {
+            let scratch = Arc::clone(&scratch);
+            store.on_mutation(move |mutation| {
+                if matches!(mutation.branch, Some(Branch::User | Branch::Directives)) {
+                    scratch.remove(WARM_PROFILE);
+                }
+            })
+        });
+        Self {
+            dialogue: DialogueMemory::new(DialogueLimits::from(&settings)),
+            settings,
+            scratch,
+            store,
+            _profile_watch: watch,
+            report: Mutex::default(),
+            left_effects: Mutex::default(),
+            is_restored: AtomicBool::new(false),
+        }
     }
+
+    pub(crate) fn settings(&self) -> &ReplySettings {
+        &self.settings
+    }
+
+    /// How the latest reply came about.
+    pub(crate) fn last_report(&self) -> Option<ReplyReport> {
+        locked(&self.report).clone()
+    }
+
+    /// Changes of the session that tools requested in a reply that was cancelled; they apply all the same.
+    pub(crate) fn take_effects(&self) -> Vec<Effect> {
+        std::mem::take(&mut locked(&self.left_effects))
+    }
+
+    /// Answers a message.
+    ///
+    /// # Errors
+    /// It was cancelled. Everything else that goes wrong ends in a reply that says so.
+    pub(crate) fn answer(
+        &self,
+        ctx: &ToolContext,
+        target: &Arc<ModelTarget>,
+        input: &ReplyInput<'_>,
+    ) -> Result<ReplyEnd, Failure> {
+        let caller = StageCaller::new(ctx, target, &self.settings, None);
+        let chat = ProviderChat {
+            caller: &caller,
+            target,
+        };
+        let size = model_size::of(&target.model, self.settings.model_size);
+        let models = ReplyModels {
+            stages: &caller,
+            chat: &chat,
+            is_small: size == ModelSize::Small,
+            max_tools: target.info.tools,
+        };
+        self.reply(ctx, &models, input)
+    }
+
+    /// Answers a message with given models.
+    ///
+    /// # Errors
+    /// It was cancelled.
+    pub(crate) fn reply(
+        &self,
+        ctx: &ToolContext,
+        models: &ReplyModels<'_>,
+        input: &ReplyInput<'_>,
+    ) -> Result<ReplyEnd, Failure> {
+        let since = Instant::now();
+        let recorder = ReplyRecorder::default();
+        let stages = RecordedModel {
+            model: models.stages,
+            recorder: &recorder,
+        };
+        let chat = RecordedModel {
+            model: models.chat,
+            recorder: &recorder,
+        };
+        let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
+        trace.line("💬 Working…");
+        let query = redact(input.text);
+        let message = message(input, &query);
+        let now = now(&ctx.session);
+        if !self.dialogue.has_recent(now) {
+            self.scratch.clear();
+            self.dialogue.clear_carry_over();
+        }
+        let history = self.dialogue.recent(now);
+        let prepared = Preparation::new(PreparationInput {
+            ctx,
+            model: &stages,
+            settings: &self.settings,
+            trace: &trace,
+            recorder: &recorder,
+            scratch: &self.scratch,
+            store: self.store.as_ref(),
+            is_small: models.is_small,
+            query: &query,
+            history: &history,
+            person: input.person,
+            spoken: input.spoken,
+        });
+        let mut turn_end = TurnEnd::default();
+        let outcome = if ctx.stop.is_fired() {
+            TurnOutcome::Cancelled
+        } else {
+            let turn_input = TurnInput {
+                ctx,
+                chat: &chat,
+                model: &stages,
+                settings: &self.settings,
+                trace: &trace,
+                is_small: models.is_small,
+                query: &query,
+                history: &history,
+                message: &message,
+                plan: &prepared.plan,
+                parts: &prepared.parts,
+                known: &prepared.known,
+                catalogue: &prepared.catalogue,
+                max_tools: models.max_tools,
+                system: &|tools, protocol| prepared.system(tools, protocol),
+                search: &|purpose| prepared.search(purpose),
+            };
+            let mut turns = TurnLoop::new(&turn_input, prepared.tools.clone());
+            let outcome = recorder.stage("loop", || turns.run(), |outcome| outcome.words().into());
+            turn_end.rows = std::mem::take(&mut turns.rows);
+            turn_end.effects = std::mem::take(&mut turns.effects);
+            outcome
+        };
+        let mut report = prepared.report();
+        report.query.clone_from(&query);
+        report.ran = ran(&turn_end.rows);
+        report.end = outcome_of(&outcome);
+        (report.stages, report.calls) = recorder.into_parts();
+        report.took = since.elapsed();
+        *locked(&self.report) = Some(report);
+        for warning in self.store.iter().flat_map(MemoryStore::take_warnings) {
+            ctx.listener.emit(Event::Notice(Level::Warning, warning));
+        }
+        self.finish(ctx, models, &trace, &query, outcome, turn_end)
+    }
+
+    /// Shows the answer and remembers what was said.
+    fn finish(
+        &self,
+        ctx: &ToolContext,
+        models: &ReplyModels<'_>,
+        trace: &Trace,
+        query: &str,
+        outcome: TurnOutcome,
+        end: TurnEnd,
+    ) -> Result<ReplyEnd, Failure> {
+        let (text, is_apology) = match outcome {
+            TurnOutcome::Answer(text) => (text, false),
+            TurnOutcome::Malformed if models.is_small => {
+                (format!("{TROUBLE} {TROUBLE_SMALL}"), true)
+            }
+            TurnOutcome::Malformed => (format!("{TROUBLE} {TROUBLE_LARGE}"), true),
+            TurnOutcome::Nothing => (APOLOGY.to_owned(), true),
+            TurnOutcome::Stop => {
+                trace.line("💤");
+                self.scratch.clear();
+                self.dialogue.clear_carry_over();
+                return Ok(ReplyEnd {
+                    is_stop: true,
+                    effects: end.effects,
+                    ..ReplyEnd::default()
+                });
+            }
+            // The session sends the message again with the other profile.
+            TurnOutcome::Switch => {
+                return Ok(ReplyEnd {
+                    effects: end.effects,
+                    ..ReplyEnd::default()
+                });
+            }
+            TurnOutcome::Cancelled => {
+                *locked(&self.left_effects) = end.effects;
+                self.dialogue.add_user(query, now(&ctx.session));
+                self.dialogue.add_tools(end.rows, now(&ctx.session));
+                return Err(Failure::cancelled());
+            }
+        };
+        let shown = if is_apology {
+            format!("⚠️ {text}")
+        } else {
+            text.clone()
+        };
+        ctx.listener.emit(Event::Delta(shown));
+        self.dialogue.add_user(query, now(&ctx.session));
+        self.dialogue.add_tools(end.rows, now(&ctx.session));
+        self.dialogue.add_assistant(&text, now(&ctx.session));
+        Ok(ReplyEnd {
+            text,
+            is_apology,
+            is_stop: false,
+            effects: end.effects,
+        })
+    }
+
+    /// Takes back the last exchange, which began with `said`.
+    pub(crate) fn undo(&self, said: &str) {
+        self.dialogue.undo(said);
+    }
+
+    /// Takes in what was said before this session began, the oldest entry first; only once. What is in the diary already is not remembered again.
+    pub(crate) fn restore(
+        &self,
+        session: &SessionContext,
+        entries: impl FnOnce() -> Vec<LogEntry>,
+    ) {
+        if self.is_restored.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let saved = self.store.as_ref().map(MemoryStore::saved_through);
+        let saved = saved.and_then(|saved| saved.ok().flatten());
+        let now = now(session);
+        for entry in entries() {
+            let Some(at) = entry.at.filter(|at| *at <= now) else {
+                continue;
+            };
+            let speaker = match entry.role {
+                LogRole::You => Speaker::User,
+                LogRole::Assistant => Speaker::Assistant,
+                LogRole::System | LogRole::Other => continue,
+            };
+            let is_saved = saved.is_some_and(|saved| at <= saved);
+            self.dialogue.seed(speaker, &entry.text, at, is_saved);
+        }
+    }
+
+    /// Whether something was said that is not remembered yet.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.dialogue.pending().rows.is_empty()
+    }
+
+    /// Whether it is time to remember what was said.
+    pub(crate) fn is_update_due(&self, now: Timestamp) -> bool {
+        self.dialogue.is_update_due(now)
+    }
+
+    /// Writes what was said to the memory of the profile.
+    ///
+    /// # Errors
+    /// The model, the lock or the disk failed, or it was cancelled; it stays pending.
+    pub(crate) fn update_memory(
+        &self,
+        ctx: &ToolContext,
+        target: &Arc<ModelTarget>,
+    ) -> Outcome<()> {
+        let pending = self.dialogue.pending();
+        let Some(store) = self.store.as_ref().filter(|_| !pending.rows.is_empty()) else {
+            return Ok(());
+        };
+        let caller = StageCaller::new(ctx, target, &self.settings, None);
+        let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
+        let now = now(&ctx.session);
+        let is_saved = memory_update::run(
+            store,
+            &caller,
+            &self.settings,
+            &pending,
+            &trace,
+            now,
+            &ctx.stop,
+        )?;
+        if is_saved {
+            self.dialogue.mark_saved(pending.through, now);
+        }
+        store.flush()
+    }
+}
+
+/// What the loop leaves behind.
+#[derive(Debug, Default)]
+struct TurnEnd {
+    rows: Vec<Message>,
+    effects: Vec<Effect>,
+}
+
+/// The chat model at its provider.
+struct ProviderChat<'a> {
+    caller: &'a StageCaller,
+    target: &'a ModelTarget,
+}
+
+impl ChatModel for ProviderChat<'_> {
+    fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        offer: &Offer,
+        on_piece: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Failure> {
+        let request = ChatRequest {
+            system,
+            messages,
+            offer,
+            stream: true,
+        };
+        self.caller.chat(&request, &mut |delta| {
+            if let Delta::Text(piece) = delta {
+                on_piece(piece);
+            }
+        })
+    }
+
+    fn takes_tools(&self) -> bool {
+        !protocol::is_without_tools(self.target)
+    }
+
+    fn remember_without_tools(&self) {
+        protocol::remember_without_tools(self.target);
+    }
+}
+
+/// The message as the chat model gets it: typed lines stay lines, because lists and code are pasted.
+fn message(input: &ReplyInput<'_>, query: &str) -> String {
+    if !input.spoken && input.text.trim().contains('\n') {
+        clip(&scrub(input.text.trim()), MAX_MESSAGE_CHARS)
+    } else {
+        query.to_owned()
+    }
+}
+
+fn now(session: &SessionContext) -> Timestamp {
+    session.clock.now().timestamp()
+}
+
+/// The tools that were called, in order.
+fn ran(rows: &[Message]) -> Vec<String> {
+    let outputs = rows.iter().filter_map(|row| match row {
+        Message::Tool(output) => Some(output.name.clone()),
+        _ => None,
+    });
+    outputs.collect()
+}
+
+fn outcome_of(outcome: &TurnOutcome) -> ReplyOutcome {
+    match outcome {
+        TurnOutcome::Answer(_) => ReplyOutcome::Answered,
+        TurnOutcome::Malformed => ReplyOutcome::Malformed,
+        TurnOutcome::Nothing => ReplyOutcome::NoAnswer,
+        TurnOutcome::Stop => ReplyOutcome::Stopped,
+        TurnOutcome::Switch => ReplyOutcome::Answered,
+        TurnOutcome::Cancelled => ReplyOutcome::Cancelled,
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

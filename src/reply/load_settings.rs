@@ -7,7 +7,7 @@ use crate::base::text::{clip, did_you_mean, escape_controls};
 use crate::disk::atomic;
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::reply::setting_rows::{PREFIX, ROWS, row};
-use crate::reply::settings::ReplySettings;
+use crate::reply::settings::{ReplySettings, ToolStrategy};
 use crate::store::preferences;
 
 /// The largest `reply.json`, in bytes.
@@ -37,6 +37,28 @@ pub(crate) fn load(
         None => {}
     }
     environment(&mut settings, env, warn);
+    let defaults = ReplySettings::default();
+    let set = [
+        ("embed_model", settings.embed_model != defaults.embed_model),
+        (
+            "llm_embed_timeout_sec",
+            settings.embed_limit != defaults.embed_limit,
+        ),
+        (
+            "cloud_fallback",
+            settings.cloud_fallback != defaults.cloud_fallback,
+        ),
+    ];
+    for (key, _) in set.iter().filter(|(_, is_set)| *is_set) {
+        warn(format!("Reply flow: {key} is set, but has no effect yet."));
+    }
+    if settings.tool_selection_strategy == ToolStrategy::Embedding {
+        warn(
+            "Reply flow: tools cannot be picked by embeddings yet; they are picked by keyword."
+                .to_owned(),
+        );
+        settings.tool_selection_strategy = ToolStrategy::Keyword;
+    }
     settings
 }
 
@@ -135,7 +157,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::settings::{FlowMode, SizeSetting, ToolStrategy, TraceLevel};
+    use crate::reply::settings::{FlowMode, SizeSetting, TraceLevel};
     use std::time::Duration;
 
     struct Loaded {
@@ -228,6 +250,25 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part}: {all}");
         }
+    }
+
+    #[test]
+    fn what_is_not_built_is_said() {
+        let loaded = loaded(
+            r#"{"tool_selection_strategy": "embedding", "embed_model": "nomic", "cloud_fallback": false}"#,
+            "",
+            &[],
+        );
+        let all = loaded.warnings.join("\n");
+        assert_eq!(
+            loaded.settings.tool_selection_strategy,
+            ToolStrategy::Keyword
+        );
+        assert!(
+            loaded.warnings.len() == 2 && all.contains("embed_model"),
+            "{all}"
+        );
+        assert!(all.contains("picked by keyword"), "{all}");
     }
 
     #[test]

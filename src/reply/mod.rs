@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "the flow is being built")]
 
 pub(crate) mod aliases;
+pub(crate) mod allow_list;
 pub(crate) mod applies;
 pub(crate) mod carry_over;
 pub(crate) mod catalogue;
@@ -14,16 +15,23 @@ pub(crate) mod clean;
 pub(crate) mod context_line;
 pub(crate) mod dialogue;
 pub(crate) mod engine;
+pub(crate) mod enrichment;
 pub(crate) mod guard;
 pub(crate) mod json_span;
 mod known_tools;
 pub(crate) mod load_settings;
+pub(crate) mod memory_digest;
 pub(crate) mod memory_update;
 pub(crate) mod model_size;
 pub(crate) mod notes;
 pub(crate) mod plan;
+pub(crate) mod planner;
+pub(crate) mod preparation;
+mod prompt_dump;
 mod prompts;
 pub(crate) mod recall_gate;
+pub(crate) mod report;
+pub(crate) mod router;
 pub(crate) mod scratch;
 pub(crate) mod setting_rows;
 pub(crate) mod settings;
@@ -38,4 +46,6 @@ mod testing;
 pub(crate) mod thinking;
 pub(crate) mod tool_words;
 pub(crate) mod trace;
+pub(crate) mod turns;
+pub(crate) mod warm_profile;
 pub(crate) mod written_calls;

@@ -12,8 +12,10 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
 use crate::net::service::time_limit::timed;
+use crate::reply::prompt_dump;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageModelRole, StageRequest};
+use crate::reply::thinking;
 use crate::tools::engine::context::ToolContext;
 
 /// How much longer than the stage the connection of a reply in one piece may wait: the stage's own clock is the one that ends it.
@@ -85,6 +87,9 @@ impl StageCaller {
             stream: request.stream,
             limit: self.settings.chat_limit,
         };
+        if self.settings.prompt_dump {
+            prompt_dump::write(&self.ctx, self.model(Stage::Chat), request);
+        }
         self.call(&call, on_piece)
     }
 
@@ -197,7 +202,7 @@ impl StageModel for StageCaller {
         };
         let reply = self.call(&call, &mut |_| {});
         let reply = reply.map_err(|failure| *failure.problem)?;
-        Ok(without_thinking(&reply.text).to_owned())
+        Ok(thinking::without(&reply.text).trim().to_owned())
     }
 }
 
@@ -205,17 +210,6 @@ fn too_slow(model: &str, limit: Duration) -> Failure {
     let seconds = limit.as_secs_f64().ceil();
     let problem = Problem::timeout(format!("{model} did not answer within {seconds} s."));
     Failure::new(FailureKind::Stalled, problem)
-}
-
-/// The text after the thinking at its start, which models without a field for it put between tags. A block that is not closed is all there is.
-pub(crate) fn without_thinking(text: &str) -> &str {
-    let mut rest = text.trim();
-    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
-        while let Some(inside) = rest.strip_prefix(open) {
-            rest = inside.split_once(close).map_or("", |(_, rest)| rest.trim());
-        }
-    }
-    rest
 }
 
 #[cfg(test)]
@@ -461,23 +455,5 @@ mod tests {
             (&sent[1].1["think"], &sent[1].1["options"]),
             (&json!(true), &json!({"num_ctx": 2048}))
         );
-    }
-
-    #[test]
-    fn thinking_at_the_start_is_removed() {
-        for (text, want) in [
-            ("web_search", "web_search"),
-            ("<think>\nhm\n</think>\n\nweb_search\n", "web_search"),
-            (" <think></think><think>x</think>none", "none"),
-            ("<thinking>a</thinking>b", "b"),
-            ("<think>without an end", ""),
-            (
-                "The tag <think> is written so.",
-                "The tag <think> is written so.",
-            ),
-            ("", ""),
-        ] {
-            assert_eq!(without_thinking(text), want, "{text}");
-        }
     }
 }

@@ -47,6 +47,7 @@ mod licences;
 mod location;
 mod maps;
 mod media;
+mod memory;
 mod models;
 mod music;
 mod nesting;

@@ -115,6 +115,12 @@ pub(crate) static ROWS: &[CommandSpec] = &[
             Ok(())
         },
     ),
+    taking(
+        &["!memory"],
+        "show|search WORD…|forget WORD…|export FILE|import FILE|clean|topics",
+        "what is remembered about you, and how to erase it",
+        |session, rest| session.memory_command(&words(rest)?),
+    ),
     bare(&["!undo"], "take back the last exchange", Session::undo),
     bare(
         &["!code"],

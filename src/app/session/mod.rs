@@ -13,6 +13,7 @@ mod disk_writer;
 mod inbox;
 mod listing;
 mod log_writer;
+mod memory;
 mod persistence;
 mod reviews;
 mod shell;

@@ -33,6 +33,12 @@ impl Session {
                 self.effects(ended.effects, None);
                 self.send_next();
             }
+            WorkerEvent::Maintained { id, outcome } => {
+                self.jobs.retain(|job| job.id != id);
+                self.updates
+                    .push(outcome.map_or_else(UiUpdate::Failed, UiUpdate::Listing));
+                self.send_next();
+            }
             WorkerEvent::Listing(outcome) => {
                 self.listings -= 1;
                 self.updates

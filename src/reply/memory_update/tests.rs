@@ -82,7 +82,7 @@ fn store(home: &Path) -> MemoryStore {
         ("MARVIN_NOW", "2026-11-22T00:30:00+00:00[UTC]"),
     ]);
     let profile = Paths::new(&env).profile("main").unwrap();
-    MemoryStore::open(&profile, &Clock::new(&env))
+    MemoryStore::open_alone(&profile, &Clock::new(&env))
 }
 
 fn pending(rows: &[&str]) -> PendingDialogue {

@@ -85,7 +85,9 @@ mod tests {
         assert!(lines[2].starts_with("tool_result[read_note]: 1: word"));
         let long: Vec<Message> = (0..50).flat_map(row).collect();
         let log = log(&long);
-        assert!(log.chars().count() <= MAX_LOG_CHARS && log.contains("49:") && !log.contains(" 1:"));
+        assert!(
+            log.chars().count() <= MAX_LOG_CHARS && log.contains("49:") && !log.contains(" 1:")
+        );
         assert_eq!(super::log(&[]), "");
     }
 }

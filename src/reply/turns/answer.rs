@@ -1,18 +1,18 @@
 //! Reads what the chat model answered: calls, in the provider's fields or in the text; a final answer; thinking alone; nothing; or something that
 //! is never shown.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::agent::turn::sendable;
 use crate::base::ids;
-use crate::base::text::clip;
 use crate::chat::message::{Assistant, ToolCall};
 use crate::llm::provider::{FinishReason, Reply};
 use crate::reply::aliases::KnownTools;
-use crate::reply::{clean, guard, json_span, thinking, written_calls};
+use crate::reply::written_calls::{self, WrittenCall};
+use crate::reply::{clean, guard, thinking};
 
 /// Calls of one answer that are run.
 const MAX_NATIVE_CALLS: usize = 5;
-const MAX_NAME_CHARS: usize = 64;
 
 /// What an answer is.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
     if !written.is_empty() {
         let calls = written.into_iter().map(|call| ToolCall {
             id: ids::call(),
-            name: clip(&call.name, MAX_NAME_CHARS),
+            name: sendable(&call.name),
             args: Value::Object(call.args).to_string(),
             provider_state: None,
         });
@@ -60,8 +60,8 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
         _ => content,
     };
     if content.is_empty() {
-        let has_thought = thought.is_some_and(|thought| !thought.is_empty())
-            || !reply.thinking.trim().is_empty();
+        let has_thought =
+            thought.is_some_and(|thought| !thought.is_empty()) || !reply.thinking.trim().is_empty();
         return if has_thought {
             ChatAnswer::Thinking
         } else {
@@ -86,54 +86,39 @@ fn finished(text: &str) -> ChatAnswer {
     }
 }
 
-/// The text before the first written call.
+/// The text around the written calls.
 fn prose(content: &str) -> String {
-    let at = ["```tool", "tool_calls:"]
-        .iter()
-        .filter_map(|opening| content.find(opening))
-        .min();
-    at.and_then(|at| content.get(..at))
-        .map(|before| before.trim().trim_end_matches('`').trim().to_owned())
-        .unwrap_or_default()
+    let fences = written_calls::fences(content);
+    if fences.is_empty() {
+        return String::new();
+    }
+    let mut prose = String::new();
+    let mut at = 0;
+    for fence in fences {
+        prose.push_str(content.get(at..fence.range.start).unwrap_or_default());
+        at = fence.range.end;
+    }
+    prose.push_str(content.get(at..).unwrap_or_default());
+    prose.trim().to_owned()
 }
 
 /// A call of the provider's protocol, with the name of a tool and arguments that are an object.
 fn native(call: ToolCall, tools: &KnownTools) -> ToolCall {
-    let mut name = call.name.trim().to_owned();
-    let mut args = arguments(&call.args);
-    // Some models put the whole call into its arguments.
-    if let Some(Value::Object(inner)) = args.as_ref().and_then(|args| args.get("tool")) {
-        let inner_name = inner.get("name").and_then(Value::as_str);
-        let inner_args = inner.get("args").or_else(|| inner.get("arguments"));
-        if let (Some(inner_name), Some(Value::Object(inner_args))) = (inner_name, inner_args) {
-            name = inner_name.to_owned();
-            args = Some(inner_args.clone());
-        }
-    }
-    let written = tools.call(&name, args.unwrap_or_else(|| {
-        let text = call.args.trim().trim_matches('"').to_owned();
-        let field = tools.first_text(&name).unwrap_or_else(|| "query".to_owned());
-        Map::from_iter([(field, Value::from(text))])
-    }));
+    let args = match serde_json::from_str(&call.args) {
+        Ok(args) => args,
+        Err(_) if call.args.trim().is_empty() => Value::Null,
+        Err(_) => Value::from(call.args.as_str()),
+    };
+    let known = WrittenCall::native(&call.name, &args, tools);
     ToolCall {
-        id: if call.id.is_empty() { ids::call() } else { call.id },
-        name: clip(&written.name, MAX_NAME_CHARS),
-        args: Value::Object(written.args).to_string(),
+        id: if call.id.is_empty() {
+            ids::call()
+        } else {
+            call.id
+        },
+        name: sendable(&known.name),
+        args: Value::Object(known.args).to_string(),
         provider_state: call.provider_state,
-    }
-}
-
-/// The object in the arguments; a string that holds one counts.
-fn arguments(raw: &str) -> Option<Map<String, Value>> {
-    let raw = raw.trim();
-    if raw.is_empty() || raw == "null" {
-        return Some(Map::new());
-    }
-    match serde_json::from_str::<Value>(raw) {
-        Ok(Value::Object(map)) => Some(map),
-        Ok(Value::String(inner)) => serde_json::from_str(inner.trim()).ok(),
-        Ok(_) => None,
-        Err(_) => serde_json::from_str(json_span::object(raw)?).ok(),
     }
 }
 

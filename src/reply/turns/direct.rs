@@ -74,14 +74,15 @@ impl StepResolver<'_> {
             None | Some(Value::Null) => Map::new(),
             Some(_) => return None,
         };
-        let mut call = self.known.call(name, arguments);
-        if !self.known.has(&call.name) {
-            return None;
+        let (name, mut arguments) = self.known.call(name, arguments)?;
+        if let Some(tool) = self.known.find(&name)
+            && tool.parameters.is_some()
+        {
+            arguments.retain(|key, _| tool.parameter(key).is_some());
         }
-        self.known.keep_known(&call.name, &mut call.args);
-        step::clean_urls(&mut call.args);
+        step::clean_urls(&mut arguments);
         Some(ResolvedStep {
-            call: new_call(call.name, call.args),
+            call: new_call(name, arguments),
             as_written: false,
         })
     }
@@ -129,7 +130,9 @@ impl StepResolver<'_> {
             return false;
         };
         self.tools.allows(name)
-            && ledger.refusal(&step.call, self.tools, self.settings).is_none()
+            && ledger
+                .refusal(&step.call, self.tools, self.settings)
+                .is_none()
             && match tool.rules().planned_use() {
                 PlannedUse::Always => true,
                 PlannedUse::AsWritten => step.as_written,

@@ -24,7 +24,9 @@ impl DraftFilter {
             if start.is_empty() {
                 return None;
             }
-            if start.starts_with(['{', '[']) || begins(start, |opening, text| text.starts_with(opening)) {
+            if start.starts_with(['{', '['])
+                || begins(start, |opening, text| text.starts_with(opening))
+            {
                 self.is_closed = true;
                 return None;
             }
@@ -81,7 +83,9 @@ mod tests {
     fn shown(text: &str, size: usize) -> String {
         let mut filter = DraftFilter::default();
         let chars: Vec<char> = text.chars().collect();
-        let pieces = chars.chunks(size).map(|piece| piece.iter().collect::<String>());
+        let pieces = chars
+            .chunks(size)
+            .map(|piece| piece.iter().collect::<String>());
         pieces.filter_map(|piece| filter.feed(&piece)).collect()
     }
 
@@ -93,8 +97,14 @@ mod tests {
             (" [1, 2]", ""),
             ("```tool_call\n{}\n```", ""),
             ("Tool_Calls: []", ""),
-            ("Let me see.\n```tool_call\n{\"name\":\"x\"}\n```", "Let me see.\n"),
-            ("Put this in:\n```json\n{}\n```\nDone.", "Put this in:\n```json\n{}\n```\nDone."),
+            (
+                "Let me see.\n```tool_call\n{\"name\":\"x\"}\n```",
+                "Let me see.\n",
+            ),
+            (
+                "Put this in:\n```json\n{}\n```\nDone.",
+                "Put this in:\n```json\n{}\n```\nDone.",
+            ),
             ("Tools are good.", "Tools are good."),
         ] {
             for size in [1, 3, 100] {

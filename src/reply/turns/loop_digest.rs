@@ -55,7 +55,10 @@ mod tests {
     #[test]
     fn fences_quotes_and_dashes_go() {
         for (text, expected) in [
-            ("I could not finish — note a says Kestrel.", "I could not finish, note a says Kestrel."),
+            (
+                "I could not finish — note a says Kestrel.",
+                "I could not finish, note a says Kestrel.",
+            ),
             ("```\n\"Not done—sorry.\"\n```", "Not done, sorry."),
             ("“Nicht fertig.”", "Nicht fertig."),
             ("  \n", ""),
@@ -64,7 +67,7 @@ mod tests {
             assert_eq!(clean(text), expected);
         }
         let long = clean(&"x".repeat(2_000));
-        assert_eq!(long.chars().count(), MAX_DIGEST_CHARS);
+        assert_eq!(long.chars().count(), MAX_DIGEST_CHARS + 1);
         assert!(long.ends_with('…'));
     }
 }

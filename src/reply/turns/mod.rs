@@ -6,6 +6,7 @@ mod answer;
 pub(crate) mod chat;
 mod direct;
 mod drafts;
+pub(crate) mod known;
 mod loop_digest;
 mod nudges;
 pub(crate) mod protocol;
@@ -135,7 +136,9 @@ impl<'a> TurnLoop<'a> {
         };
         let can_run_steps = input.settings.direct_exec
             && input.plan.steps().len() >= 2
-            && !input.plan.is_under_specified(&|name| input.known.canonical(name));
+            && !input
+                .plan
+                .is_under_specified(&|name| Some(input.known.meant(name)?.name.clone()));
         Self {
             input,
             chat: ChatCalls {
@@ -152,7 +155,12 @@ impl<'a> TurnLoop<'a> {
             rows: Vec::new(),
             done: 0,
             left: None,
-            tool_steps: input.plan.tool_steps().to_vec(),
+            tool_steps: input
+                .plan
+                .tool_steps()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             can_run_steps,
             candidate: None,
             effects: Vec::new(),

@@ -154,9 +154,7 @@ mod tests {
                     "One moment.\n```tool_call\n{\"name\":\"read_note\",\"arguments\":{\"path\":\"x.md\"}}\n```"
                 ),
                 Message::user("[Tool result: read_note]\nKestrel"),
-                Message::assistant(
-                    "```tool_call\n{\"name\":\"read_note\",\"arguments\":{}}\n```"
-                ),
+                Message::assistant("```tool_call\n{\"name\":\"read_note\",\"arguments\":{}}\n```"),
                 Message::user("[Tool error: read_note] There is no note \"y\"."),
                 Message::assistant("Kestrel."),
             ]

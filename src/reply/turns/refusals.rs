@@ -120,9 +120,7 @@ fn sorted(value: Value) -> Value {
         Value::Object(map) => {
             let mut entries: Vec<(String, Value)> = map.into_iter().collect();
             entries.sort_by(|a, b| a.0.cmp(&b.0));
-            let entries = entries
-                .into_iter()
-                .map(|(key, value)| (key, sorted(value)));
+            let entries = entries.into_iter().map(|(key, value)| (key, sorted(value)));
             Value::Object(Map::from_iter(entries))
         }
         Value::Array(items) => items.into_iter().map(sorted).collect(),
@@ -156,11 +154,7 @@ mod tests {
     #[test]
     fn a_tool_that_is_not_there_is_answered_with_those_that_are() {
         let refusal = CallLedger::default()
-            .refusal(
-                &call("exit_app", "{}"),
-                &tools(),
-                &ReplySettings::default(),
-            )
+            .refusal(&call("exit_app", "{}"), &tools(), &ReplySettings::default())
             .unwrap();
         for name in ["exit_app", "read_note", "convert_units", "tool_search"] {
             assert!(refusal.contains(name), "{refusal}");

@@ -30,7 +30,10 @@ impl ResultPolicy<'_> {
             let tool = self.registry.find(&output.name);
             tool.is_some_and(|tool| tool.rules().compact)
         };
-        let digest = self.digest.as_ref().filter(|_| !output.failed && !is_compact());
+        let digest = self
+            .digest
+            .as_ref()
+            .filter(|_| !output.failed && !is_compact());
         if let Some(notes) = digest.and_then(|digest| digest.condense(&output.name, &output.text)) {
             output.text = notes;
         }

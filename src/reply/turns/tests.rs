@@ -145,7 +145,9 @@ impl StageModel for Script {
         let mut stages = self.stages.lock().unwrap();
         let at = stages.iter().position(|(stage, _)| *stage == request.stage);
         let answer = at.and_then(|at| stages.remove(at)?.1);
-        answer.map(str::to_owned).ok_or_else(|| Problem::network("No answer."))
+        answer
+            .map(str::to_owned)
+            .ok_or_else(|| Problem::network("No answer."))
     }
 }
 
@@ -228,7 +230,11 @@ fn run(case: Case) -> Run {
     ] {
         std::fs::write(notes.join(name), text).unwrap();
     }
-    std::fs::write(notes.join("long.md"), format!("Zephyr-88. {}", "The office keeps records. ".repeat(40))).unwrap();
+    std::fs::write(
+        notes.join("long.md"),
+        format!("Zephyr-88. {}", "The office keeps records. ".repeat(40)),
+    )
+    .unwrap();
     let path = home.path().to_str().unwrap();
     let config = home.path().join("config");
     let env = Env::from([
@@ -246,7 +252,7 @@ fn run(case: Case) -> Run {
         ctx.stop.fire();
     }
     let catalogue = Catalogue::new(&ctx.session);
-    let known = KnownTools::of(&catalogue);
+    let known = known::known_tools(&catalogue);
     let plan = Plan::parse(case.plan);
     let trace = Trace::new(TraceLevel::Brief, listener);
     let names: Vec<String> = case.tools.iter().map(|&name| name.to_owned()).collect();
@@ -302,7 +308,9 @@ fn planned_steps_run_without_the_chat_model_and_placeholders_are_filled_in() {
         plan: TWO_STEPS,
         stages: vec![(
             Stage::Resolver,
-            Some("{\"name\":\"read_note\",\"arguments\":{\"path\":\"Mira Okafor.md\",\"why\":\"x\"}}"),
+            Some(
+                "{\"name\":\"read_note\",\"arguments\":{\"path\":\"Mira Okafor.md\",\"why\":\"x\"}}",
+            ),
         )],
         turns: vec![Turn::Text("Salt Road and Night Ferry.")],
         ..small()
@@ -317,7 +325,10 @@ fn planned_steps_run_without_the_chat_model_and_placeholders_are_filled_in() {
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
     assert!(seen[0].last().contains("Night Ferry"), "{}", seen[0].last());
     assert!(seen[0].last().contains("all tool steps executed"));
-    assert!(run.trace().contains("🗺️ Plan step 1 → direct-exec read_note"));
+    assert!(
+        run.trace()
+            .contains("🗺️ Plan step 1 → direct-exec read_note")
+    );
 }
 
 #[test]
@@ -602,7 +613,9 @@ fn data_is_never_an_answer_and_never_a_draft() {
 fn a_draft_that_becomes_a_call_is_dropped() {
     let run = run(Case {
         turns: vec![
-            Turn::Text("One moment.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```"),
+            Turn::Text(
+                "One moment.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```",
+            ),
             Turn::Text("Mira Okafor."),
         ],
         ..small()
@@ -639,7 +652,9 @@ fn at_the_limit_what_was_found_is_told() {
     assert!(asked[0].1.contains("tool_call: read_note") && asked[0].1.contains("Glass Harbor"));
     let prose = run(Case {
         settings: limited(),
-        turns: vec![Turn::Text("I read the note.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```")],
+        turns: vec![Turn::Text(
+            "I read the note.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```",
+        )],
         ..small()
     });
     assert_eq!(prose.answer(), "I read the note.");
@@ -654,9 +669,17 @@ fn at_the_limit_what_was_found_is_told() {
 
 #[test]
 fn a_small_model_gets_notes_on_a_long_result() {
-    let long = || Turn::Text("```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"long.md\"}}\n```");
+    let long = || {
+        Turn::Text(
+            "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"long.md\"}}\n```",
+        )
+    };
     for (notes, has, lacks) in [
-        (Some("According to the note, at nine."), "at nine.", "Zephyr-88"),
+        (
+            Some("According to the note, at nine."),
+            "at nine.",
+            "Zephyr-88",
+        ),
         (Some("NONE"), "Zephyr-88", "NONE"),
         (None, "Zephyr-88", "nine"),
     ] {

@@ -1,7 +1,7 @@
 //! Long results are condensed before a small model reads them: to what bears on the question, with its source.
 
-use crate::base::text::{clip, one_line};
 use crate::base::redact::scrub;
+use crate::base::text::{clip, one_line};
 use crate::reply::notes;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageRequest};
@@ -54,10 +54,7 @@ impl ToolDigest<'_> {
         let request = StageRequest {
             stage: Stage::ToolDigest,
             system: DUTIES.trim_end(),
-            user: &format!(
-                "QUESTION\n{}\n\nRESULT OF {tool}\n{chunk}",
-                self.query
-            ),
+            user: &format!("QUESTION\n{}\n\nRESULT OF {tool}\n{chunk}", self.query),
             limit: self.settings.digest_limit,
         };
         let answer = self.model.ask(&request).ok()?;

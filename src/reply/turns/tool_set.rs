@@ -70,7 +70,13 @@ mod tests {
         set.add("web_search");
         assert_eq!(
             set.advertised(),
-            ["read_note", "convert_units", "web_search", "stop", "tool_search"]
+            [
+                "read_note",
+                "convert_units",
+                "web_search",
+                "stop",
+                "tool_search"
+            ]
         );
         assert!(set.allows("web_search"));
         let without = ToolSet::new(Vec::new(), Vec::new(), false);

@@ -61,7 +61,10 @@ fn with_args(call: &ToolCall, args: Map<String, Value>) -> ToolCall {
 /// The numbers of a place that is written as two of them.
 fn coordinates(place: &str) -> Option<(f64, f64)> {
     let (latitude, longitude) = place.split_once(',')?;
-    Some((latitude.trim().parse().ok()?, longitude.trim().parse().ok()?))
+    Some((
+        latitude.trim().parse().ok()?,
+        longitude.trim().parse().ok()?,
+    ))
 }
 
 #[cfg(test)]
@@ -90,7 +93,10 @@ mod tests {
             serde_json::from_str::<Value>(&call.args).unwrap()
         };
         let expected = serde_json::json!({"latitude": 1.0, "longitude": 2.0, "days": 2});
-        assert_eq!(args(r#"{"latitude":1.0,"longitude":2.0,"days":2}"#), expected);
+        assert_eq!(
+            args(r#"{"latitude":1.0,"longitude":2.0,"days":2}"#),
+            expected
+        );
         assert_eq!(args(r#"{"location":"1.0,2.0","days":2}"#), expected);
         assert_eq!(args("{}")["latitude"], 41.1);
         let problem = located(&ctx, &call(WEATHER, "{}"), || None).unwrap_err();

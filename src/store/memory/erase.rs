@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use super::diary::Diary;
 use super::file::BAD_MARK;
 use super::graph::Graph;
-use super::listeners::{self, Mutation, MutationAction};
+use super::listeners::{Mutation, MutationAction};
 use super::node::{Branch, Node, ROOT};
 use super::row::DiaryRow;
 use super::{Files, MemoryStore, apply, mutation};
@@ -35,6 +37,18 @@ pub(crate) enum EraseTarget {
     /// A node with all below it; of a branch, all below it and its facts.
     Node(String),
     All,
+}
+
+impl EraseTarget {
+    /// Whether something that was said is to be forgotten.
+    pub(crate) fn covers(&self, text: &str, said: Timestamp) -> bool {
+        match self {
+            Self::All => true,
+            Self::Word(word) => words::fold(text).contains(&words::fold(word)),
+            Self::Day(day) => said.to_zoned(TimeZone::UTC).date() == *day,
+            Self::Node(_) => false,
+        }
+    }
 }
 
 /// What is erased.
@@ -89,9 +103,6 @@ impl MemoryStore {
             .graph
             .get(dir, Some(&lock), |graph| apply(touches, graph))?;
         let plan = Plan::new(diary, graph, target, &dir.path)?;
-        if plan.erasure.is_empty() && *target != EraseTarget::All {
-            return Ok(plan.erasure);
-        }
         let gone: HashSet<_> = plan
             .erasure
             .rows
@@ -101,13 +112,13 @@ impl MemoryStore {
         let rows = diary.rows().iter().cloned();
         let rows = rows.filter(|row| !gone.contains(&(row.date, row.source)));
         diary.set_rows(rows.collect());
-        // What was said until now is not written into the diary once more from the log of the conversation.
-        let day_goes_on = match target {
-            EraseTarget::All => true,
-            EraseTarget::Day(day) => *day == now.to_zoned(jiff::tz::TimeZone::UTC).date(),
-            EraseTarget::Word(_) | EraseTarget::Node(_) => false,
+        // What was said until now does not come back from the log of the conversation, from which a session that crashed is remembered.
+        let is_in_log = match target {
+            EraseTarget::All | EraseTarget::Word(_) => true,
+            EraseTarget::Day(day) => *day == now.to_zoned(TimeZone::UTC).date(),
+            EraseTarget::Node(_) => false,
         };
-        if day_goes_on {
+        if is_in_log {
             diary.saved_through = diary.saved_through.max(Some(now));
         }
         let mutations = plan.apply(graph, now);
@@ -127,7 +138,8 @@ impl MemoryStore {
         let _ = fs::remove_dir(dir.path.join(PROMPTS));
         drop(lock);
         drop(guard);
-        listeners::notify(&self.0.listeners, &mutations);
+        self.0.mutations.notify(&mutations);
+        self.0.erasures.notify(std::slice::from_ref(target));
         match kept {
             None => Ok(plan.erasure),
             Some((file, error)) => Err(Problem::system(
@@ -276,7 +288,7 @@ impl Plan {
     }
 
     /// Changes the graph; returns what the listeners are told.
-    fn apply(&self, graph: &mut Graph, now: jiff::Timestamp) -> Vec<Mutation> {
+    fn apply(&self, graph: &mut Graph, now: Timestamp) -> Vec<Mutation> {
         let told = |graph: &Graph, action, id: &String| mutation(graph, action, id);
         let mut mutations: Vec<Mutation> = self
             .nodes
@@ -323,6 +335,11 @@ fn entries(dir: &Path) -> Vec<(String, PathBuf, bool)> {
             (name, entry.path(), is_dir)
         })
         .collect()
+}
+
+/// Whether a file has the word in it, or cannot be read.
+pub(crate) fn file_has_word(path: &Path, word: &str) -> bool {
+    holds(path, &HashSet::from([words::fold(word)]))
 }
 
 /// Whether a copy has one of the texts in it, or cannot be read.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
-use super::listeners::{self, MutationAction};
+use super::listeners::MutationAction;
 use super::node::{Branch, MAX_DEPTH, Node, ROOT};
 use super::row::DiaryRow;
 use super::{Files, MemoryStore, VERSION, append, apply, create, mutation, text_form, unknown};
@@ -129,7 +129,7 @@ impl MemoryStore {
         files.touches.clear();
         drop(lock);
         drop(guard);
-        listeners::notify(&self.0.listeners, &mutations);
+        self.0.mutations.notify(&mutations);
         Ok(count)
     }
 }

@@ -1,7 +1,7 @@
-//! Who wants to know about changes of the graph.
+//! Who wants to know what happens to a memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node::Branch;
 
@@ -24,52 +24,61 @@ pub(crate) struct Mutation {
     pub branch: Option<Branch>,
 }
 
-type Listener = Arc<dyn Fn(&Mutation) + Send + Sync>;
+type Listener<E> = Arc<dyn Fn(&E) + Send + Sync>;
 
-#[derive(Default)]
-pub(super) struct Listeners {
+/// Listeners to events of one kind. Clones share them.
+pub(super) struct Listeners<E>(Arc<Mutex<Registered<E>>>);
+
+struct Registered<E> {
     next: u64,
-    all: Vec<(u64, Listener)>,
+    all: Vec<(u64, Listener<E>)>,
 }
 
 /// Keeps a listener registered.
 #[must_use = "the listener is unregistered when the guard is dropped"]
-pub(crate) struct ListenerGuard {
-    listeners: Arc<Mutex<Listeners>>,
-    id: u64,
-}
+pub(crate) struct ListenerGuard(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for ListenerGuard {
     fn drop(&mut self) {
-        let mut listeners = locked(&self.listeners);
-        listeners.all.retain(|(id, _)| *id != self.id);
+        (self.0)();
     }
 }
 
-fn locked(listeners: &Mutex<Listeners>) -> std::sync::MutexGuard<'_, Listeners> {
-    listeners.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn register(listeners: &Arc<Mutex<Listeners>>, listener: Listener) -> ListenerGuard {
-    let mut all = locked(listeners);
-    let id = all.next;
-    all.next += 1;
-    all.all.push((id, listener));
-    ListenerGuard {
-        listeners: listeners.clone(),
-        id,
+impl<E> Default for Listeners<E> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Registered {
+            next: 0,
+            all: Vec::new(),
+        })))
     }
 }
 
-/// Tells everybody. A listener that panics harms nobody else: what it is told about is on the disk already.
-pub(super) fn notify(listeners: &Mutex<Listeners>, mutations: &[Mutation]) {
-    let all: Vec<Listener> = {
-        let listeners = locked(listeners);
-        listeners.all.iter().map(|(_, one)| one.clone()).collect()
-    };
-    for mutation in mutations {
-        for listener in &all {
-            let _ = catch_unwind(AssertUnwindSafe(|| listener(mutation)));
+impl<E: 'static> Listeners<E> {
+    pub(super) fn register(&self, listener: impl Fn(&E) + Send + Sync + 'static) -> ListenerGuard {
+        let mut registered = locked(&self.0);
+        let id = registered.next;
+        registered.next += 1;
+        registered.all.push((id, Arc::new(listener)));
+        let all = Arc::clone(&self.0);
+        ListenerGuard(Box::new(move || {
+            locked(&all).all.retain(|(other, _)| *other != id);
+        }))
+    }
+
+    /// Tells everybody. A listener that panics harms nobody else: what it is told about is on the disk already.
+    pub(super) fn notify(&self, events: &[E]) {
+        let all: Vec<Listener<E>> = {
+            let registered = locked(&self.0);
+            registered.all.iter().map(|(_, one)| one.clone()).collect()
+        };
+        for event in events {
+            for listener in &all {
+                let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
+            }
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,17 +19,19 @@ mod tests;
 mod text_form;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Serialize;
 
 use self::diary::Diary;
-pub(crate) use self::erase::EraseTarget;
-pub(crate) use self::exchange::{ImportCount, MemoryExport};
+pub(crate) use self::erase::{EraseTarget, Erasure, file_has_word};
+pub(crate) use self::exchange::MemoryExport;
 use self::file::{MemoryDir, MemoryFile};
 use self::graph::Graph;
+use self::listeners::Listeners;
 pub(crate) use self::listeners::{ListenerGuard, Mutation, MutationAction};
 pub(crate) use self::node::{Branch, MAX_DEPTH, Node, ROOT, SPLIT_TOKENS};
 pub(crate) use self::row::{DiaryRow, DiarySource};
@@ -49,7 +51,8 @@ pub(crate) struct MemoryStore(Arc<Inner>);
 struct Inner {
     dir: MemoryDir,
     files: Mutex<Files>,
-    listeners: Arc<Mutex<listeners::Listeners>>,
+    mutations: Listeners<Mutation>,
+    erasures: Listeners<EraseTarget>,
 }
 
 struct Files {
@@ -68,8 +71,24 @@ pub(crate) struct NewNode {
 }
 
 impl MemoryStore {
-    /// The memory of the profile; nothing is read or created yet.
+    /// The memory of the profile; nothing is read or created yet. Whoever opens it in this process has the same one, so that listeners hear of every
+    /// change.
     pub(crate) fn open(profile: &ProfilePaths, clock: &Clock) -> Self {
+        static OPEN: Mutex<Vec<(PathBuf, Weak<Inner>)>> = Mutex::new(Vec::new());
+        let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, memory)| memory.strong_count() > 0);
+        let path = profile.memory();
+        let open = all.iter().find(|(other, _)| *other == path);
+        if let Some(memory) = open.and_then(|(_, memory)| memory.upgrade()) {
+            return Self(memory);
+        }
+        let memory = Self::open_alone(profile, clock);
+        all.push((path, Arc::downgrade(&memory.0)));
+        memory
+    }
+
+    /// [`MemoryStore::open`] as another process would.
+    pub(crate) fn open_alone(profile: &ProfilePaths, clock: &Clock) -> Self {
         Self(Arc::new(Inner {
             dir: MemoryDir {
                 path: profile.memory(),
@@ -81,7 +100,8 @@ impl MemoryStore {
                 graph: MemoryFile::new("graph.json"),
                 touches: HashMap::new(),
             }),
-            listeners: Arc::default(),
+            mutations: Listeners::default(),
+            erasures: Listeners::default(),
         }))
     }
 
@@ -417,7 +437,15 @@ impl MemoryStore {
         &self,
         listener: impl Fn(&Mutation) + Send + Sync + 'static,
     ) -> ListenerGuard {
-        listeners::register(&self.0.listeners, Arc::new(listener))
+        self.0.mutations.register(listener)
+    }
+
+    /// Calls `listener` with what the user wants to be forgotten, until the guard is dropped: whoever holds a copy drops it.
+    pub(crate) fn on_erase(
+        &self,
+        listener: impl Fn(&EraseTarget) + Send + Sync + 'static,
+    ) -> ListenerGuard {
+        self.0.erasures.register(listener)
     }
 
     /// Changes the graph under the lock; `change` also returns what the listeners are told, or `None` when there is nothing to write.
@@ -445,7 +473,7 @@ impl MemoryStore {
         drop(lock);
         // A listener may use the memory.
         drop(guard);
-        listeners::notify(&self.0.listeners, &mutations);
+        self.0.mutations.notify(&mutations);
         Ok(result)
     }
 }

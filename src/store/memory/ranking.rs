@@ -83,8 +83,9 @@ impl DiaryIndex {
             });
         }
         let mut scores = vec![0.0; self.lengths.len()];
+        let mut counts = vec![0; self.lengths.len()];
         for term in &wanted {
-            self.add_scores(term, &mut scores);
+            self.add_scores(term, &mut counts, &mut scores);
         }
         let mut hits: Vec<(usize, f64)> = scores
             .into_iter()
@@ -103,23 +104,23 @@ impl DiaryIndex {
     }
 
     /// Adds what a term of the query is worth to each row that has it, or a word that begins with it.
-    fn add_scores(&self, wanted: &str, scores: &mut [f64]) {
-        let mut counts: HashMap<u32, u32> = HashMap::new();
+    fn add_scores(&self, wanted: &str, counts: &mut [u32], scores: &mut [f64]) {
+        counts.fill(0);
         for (_, postings) in self.matching(wanted) {
             for (row, times) in postings {
-                *counts.entry(*row).or_default() += times;
+                if let Some(count) = counts.get_mut(*row as usize) {
+                    *count += times;
+                }
             }
         }
-        let (rows, having) = (self.lengths.len() as f64, counts.len() as f64);
+        let rows = self.lengths.len() as f64;
+        let having = counts.iter().filter(|times| **times > 0).count() as f64;
         let rarity = (1.0 + (rows - having + 0.5) / (having + 0.5)).ln();
-        for (row, times) in counts {
-            let row = row as usize;
-            let length = f64::from(self.lengths.get(row).copied().unwrap_or_default());
-            let times = f64::from(times);
+        let all = scores.iter_mut().zip(&*counts).zip(&self.lengths);
+        for ((score, times), length) in all.filter(|((_, times), _)| **times > 0) {
+            let (times, length) = (f64::from(*times), f64::from(*length));
             let long = 1.0 - B + B * length / self.average_length;
-            if let Some(score) = scores.get_mut(row) {
-                *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
-            }
+            *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
         }
     }
 

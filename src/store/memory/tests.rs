@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use proptest::prelude::*;
 
+use super::exchange::ImportCount;
 use super::file::Content;
 use super::*;
 use crate::base::cpu_time::CpuTime;
@@ -22,7 +23,7 @@ fn clock() -> Clock {
 
 fn store(home: &Path) -> MemoryStore {
     let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", home.to_str().unwrap())]));
-    MemoryStore::open(&paths.profile("main").unwrap(), &clock())
+    MemoryStore::open_alone(&paths.profile("main").unwrap(), &clock())
 }
 
 fn file(home: &Path, name: &str) -> PathBuf {
@@ -437,6 +438,50 @@ fn listeners_hear_of_changes_until_they_go_and_may_panic() {
         ]
     );
     assert_eq!(panics.load(Ordering::SeqCst), 7);
+}
+
+#[test]
+fn a_process_has_one_memory_for_each_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::new(&Env::from([(
+        "MARVIN_CONFIG_DIR",
+        home.path().to_str().unwrap(),
+    )]));
+    let open = |name: &str| MemoryStore::open(&paths.profile(name).unwrap(), &clock());
+    let (one, same, other) = (open("main"), open("main"), open("other"));
+    let heard = Arc::new(AtomicUsize::new(0));
+    let counts = [heard.clone(), heard.clone()];
+    let [count, erased] = counts;
+    let _guard = one.on_mutation(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+    });
+    let _erased = one.on_erase(move |target| {
+        assert_eq!(*target, EraseTarget::Word("tea".to_owned()));
+        erased.fetch_add(10, Ordering::SeqCst);
+    });
+    same.append("user", &texts(&["A fact"])).unwrap();
+    other.append("user", &texts(&["A fact"])).unwrap();
+    assert_eq!(heard.load(Ordering::SeqCst), 1);
+    // Nothing is written about it yet, but it may have been said.
+    same.erase(&EraseTarget::Word("tea".to_owned())).unwrap();
+    assert_eq!(heard.load(Ordering::SeqCst), 11);
+    assert_eq!(one.saved_through().unwrap(), Some(one.now()));
+}
+
+#[test]
+fn what_was_said_is_covered_by_word_day_or_everything() {
+    let said: Timestamp = "2026-11-21T23:59:00Z".parse().unwrap();
+    let word = |word: &str| EraseTarget::Word(word.to_owned());
+    for (target, covers) in [
+        (EraseTarget::All, true),
+        (word(" MY tea"), true),
+        (word("coffee"), false),
+        (EraseTarget::Day(date(2026, 11, 21)), true),
+        (EraseTarget::Day(date(2026, 11, 22)), false),
+        (EraseTarget::Node("user".to_owned()), false),
+    ] {
+        assert_eq!(target.covers("About my  Tea.", said), covers, "{target:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! The memory as text for a person.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, one_line};
+use crate::store::memory::{
+    Branch, DiaryRow, DiarySource, Erasure, MAX_DEPTH, MemoryStore, Node, ROOT,
+};
+
+/// Facts of a node that a search shows, and their characters.
+const MAX_FACTS: usize = 5;
+const MAX_FACT_CHARS: usize = 300;
+/// Characters of an entry in the list of what is erased.
+const MAX_PREVIEW_CHARS: usize = 160;
+
+/// Entries of the diary, one a line.
+pub(super) fn diary(rows: &[DiaryRow]) -> String {
+    let mut out = String::new();
+    if !rows.is_empty() {
+        out.push_str("Diary\n");
+    }
+    for row in rows {
+        let spoken = match row.source {
+            DiarySource::Text => "",
+            DiarySource::Voice => " (spoken)",
+        };
+        let _ = write!(out, "  {}{spoken}  {}", row.date, one_line(&row.summary));
+        if !row.topics.is_empty() {
+            let _ = write!(out, " [{}]", one_line(&row.topics.join(", ")));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The branches with their facts and the nodes below them; empty when there are no facts.
+pub(super) fn graph(store: &MemoryStore) -> Outcome<String> {
+    let nodes = store.nodes()?;
+    let fixed = |node: &Node| node.id == ROOT || Branch::of_id(&node.id).is_some();
+    let is_empty = |node: &Node| fixed(node) && node.facts().next().is_none();
+    if nodes.iter().all(is_empty) {
+        return Ok(String::new());
+    }
+    let mut out = String::new();
+    for branch in Branch::ALL {
+        subtree(store, branch.id(), 0, &mut out)?;
+    }
+    // What somebody changed by hand may hang on nothing.
+    for node in &nodes {
+        if !fixed(node) && store.branch(&node.id)?.is_none() {
+            write_node(node, 0, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+fn subtree(store: &MemoryStore, id: &str, depth: usize, out: &mut String) -> Outcome<()> {
+    let Some(node) = store.node(id)?.filter(|_| depth <= MAX_DEPTH) else {
+        return Ok(());
+    };
+    write_node(&node, depth, out);
+    for child in store.children(id)? {
+        subtree(store, &child.id, depth + 1, out)?;
+    }
+    Ok(())
+}
+
+fn write_node(node: &Node, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    if depth == 0 {
+        out.push('\n');
+    }
+    let day = node.updated.to_zoned(TimeZone::UTC).date();
+    let _ = writeln!(
+        out,
+        "{indent}{} ({}, changed {day})",
+        one_line(&node.name),
+        one_line(&node.id)
+    );
+    for fact in node.facts() {
+        let _ = writeln!(out, "{indent}  - {}", one_line(fact));
+    }
+}
+
+/// `User > Pets`.
+fn path(store: &MemoryStore, node: &Node) -> Outcome<String> {
+    let above = store.ancestors(&node.id)?;
+    let names = above.iter().filter(|above| above.id != ROOT);
+    let names: Vec<&str> = names.chain([node]).map(|node| node.name.as_str()).collect();
+    Ok(one_line(&names.join(" > ")))
+}
+
+/// Nodes with the facts that have one of the words in them.
+pub(super) fn found_nodes(
+    store: &MemoryStore,
+    nodes: &[Node],
+    words: &[String],
+) -> Outcome<String> {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let mut out = String::new();
+    for node in nodes {
+        let _ = writeln!(out, "{} ({})", path(store, node)?, one_line(&node.id));
+        let fits = |fact: &&str| {
+            let fact = fact.to_lowercase();
+            words.iter().any(|word| fact.contains(word))
+        };
+        let mut facts: Vec<&str> = node.facts().filter(fits).collect();
+        if facts.is_empty() {
+            facts = node.facts().collect();
+        }
+        for fact in facts.iter().take(MAX_FACTS) {
+            let _ = writeln!(out, "  - {}", one_line(&clip(fact, MAX_FACT_CHARS)));
+        }
+    }
+    Ok(out)
+}
+
+/// What is erased, a line each.
+pub(super) fn erasure(erasure: &Erasure) -> String {
+    let mut out = String::new();
+    let mut line = |kind: &str, text: &str| {
+        let _ = writeln!(
+            out,
+            "  {kind:<6} {}",
+            one_line(&clip(text, MAX_PREVIEW_CHARS))
+        );
+    };
+    for row in &erasure.rows {
+        line("diary", &format!("{}  {}", row.date, row.summary));
+    }
+    for (node, fact) in &erasure.facts {
+        line("fact", &format!("{node}: {fact}"));
+    }
+    for node in &erasure.nodes {
+        line("node", node);
+    }
+    for file in &erasure.files {
+        line("file", &file_name(file));
+    }
+    out
+}
+
+/// The last part of a path.
+pub(super) fn file_name(path: &Path) -> String {
+    one_line(&path.file_name().unwrap_or_default().to_string_lossy())
+}

@@ -1,0 +1,89 @@
+//! `!memory`: what is remembered about the user, from within a conversation.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::inbox::WorkerEvent;
+use super::shell::ShellJob;
+use super::{BackendState, Session};
+use crate::app::memory::ProfileMemory;
+use crate::app::memory::command::MemoryCommand;
+use crate::app::memory::maintain::maintain;
+use crate::app::settings::ModelChoice;
+use crate::app::setup;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
+use crate::chat::event::NullSink;
+use crate::tools::engine::context::ToolContext;
+
+impl Session {
+    /// Runs a command of the memory on a thread of its own. Erasing needs `--yes`; without it the user sees what would go.
+    pub(super) fn memory_command(&mut self, words: &[String]) -> Outcome<()> {
+        let command = MemoryCommand::parse(words)?;
+        if command.needs_model() {
+            return self.maintain_memory(command);
+        }
+        let dir = self.command_dir();
+        let again = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        self.list(move |context| {
+            let memory = ProfileMemory::open(&context.paths, &context.profile(), &context.clock)?;
+            let text = match &command {
+                MemoryCommand::Forget { target, yes: false } => {
+                    let mut text = memory.preview(target)?;
+                    let command = one_line(&again);
+                    text.push_str(&format!(
+                        "\n!memory {command} --yes erases it, here and in what this conversation still holds.\n"
+                    ));
+                    Ok(text)
+                }
+                command => memory.run(command, &dir),
+            };
+            let warnings = memory.store.take_warnings();
+            let warnings: String = warnings
+                .iter()
+                .map(|text| format!("Warning: {text}\n"))
+                .collect();
+            text.map(|text| warnings + &text)
+        });
+        Ok(())
+    }
+
+    /// Runs a command of the memory that calls a model, one entry after the other; Esc stops it.
+    fn maintain_memory(&mut self, command: MemoryCommand) -> Outcome<()> {
+        let BackendState::Ready(target) = &self.backend else {
+            return Err(Problem::missing("No model answers yet.").next("!model chooses one."));
+        };
+        let choice = ModelChoice {
+            provider: Some(target.provider.name().to_owned()),
+            model: Some(target.model.clone()),
+        };
+        let id = self.number();
+        let (stop, with_session) = self.stop_all.child();
+        let job = ShellJob {
+            id,
+            command: "memory".to_owned(),
+            background: false,
+            since: Instant::now(),
+            stop: stop.clone(),
+            _with_session: with_session,
+        };
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        let spending = self.spending.clone();
+        let started = self.work("memory", move || {
+            let mut tell = |text: String| inbox.send(WorkerEvent::Notice(text));
+            let ctx = ToolContext::new(Arc::clone(&context), stop, Arc::new(NullSink));
+            // A call that is cut off closes the connections of its provider, so an answer that is on its way has another one.
+            let outcome = setup::model_target(&choice, &spending, &context.env, &mut tell)
+                .and_then(|target| {
+                    let (paths, profile) = (&context.paths, context.profile());
+                    let memory = ProfileMemory::open(paths, &profile, &context.clock)?;
+                    maintain(&command, &memory.store, &ctx, &Arc::new(target), &mut tell)
+                });
+            inbox.send(WorkerEvent::Maintained { id, outcome });
+        });
+        if started {
+            self.jobs.push(job);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,373 @@
+//! `marvin memory` through the real binary: shown, searched, exported, merged and erased; many writers at once, kill -9, corrupt files.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
+
+const DIARY: &str = "config/profiles/main/memory/diary.json";
+const GRAPH: &str = "config/profiles/main/memory/graph.json";
+const MEMORY: &str = "config/profiles/main/memory";
+
+fn memory(home: &Home, words: &str) -> Marvin {
+    home.marvin()
+        .arg("memory")
+        .args(words.split(' '))
+        .limit(Duration::from_secs(60))
+}
+
+fn run(home: &Home, words: &str) -> Done {
+    memory(home, words).run()
+}
+
+fn row(date: &str, summary: &str, topics: &[&str]) -> Value {
+    json!({"date": date, "source": "text", "summary": summary, "topics": topics, "created": "2026-01-20T20:00:00Z", "updated": "2026-01-20T20:00:00Z"})
+}
+
+fn node(id: &str, parent: Option<&str>, name: &str, data: &str) -> Value {
+    json!({"id": id, "parent": parent, "name": name, "description": "", "data": data, "tokens": 0, "accesses": 0, "last_access": "2026-01-10T08:00:00Z", "created": "2026-01-10T08:00:00Z", "updated": "2026-01-10T08:00:00Z"})
+}
+
+/// A home in which something is remembered.
+fn filled() -> Home {
+    let home = Home::new();
+    let rows = [
+        row("2026-01-20", "The user bought a kayak.", &["boats"]),
+        row(
+            "2026-02-11",
+            "They paddled round Ulva\u{1b}[31m.",
+            &["boats", "trips"],
+        ),
+    ];
+    home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
+    let nodes = [
+        node("root", None, "Root", ""),
+        node("user", Some("root"), "User", "The user lives in Oban"),
+        node(
+            "directives",
+            Some("root"),
+            "Directives",
+            "Always answer in metric",
+        ),
+        node("world", Some("root"), "World", ""),
+        node(
+            "b1",
+            Some("user"),
+            "Boats",
+            "The kayak is called Selkie\nIt leaks",
+        ),
+    ];
+    home.write(GRAPH, json!({"version": 1, "nodes": nodes}).to_string());
+    home
+}
+
+/// The bytes of all files below a folder, and their names.
+fn bytes_below(dir: &Path) -> String {
+    let mut out = String::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        out.push_str(&path.display().to_string());
+        match path.is_dir() {
+            true => out.push_str(&bytes_below(&path)),
+            false => out.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap())),
+        }
+    }
+    out.to_lowercase()
+}
+
+#[test]
+fn the_memory_is_shown_and_searched() {
+    let home = filled();
+    let shown = run(&home, "show").expect(0).text().to_owned();
+    for part in [
+        "2026-01-20  The user bought a kayak. [boats]",
+        "User (user, changed 2026-01-10)\n  - The user lives in Oban\n  Boats (b1, changed 2026-01-10)\n    - The kayak is called Selkie\n    - It leaks\n",
+        "2 diary entries and 4 facts, in ",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains('\u{1b}'));
+    let shown: Value = serde_json::from_str(run(&home, "show --json").expect(0).text()).unwrap();
+    assert_eq!(
+        (
+            shown["rows"][1]["date"].as_str(),
+            shown["nodes"][4]["name"].as_str()
+        ),
+        (Some("2026-02-11"), Some("Boats"))
+    );
+    let found = run(&home, "search kayaks selkie")
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(
+        found.contains("2026-01-20") && !found.contains("2026-02-11"),
+        "{found}"
+    );
+    assert!(
+        found.contains("User > Boats (b1)\n  - The kayak is called Selkie\n"),
+        "{found}"
+    );
+    assert_eq!(
+        run(&home, "search zebra").expect(0).text(),
+        "Nothing is remembered about zebra.\n"
+    );
+    // Looking changes nothing.
+    assert!(!home.has(&format!("{MEMORY}/lock")));
+    let empty = Home::new();
+    assert_eq!(
+        run(&empty, "show").expect(0).text(),
+        "Nothing is remembered in the profile \"main\".\n"
+    );
+    assert!(!empty.has("config/profiles"));
+}
+
+#[test]
+fn wrong_words_are_answered_with_what_there_is() {
+    let home = Home::new();
+    for (words, said) in [
+        ("shwo", "Did you mean \"show\"?"),
+        ("forget", "forget WORD"),
+        ("import", "import FILE"),
+        ("import none.json", "There is no file"),
+        ("forget node nowhere", "There is no node \"nowhere\"."),
+    ] {
+        let errors = run(&home, words).expect(1).errors();
+        assert!(errors.contains(said), "{words}: {errors}");
+    }
+}
+
+#[test]
+fn an_export_is_merged_into_another_memory() {
+    let home = filled();
+    let said = run(&home, "export kept.json").expect(0).text().to_owned();
+    assert!(said.contains("kept.json"), "{said}");
+    assert!(
+        run(&home, "export kept.json")
+            .expect(1)
+            .errors()
+            .contains("exists already")
+    );
+    let printed: Value = serde_json::from_str(run(&home, "export").expect(0).text()).unwrap();
+    let kept = home.read("work/kept.json");
+    assert_eq!(
+        serde_json::from_str::<Value>(&kept).unwrap()["rows"],
+        printed["rows"]
+    );
+
+    let other = Home::new();
+    other.write(
+        DIARY,
+        json!({"version": 1, "rows": [row("2026-01-20", "They slept.", &["sleep"])]}).to_string(),
+    );
+    other.write("work/kept.json", &kept);
+    assert_eq!(
+        run(&other, "import kept.json").expect(0).text(),
+        "Added 1 day, 4 facts and 1 node; 1 day said more than before.\n"
+    );
+    assert_eq!(
+        run(&other, "import kept.json").expect(0).text(),
+        "Added 0 days, 0 facts and 0 nodes; 0 days said more than before.\n"
+    );
+    assert!(
+        other
+            .read(DIARY)
+            .contains("They slept. The user bought a kayak.")
+    );
+    assert!(other.read(GRAPH).contains("Selkie"));
+    other.write("work/wrong.json", "{\"version\": 9}");
+    assert!(
+        run(&other, "import wrong.json")
+            .expect(1)
+            .errors()
+            .contains("version 9")
+    );
+}
+
+#[test]
+fn nothing_of_a_forgotten_word_is_left_below_the_memory() {
+    let home = filled();
+    home.write(
+        &format!("{MEMORY}/diary.json.bad-20260101_000000"),
+        "{\"x\": \"KAYAK",
+    );
+    home.write(&format!("{MEMORY}/.graph.jsonXyZ.tmp"), "the kayak");
+    home.write(&format!("{MEMORY}/prompts/turn-1.json"), "a kayak");
+    home.write(&format!("{MEMORY}/vectors.json"), "{\"kayak\":[1]}");
+    home.write(
+        "config/profiles/main/chat_log.json",
+        "[{\"role\":\"you\",\"text\":\"my kayak\"}]",
+    );
+    let before = bytes_below(&home.path().join(MEMORY));
+    let refused = run(&home, "forget kayak").expect(1);
+    assert!(refused.errors().contains("--yes"), "{}", refused.errors());
+    for part in [
+        "diary  2026-01-20",
+        "fact   User > Boats: The kayak",
+        "file   diary.json.bad-",
+        "chat_log.json",
+    ] {
+        assert!(refused.text().contains(part), "{part}: {}", refused.text());
+    }
+    assert_eq!(bytes_below(&home.path().join(MEMORY)), before);
+    let done = run(&home, "forget kayak --yes").expect(0).text().to_owned();
+    assert!(
+        done.starts_with("Erased: 1 diary entry, 1 fact, 4 other files.\n"),
+        "{done}"
+    );
+    assert!(done.contains("chat_log.json"), "{done}");
+    let left = bytes_below(&home.path().join(MEMORY));
+    assert!(
+        !left.contains("kayak") && left.contains("it leaks"),
+        "{left}"
+    );
+    assert!(
+        run(&home, "forget kayak")
+            .expect(0)
+            .text()
+            .starts_with("There is nothing to erase.\n")
+    );
+    run(&home, "forget all --yes").expect(0);
+    let left = bytes_below(&home.path().join(MEMORY));
+    assert!(!left.contains("oban") && !left.contains("ulva"), "{left}");
+}
+
+#[test]
+fn a_corrupt_memory_is_set_aside_and_said_so() {
+    let home = filled();
+    home.write(DIARY, "{\"version\": 1, \"rows\": [");
+    let shown = run(&home, "show").expect(0);
+    assert!(
+        shown.errors().contains("cannot be understood") && shown.errors().contains(".bad-"),
+        "{}",
+        shown.errors()
+    );
+    assert!(
+        shown
+            .text()
+            .contains("Other files there:\n  diary.json.bad-"),
+        "{}",
+        shown.text()
+    );
+    assert_eq!(run(&home, "show").expect(0).errors(), "");
+}
+
+#[test]
+fn many_processes_that_write_at_once_lose_nothing() {
+    let home = Home::new();
+    for number in 0..6 {
+        let rows: Vec<Value> = (1..=4)
+            .map(|day| row(&format!("2026-0{}-0{day}", number + 1), "A day.", &[]))
+            .collect();
+        let nodes = [
+            node("user", Some("root"), "User", &format!("Fact {number}")),
+            node("p", Some("user"), "Pets", &format!("Pet {number}")),
+        ];
+        home.write(
+            &format!("work/{number}.json"),
+            json!({"version": 1, "rows": rows, "nodes": nodes}).to_string(),
+        );
+    }
+    let running: Vec<_> = (0..6)
+        .map(|number| memory(&home, &format!("import {number}.json")).spawn())
+        .collect();
+    for one in running {
+        one.wait().expect(0);
+    }
+    let shown: Value = serde_json::from_str(run(&home, "show --json").expect(0).text()).unwrap();
+    assert_eq!(shown["rows"].as_array().unwrap().len(), 24);
+    let facts: Vec<usize> = shown["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| node["data"].as_str().unwrap().lines().count())
+        .filter(|count| *count > 0)
+        .collect();
+    assert_eq!(facts, [6, 6]);
+}
+
+#[test]
+fn maintenance_needs_a_model_and_tells_no_text() {
+    let home = filled();
+    let errors = run(&home, "clean").expect(1).errors();
+    assert!(errors.contains("needs a language model"), "{errors}");
+    let home = filled();
+    let server = Server::answering(|request, _| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        let answer = match system.lines().next().unwrap() {
+            "Stage: diary_topics" => "{\"boats\":\"boating\"}",
+            "Stage: diary_clean" => "The user bought a kayak.",
+            other => panic!("{other}"),
+        };
+        Answer::json(&json!({"message": {"content": answer}, "done": true}))
+    });
+    let with_model = |words| {
+        memory(&home, words)
+            .env("LLM_PROVIDER", "ollama")
+            .env("OLLAMA_URL", server.url(""))
+            .env("OLLAMA_MODEL", "m")
+            .run()
+            .expect(0)
+    };
+    assert_eq!(
+        with_model("topics").text(),
+        "1/2  2026-01-20  changed\n2/2  2026-02-11  changed\n2 diary entries changed.\n"
+    );
+    assert!(home.read(DIARY).contains("boating"));
+    assert_eq!(
+        with_model("clean").text(),
+        "1/2  2026-01-20  unchanged\n2/2  2026-02-11  unchanged, error: not_verbatim\n0 diary entries changed, 1 entry left as it was after an error.\n"
+    );
+}
+
+#[test]
+fn kill_9_leaves_whole_files() {
+    let home = Home::new();
+    let rows: Vec<Value> = (0..5_000)
+        .map(|number| {
+            row(
+                &format!(
+                    "{:04}-{:02}-{:02}",
+                    1990 + number / 336,
+                    number / 28 % 12 + 1,
+                    number % 28 + 1
+                ),
+                "A day like many others, told in a sentence.",
+                &["days"],
+            )
+        })
+        .collect();
+    home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
+    for number in 0..10_u64 {
+        let day = json!({"version": 1, "rows": [row(&format!("2026-01-{:02}", number + 1), "Imported.", &[])]});
+        home.write("work/day.json", day.to_string());
+        let running = memory(&home, "import day.json").spawn();
+        std::thread::sleep(Duration::from_millis(number * 25));
+        // It may have exited by itself.
+        let _ = kill_process(running.pid(), Signal::KILL);
+        let told = running.wait().text().contains("Added 1 day");
+        let diary: Value = serde_json::from_str(&home.read(DIARY)).unwrap();
+        let rows = diary["rows"].as_array().unwrap();
+        assert!(rows.len() >= 5_000);
+        if told {
+            assert!(
+                rows.iter()
+                    .any(|row| row["date"] == format!("2026-01-{:02}", number + 1))
+            );
+        }
+    }
+    // The lock of a killed process is free, and what it left is erased.
+    run(&home, "forget all --yes").expect(0);
+    let mut names: Vec<_> = fs::read_dir(home.path().join(MEMORY))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["diary.json", "graph.json", "lock"]);
+}
