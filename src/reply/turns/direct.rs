@@ -14,6 +14,7 @@ use crate::reply::aliases::KnownTools;
 use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageRequest};
+use crate::reply::written_calls::WrittenCall;
 use crate::reply::{json_span, step};
 use crate::tools::engine::rules::PlannedUse;
 
@@ -74,12 +75,12 @@ impl StepResolver<'_> {
             None | Some(Value::Null) => Map::new(),
             Some(_) => return None,
         };
-        let (name, mut arguments) = self.known.call(name, arguments)?;
-        if let Some(tool) = self.known.find(&name)
-            && tool.parameters.is_some()
-        {
-            arguments.retain(|key, _| tool.parameter(key).is_some());
-        }
+        let WrittenCall {
+            name,
+            args: mut arguments,
+        } = self.known.call(name, arguments);
+        self.known.find(&name)?;
+        self.known.keep_known(&name, &mut arguments);
         step::clean_urls(&mut arguments);
         Some(ResolvedStep {
             call: new_call(name, arguments),
