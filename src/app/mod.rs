@@ -1,6 +1,7 @@
 //! Floor 8: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
 pub(crate) mod direct_call;
+pub(crate) mod flow_report;
 pub(crate) mod headless;
 pub(crate) mod memory;
 pub(crate) mod model_lists;

@@ -26,6 +26,7 @@ mod pipeline;
 mod plain;
 mod pty_selftest;
 mod random;
+mod reply;
 mod stage;
 mod svg;
 mod terminal;

@@ -74,6 +74,7 @@ mod providers;
 mod refusals;
 mod reply_cases;
 mod reply_probes;
+mod reply_sessions;
 mod responses;
 mod review_jobs;
 mod sdk_requests;

@@ -268,6 +268,9 @@ impl Session {
         match outcome {
             Ok(()) => {
                 let said = self.sent_messages.pop().unwrap_or_default();
+                if let Some(engine) = self.flow.engine() {
+                    engine.undo(&said);
+                }
                 let is_user = |message: &Message| matches!(message, Message::User(_));
                 if let Some(index) = self.messages.iter().rposition(is_user) {
                     self.messages.truncate(index);
@@ -308,6 +311,7 @@ impl Session {
         self.pending_changes -= 1;
         match outcome {
             Ok(switched) => {
+                self.leave_flow();
                 self.context.set_profile(&switched.name);
                 self.updates.push(UiUpdate::Profile(switched.name.clone()));
                 self.history = None;

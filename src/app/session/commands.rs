@@ -101,6 +101,17 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         Session::change_effort,
     ),
     taking(
+        &["!flow"],
+        "[on|off|auto]",
+        "show or change when the reply flow answers",
+        Session::change_flow,
+    ),
+    bare(
+        &["!why"],
+        "how the last reply of the flow came about",
+        Session::explain_reply,
+    ),
+    taking(
         &["!profile"],
         "[NAME]",
         "switch to another profile, created if new",

@@ -57,15 +57,21 @@ pub(super) enum WorkerEvent {
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
     Undone(Outcome<()>),
+    /// From the thread that writes memory.
+    Memory(Event),
+    /// What was pending is remembered, as far as that was possible.
+    Remembered,
 }
 
 /// How a turn ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TurnEnd {
     /// The conversation with everything that was received; `None` after a crash of the worker.
     pub(super) conversation: Option<ConversationState>,
     /// Changes of the session that tools requested.
     pub(super) effects: Vec<Effect>,
+    /// The model ended the conversation: nothing of this message is kept.
+    pub(super) is_stop: bool,
     /// Why there is no answer.
     pub(super) failure: Option<Failure>,
 }

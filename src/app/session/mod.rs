@@ -10,10 +10,12 @@ mod attach;
 mod command_handlers;
 pub(crate) mod commands;
 mod disk_writer;
+mod flow;
 mod inbox;
 mod listing;
 mod log_writer;
 mod memory;
+mod memory_writer;
 mod persistence;
 mod reviews;
 mod shell;
@@ -22,6 +24,7 @@ mod turns;
 pub(crate) mod ui_update;
 mod usage;
 mod welcome;
+mod why;
 mod worker_events;
 
 use std::collections::VecDeque;
@@ -31,6 +34,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
+use jiff::Timestamp;
 
 use super::settings::Settings;
 use super::setup::{self, Spending};
@@ -82,6 +86,8 @@ struct RunningTurn {
     message: String,
     /// The profile it was sent under; a tool may change the profile during the turn.
     profile: String,
+    /// When it was sent, if it takes the reply flow.
+    flow: Option<Timestamp>,
     /// It was sent a second time, after a change of the profile.
     resent: bool,
     /// The answer so far.
@@ -151,6 +157,8 @@ pub(crate) struct Session {
     /// A tool has asked to leave: nothing more is sent.
     exiting: bool,
     updates: Vec<UiUpdate>,
+    flow: flow::Flow,
+    memory: memory_writer::MemoryWriter,
 }
 
 impl Session {
@@ -219,6 +227,8 @@ impl Session {
             started: Instant::now(),
             exiting: false,
             updates,
+            flow: flow::Flow::default(),
+            memory: memory_writer::MemoryWriter::default(),
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -310,7 +320,8 @@ impl Session {
         if line.is_empty() {
             return;
         }
-        self.remember(line);
+        let kept = self.for_history(line);
+        self.remember(&kept);
         self.poll_news();
         match (commands::read(line), &self.shell) {
             (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),

@@ -6,20 +6,23 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
+use jiff::Timestamp;
 
-use super::attach;
 use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
+use super::{attach, flow};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::system::SystemPrompt;
+use crate::agent::system::{SystemPrompt, UserFacts};
 use crate::agent::turn::Conversation;
 use crate::app::profile;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
+use crate::base::redact::scrub;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Effort, Offer};
+use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
@@ -46,6 +49,15 @@ pub(super) struct TurnJob {
     pub(super) inbox: Arc<Inbox>,
     /// Notified when the message is in the log.
     pub(super) saved: Receiver<()>,
+    /// The message takes the reply flow instead of the plain loop.
+    pub(super) flow: Option<FlowTurn>,
+}
+
+/// What a turn of the reply flow needs beside the rest.
+pub(super) struct FlowTurn {
+    pub(super) engine: Arc<ReplyEngine>,
+    /// When the message was sent.
+    pub(super) at: Timestamp,
 }
 
 impl TurnJob {
@@ -59,6 +71,7 @@ impl TurnJob {
                     catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
                         conversation: None,
                         effects: Vec::new(),
+                        is_stop: false,
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
                             Problem::internal(
@@ -72,7 +85,7 @@ impl TurnJob {
             .map_err(|error| Problem::system("Cannot start a thread for the answer", error))
     }
 
-    fn run(self) -> TurnEnd {
+    fn run(mut self) -> TurnEnd {
         let listener: Arc<dyn EventSink> = Arc::new(EventRelay {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
@@ -87,11 +100,14 @@ impl TurnJob {
         let person = profile::user_facts(
             &self.context,
             Some(self.text.clone()),
-            self.jobs,
+            std::mem::take(&mut self.jobs),
             notice.clone(),
         );
-        let mut messages = self.messages;
         self.context.reading.reset();
+        if self.flow.is_some() {
+            return self.run_flow(&ctx, &person, &notice);
+        }
+        let mut messages = self.messages;
         let mut system = self.system;
         if let Some(system) = &mut system
             && system.fits(&self.context, &person, self.coding)
@@ -125,6 +141,62 @@ impl TurnJob {
                 system: conversation.system,
             }),
             effects: conversation.effects,
+            is_stop: false,
+            failure,
+        }
+    }
+
+    /// Answers through the reply flow. The plain loop's conversation gets the exchange too, so that it continues when the mode changes.
+    fn run_flow(
+        mut self,
+        ctx: &ToolContext,
+        person: &UserFacts,
+        notice: &dyn Fn(String),
+    ) -> TurnEnd {
+        let Some(flow) = self.flow.take() else {
+            return TurnEnd::default();
+        };
+        flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
+            notice(message)
+        });
+        let text = attach::with_files(&self.text, ctx, &mut |message| notice(message));
+        let input = ReplyInput {
+            text: &text,
+            spoken: false,
+            person,
+        };
+        let (end, failure) = match flow.engine.answer(ctx, &self.target, &input) {
+            Ok(end) => (end, None),
+            Err(failure) => {
+                let effects = flow.engine.take_effects();
+                let end = ReplyEnd {
+                    effects,
+                    ..ReplyEnd::default()
+                };
+                (end, Some(failure))
+            }
+        };
+        let mut messages = self.messages;
+        if !end.is_stop {
+            messages.push(Message::user(scrub(&text)));
+            if !end.text.trim().is_empty() {
+                messages.push(Message::assistant(scrub(&end.text)));
+            }
+        }
+        let mut meter = self.meter;
+        let tokens = meter.measure(&messages, 0, u64::MAX);
+        self.context.gauge.set_messages(tokens);
+        if let Some(message) = self.context.save_usage() {
+            notice(message);
+        }
+        TurnEnd {
+            conversation: Some(ConversationState {
+                messages,
+                meter,
+                system: self.system,
+            }),
+            effects: end.effects,
+            is_stop: end.is_stop,
             failure,
         }
     }

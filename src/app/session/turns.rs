@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::inbox::{ConversationState, TurnEnd};
-use super::turn;
+use jiff::SignedDuration;
+
+use super::inbox::{ConversationState, TurnEnd, WorkerEvent};
 use super::{BackendState, Queued, RunningTurn, Session};
+use super::{log_writer, turn};
 use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
+use crate::base::redact::scrub;
 use crate::chat::message::Message;
 use crate::llm::failure::FailureKind;
 use crate::store::chat_log::LogRole;
@@ -53,7 +56,18 @@ impl Session {
             time,
         });
         let profile = self.context.profile();
-        let saved = self.log(&profile, LogRole::You, text.clone());
+        let flow = self.flow_engine(&target).map(|engine| turn::FlowTurn {
+            engine,
+            at: self.context.clock.now().timestamp(),
+        });
+        let at = flow.as_ref().map(|flow| flow.at);
+        // What becomes memory holds no secrets.
+        let kept = if flow.is_some() {
+            scrub(&text)
+        } else {
+            text.clone()
+        };
+        let saved = self.log_at(&profile, LogRole::You, kept.clone(), at);
         let job = turn::TurnJob {
             id,
             context: Arc::clone(&self.context),
@@ -70,21 +84,23 @@ impl Session {
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,
+            flow,
         };
         self.turn = Some(RunningTurn {
             id,
             stop,
             _with_session: with_session,
             since: Instant::now(),
-            message: text.clone(),
+            message: text,
             profile,
+            flow: at,
             resent,
             text: String::new(),
             latest: 0,
             after_tools: false,
             cancelled: None,
         });
-        self.sent_messages.push(text);
+        self.sent_messages.push(kept);
         if let Err(problem) = job.start() {
             self.turn = None;
             self.updates.push(UiUpdate::Failed(problem));
@@ -98,6 +114,7 @@ impl Session {
             let end = TurnEnd {
                 conversation: None,
                 effects: Vec::new(),
+                is_stop: false,
                 failure: None,
             };
             self.end(turn, end);
@@ -138,7 +155,11 @@ impl Session {
         match end.conversation {
             Some(conversation) => self.take(conversation),
             None => {
-                self.messages.push(Message::user(turn.message.clone()));
+                let message = match turn.flow {
+                    Some(_) => scrub(&turn.message),
+                    None => turn.message.clone(),
+                };
+                self.messages.push(Message::user(message));
                 if !turn.text.trim().is_empty() {
                     self.messages.push(Message::assistant(turn.text.clone()));
                 }
@@ -161,7 +182,19 @@ impl Session {
                 (TurnOutcome::Failed, Some(FailureKind::Unfinished)) => "\n\n[incomplete]",
                 (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
             };
-            self.log(&turn.profile, LogRole::Assistant, text + mark);
+            // A moment later than the message and earlier than the memory of this reply.
+            let at = turn
+                .flow
+                .and_then(|at| at.checked_add(SignedDuration::from_micros(1)).ok());
+            let text = if turn.flow.is_some() {
+                scrub(&text)
+            } else {
+                text
+            };
+            self.log_at(&turn.profile, LogRole::Assistant, text + mark, at);
+        }
+        if end.is_stop {
+            self.forget_exchange();
         }
         self.failed = outcome == TurnOutcome::Failed;
         // The turn may have started one.
@@ -173,8 +206,32 @@ impl Session {
         if let (TurnOutcome::Failed, Some(failure)) = (outcome, end.failure) {
             self.updates.push(UiUpdate::Failed(*failure.problem));
         }
+        if turn.flow.is_some()
+            && let Some(engine) = self.flow.engine()
+        {
+            self.watch_memory(&engine);
+        }
         self.effects(end.effects, (!turn.resent).then_some(turn.message));
         self.send_next();
+    }
+
+    /// The model ended the conversation: the message leaves no trace in the log.
+    fn forget_exchange(&mut self) {
+        let Some(message) = self.sent_messages.pop() else {
+            return;
+        };
+        let writer = self.log_writer.clone();
+        let (profile, inbox) = (self.context.profile(), Arc::clone(&self.inbox));
+        let Ok(log) = log_writer::open(&self.context, &profile) else {
+            return;
+        };
+        self.scribe.put(move || {
+            if !writer.take_back(&profile, &message) {
+                let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+                // Another Marvin has written since: then it stays.
+                let _ = log.undo_last_exchange(Some(&message), &mut warn);
+            }
+        });
     }
 
     /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.

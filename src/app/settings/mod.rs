@@ -27,7 +27,7 @@ pub(crate) enum Interface {
 }
 
 /// The provider and model that the user asked for; the rest is chosen automatically.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ModelChoice {
     pub provider: Option<String>,
     pub model: Option<String>,

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 mod finding;
+mod flow;
 mod model;
 mod outside;
 
@@ -94,6 +95,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     );
     if let Ok(ProviderChoice::Remote(remote)) = &chosen {
         findings.insert(1, model::chosen(remote, settings));
+        findings.insert(2, flow::answers(remote, settings));
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
     findings.extend(outside::findings(&settings.env));

@@ -8,6 +8,7 @@ mod read;
 mod watch;
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, after, never, select};
 
@@ -26,6 +27,9 @@ use ahead::TypedAhead;
 use print::Printer;
 use read::LineSource;
 use watch::LineWatch;
+
+/// How often the end of a session looks whether its memory is written.
+const FAREWELL_CHECK: Duration = Duration::from_millis(500);
 
 /// Runs the conversation to its end; returns the exit status.
 pub(super) fn run(settings: Settings, first: &str) -> u8 {
@@ -60,6 +64,9 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     };
     let status = plain.talk(first);
     plain.printer.end_line();
+    if matches!(status, 0 | INTERRUPTED) {
+        plain.farewell();
+    }
     if let Some(words) = plain.session.close() {
         say(&words);
     }
@@ -109,6 +116,26 @@ impl PlainUi {
                 }
                 ReadLine::End => return 0,
                 ReadLine::Interrupted => self.interrupt(),
+            }
+        }
+    }
+
+    /// Waits until the conversation is remembered; Ctrl-C skips that, another signal ends it.
+    fn farewell(&mut self) {
+        let mut waits = self.session.begin_farewell();
+        while waits {
+            self.session.receive();
+            waits = self.session.is_remembering();
+            for show in self.session.take_updates() {
+                self.printer.show(show);
+            }
+            if !waits {
+                return;
+            }
+            select! {
+                recv(self.bell) -> _ => {}
+                recv(after(FAREWELL_CHECK)) -> _ => {}
+                recv(self.watch.signals) -> _ => self.session.skip_farewell(),
             }
         }
     }

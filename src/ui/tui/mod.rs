@@ -31,6 +31,8 @@ use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
 use crate::proc::editor;
+use crate::ui::interrupt::INTERRUPTED;
+use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
 use crate::ui::term::screen::{Colours, Screen};
@@ -53,6 +55,19 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
             say(&format!("Error: {}", problem.one_line()));
             1
         }
+    }
+}
+
+/// Esc, Ctrl-C and the signals that end a process.
+fn ends_farewell(input: &Input) -> bool {
+    match input {
+        Input::Key(key) => matches!(
+            keys::action(key, KeyContext::Empty),
+            Some(Action::Escape | Action::Cancel | Action::Quit)
+        ),
+        Input::Signal(signal) => signal.exit_status().is_some(),
+        Input::Gone => true,
+        Input::Paste(_) | Input::Resize(_) => false,
     }
 }
 
@@ -108,6 +123,9 @@ impl Screenful {
             self.app.receive();
         }
         let status = self.event_loop();
+        if matches!(status, 0 | INTERRUPTED) {
+            self.farewell();
+        }
         let Self { app, guard, .. } = self;
         guard.restore();
         let farewell = clean(app.farewell.trim());
@@ -165,6 +183,29 @@ impl Screenful {
                         received = Instant::now();
                     }
                     stale = received_any || idle;
+                }
+            }
+        }
+    }
+
+    /// Waits until the conversation is remembered; Esc and Ctrl-C skip that.
+    fn farewell(&mut self) {
+        let mut waits = self.app.session.begin_farewell();
+        while waits {
+            self.app.receive();
+            waits = self.app.session.is_remembering();
+            if !waits || self.app.draw(&mut self.screen).is_err() {
+                return;
+            }
+            select! {
+                recv(self.bell) -> _ => {}
+                recv(after(SPINNER_FRAME)) -> _ => {}
+                recv(self.inputs) -> batch => {
+                    let Ok(batch) = batch else { return };
+                    self.resize(&batch);
+                    if batch.iter().any(ends_farewell) {
+                        self.app.session.skip_farewell();
+                    }
                 }
             }
         }

@@ -1,0 +1,191 @@
+//! `!why`: how the last reply of the reply flow came about, as a table.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::base::text::{clip, plural};
+use crate::reply::report::{ModelCall, ReplyReport};
+
+/// Characters of the user's message that are repeated.
+const MAX_QUERY_CHARS: usize = 120;
+/// Characters of what came of a stage.
+const MAX_NOTE_CHARS: usize = 100;
+
+/// The report as text.
+pub(super) fn table(report: &ReplyReport) -> String {
+    let mut out = format!(
+        "\"{}\"\n{} in {}, with {}.\n",
+        clip(&report.query, MAX_QUERY_CHARS),
+        sentence_case(report.end.words()),
+        seconds(report.took),
+        plural(report.calls.len(), "model call")
+    );
+    let rows: Vec<[String; 4]> = report
+        .stages
+        .iter()
+        .map(|stage| {
+            let calls = report
+                .calls
+                .iter()
+                .filter(|call| call.stage.id() == stage.name);
+            [
+                stage.name.replace('_', " "),
+                seconds(stage.took),
+                calls_words(calls),
+                clip(&stage.note, MAX_NOTE_CHARS),
+            ]
+        })
+        .chain(unlisted(report))
+        .collect();
+    if !rows.is_empty() {
+        let width = |column: usize, heading: &str| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let widest = cells.map(|cell| cell.chars().count()).max();
+            widest.unwrap_or_default().max(heading.len())
+        };
+        let (stage, time, calls) = (width(0, "Stage"), width(1, "Time"), width(2, "Calls"));
+        let _ = writeln!(
+            out,
+            "\n{:<stage$}  {:>time$}  {:<calls$}  Result",
+            "Stage", "Time", "Calls"
+        );
+        for [name, took, called, note] in &rows {
+            let row = format!("{name:<stage$}  {took:>time$}  {called:<calls$}  {note}");
+            let _ = writeln!(out, "{}", row.trim_end());
+        }
+    }
+    let shown = match report.tools_by.as_str() {
+        "" => "Tools shown".to_owned(),
+        by => format!("Tools shown ({by})"),
+    };
+    list(&mut out, &shown, &report.tools.join(", "));
+    list(&mut out, "Tools run", &report.ran.join(", "));
+    lines(&mut out, "Plan", &report.plan);
+    lines(&mut out, "Memory used", &report.memory);
+    out
+}
+
+/// The calls of stages that are part of another one, such as the digests within the loop.
+fn unlisted(report: &ReplyReport) -> Vec<[String; 4]> {
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    for call in &report.calls {
+        let name = call.stage.id();
+        let is_listed = report.stages.iter().any(|stage| stage.name == name);
+        let label = name.replace('_', " ");
+        if is_listed || rows.iter().any(|row| row.first() == Some(&label)) {
+            continue;
+        }
+        let same = || {
+            report
+                .calls
+                .iter()
+                .filter(|other| other.stage == call.stage)
+        };
+        rows.push([
+            label,
+            seconds(same().map(|call| call.took).sum()),
+            calls_words(same()),
+            String::new(),
+        ]);
+    }
+    rows
+}
+
+/// `2`, or `2 (1 failed)`.
+fn calls_words<'a>(calls: impl Iterator<Item = &'a ModelCall>) -> String {
+    let (mut count, mut failed) = (0, 0);
+    for call in calls {
+        count += 1;
+        failed += usize::from(call.failed);
+    }
+    match (count, failed) {
+        (0, _) => String::new(),
+        (_, 0) => count.to_string(),
+        _ => format!("{count} ({failed} failed)"),
+    }
+}
+
+fn list(out: &mut String, heading: &str, text: &str) {
+    if !text.is_empty() {
+        let _ = writeln!(out, "\n{heading}: {text}");
+    }
+}
+
+fn lines(out: &mut String, heading: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{heading}:");
+    for (index, line) in lines.iter().enumerate() {
+        let _ = writeln!(out, "  {}. {line}", index + 1);
+    }
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+fn sentence_case(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::report::{ReplyOutcome, StageReport};
+    use crate::reply::stage::Stage;
+
+    #[test]
+    fn a_reply_is_told_stage_by_stage() {
+        let stage = |name, took, note: &str| StageReport {
+            name,
+            took: Duration::from_millis(took),
+            note: note.to_owned(),
+        };
+        let call = |stage, took, failed| ModelCall {
+            stage,
+            took: Duration::from_millis(took),
+            failed,
+        };
+        let report = ReplyReport {
+            query: "how far is 26 miles".to_owned(),
+            took: Duration::from_millis(2_345),
+            stages: vec![
+                stage("router", 600, "convert_units"),
+                stage("memory", 0, "not asked for"),
+            ],
+            calls: vec![
+                call(Stage::Router, 600, false),
+                call(Stage::Chat, 900, true),
+                call(Stage::Chat, 800, false),
+            ],
+            tools_by: "llm".to_owned(),
+            tools: vec!["convert_units".to_owned(), "stop".to_owned()],
+            plan: vec!["convert_units value='26'".to_owned()],
+            memory: Vec::new(),
+            ran: vec!["convert_units".to_owned()],
+            end: ReplyOutcome::Answered,
+        };
+        assert_eq!(
+            table(&report),
+            "\"how far is 26 miles\"\n\
+             Answered in 2.3 s, with 3 model calls.\n\
+             \n\
+             Stage    Time  Calls         Result\n\
+             router  0.6 s  1             convert_units\n\
+             memory  0.0 s                not asked for\n\
+             chat    1.7 s  2 (1 failed)\n\
+             \n\
+             Tools shown (llm): convert_units, stop\n\
+             \n\
+             Tools run: convert_units\n\
+             \n\
+             Plan:\n\
+             \x20 1. convert_units value='26'\n"
+        );
+        assert!(table(&ReplyReport::default()).contains("0 model calls"));
+    }
+}

@@ -1,0 +1,318 @@
+//! Sessions of the reply flow: what becomes memory and when, crashes, two at once, and what stays off the disk.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Marvin, Running};
+use crate::support::stages::{StageAnswer, StageServer, content};
+
+const LIMIT: Duration = Duration::from_secs(30);
+const MEMORY: &str = "config/profiles/main/memory";
+
+fn marvin(home: &Home, server: &StageServer) -> Marvin {
+    home.marvin()
+        .env("LLM_PROVIDER", "ollama")
+        .env("OLLAMA_URL", server.url(""))
+        .env("OLLAMA_MODEL", "gpt-oss:20b")
+        .arg("--plain")
+        .stdin_open()
+}
+
+/// The calls of a reply that needs nothing.
+fn reply(text: &str) -> Vec<StageAnswer> {
+    vec![
+        StageAnswer::text("router", "none"),
+        StageAnswer::text("planner", "Reply to the user."),
+        StageAnswer::text("chat", text),
+    ]
+}
+
+fn summary(text: &str) -> Vec<StageAnswer> {
+    let summary = format!("SUMMARY: {text}\nTOPICS: one, two, three");
+    vec![
+        StageAnswer::text("summariser", &summary),
+        StageAnswer::text("graph_extract", "[]"),
+    ]
+}
+
+fn say(running: &mut Running, text: &str, answer: &str) {
+    running.write(format!("{text}\n").as_bytes());
+    running.wait_stdout(answer, LIMIT);
+}
+
+/// What the summariser was asked, one text a call.
+fn summaries(server: &StageServer) -> Vec<String> {
+    let calls = server.calls().into_iter();
+    calls
+        .filter(|call| call.stage == "summariser")
+        .map(|call| {
+            let messages = call.body["messages"].as_array().cloned();
+            messages
+                .unwrap_or_default()
+                .last()
+                .map(content)
+                .unwrap_or_default()
+        })
+        .collect()
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(std::time::Instant::now() < until, "{what}: too late");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_a_killed_session_did_not_remember_is_remembered_by_the_next() {
+    let home = Home::new();
+    let script = [
+        reply("Noted."),
+        reply("Yes."),
+        summary("The user has a heron."),
+    ]
+    .concat();
+    let server = StageServer::start(script);
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "I have a heron", "Noted.");
+    let log = home.path().join("config/profiles/main/chat_log.json");
+    until("the reply in the log", || {
+        fs::read_to_string(&log).is_ok_and(|log| log.contains("Noted."))
+    });
+    running.signal(Signal::KILL);
+    assert!(running.ends_within(LIMIT));
+    assert!(summaries(&server).is_empty());
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "and it is hungry", "Yes.");
+    running.wait().expect(0);
+    let asked = summaries(&server).concat();
+    for part in [
+        "User: I have a heron",
+        "Assistant: Noted.",
+        "User: and it is hungry",
+    ] {
+        assert_eq!(asked.matches(part).count(), 1, "{part}: {asked}");
+    }
+    // A third session has nothing left to remember.
+    reply("Still.")
+        .into_iter()
+        .for_each(|answer| server.then(answer));
+    let before = summaries(&server).len();
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "how is it", "Still.");
+    running.wait().expect(0);
+    let asked = summaries(&server)[before..].concat();
+    assert!(!asked.contains("I have a heron"), "{asked}");
+}
+
+#[test]
+fn a_silence_is_enough_to_remember() {
+    let home = Home::new();
+    home.write(
+        "config/reply.json",
+        json!({"dialogue_window_sec": 1, "diary_check_sec": 1}).to_string(),
+    );
+    let server = StageServer::start([reply("Noted."), summary("The user likes rain.")].concat());
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "I like rain", "Noted.");
+    let diary = home.path().join(MEMORY).join("diary.json");
+    until("the diary", || {
+        fs::read_to_string(&diary).is_ok_and(|diary| diary.contains("likes rain"))
+    });
+    running.wait().expect(0);
+    assert_eq!(summaries(&server).len(), 1, "nothing was left for the end");
+}
+
+#[test]
+fn another_profile_does_not_see_what_was_said_in_this_one() {
+    let home = Home::new();
+    let script = [
+        reply("Noted."),
+        summary("The user is called Ada."),
+        reply("Who knows."),
+    ]
+    .concat();
+    let server = StageServer::start(script);
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "I am called Ada", "Noted.");
+    say(&mut running, "!profile winter", "Profile winter");
+    say(&mut running, "who am I", "Who knows.");
+    running.wait().expect(0);
+    assert!(
+        home.read(&format!("{MEMORY}/diary.json"))
+            .contains("called Ada")
+    );
+    let chats: Vec<Value> = server
+        .calls()
+        .into_iter()
+        .filter(|call| call.stage == "chat")
+        .map(|call| call.body)
+        .collect();
+    assert!(!chats[1].to_string().contains("Ada"), "{}", chats[1]);
+}
+
+#[test]
+fn two_sessions_at_once_lose_nothing() {
+    let home = Home::new();
+    let both = [
+        StageServer::start([reply("One."), summary("The first fact.")].concat()),
+        StageServer::start([reply("Two."), summary("The first fact. The second fact.")].concat()),
+    ];
+    let mut running: Vec<Running> = both
+        .iter()
+        .map(|server| marvin(&home, server).spawn())
+        .collect();
+    say(&mut running[0], "this is the first", "One.");
+    say(&mut running[1], "this is the second", "Two.");
+    for running in running {
+        running.wait().expect(0);
+    }
+    let log = home.read("config/profiles/main/chat_log.json");
+    for text in ["this is the first", "One.", "this is the second", "Two."] {
+        assert!(log.contains(text), "{log}");
+    }
+    let diary: Value = serde_json::from_str(&home.read(&format!("{MEMORY}/diary.json"))).unwrap();
+    assert!(diary.to_string().contains("The second fact."), "{diary}");
+    // The later one was given what the earlier one had written.
+    assert!(summaries(&both[1]).concat().contains("The first fact."));
+}
+
+#[test]
+fn ctrl_c_at_the_end_keeps_what_was_said_for_the_next_time() {
+    let home = Home::new();
+    let mut slow = summary("Too late.");
+    slow[0].delay = Duration::from_secs(4);
+    let server = StageServer::start([reply("Noted."), slow].concat());
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "I have a heron", "Noted.");
+    running.close_stdin();
+    running.wait_stdout("Remembering this conversation", LIMIT);
+    until("the summariser", || !summaries(&server).is_empty());
+    running.signal(Signal::INT);
+    let done = running.wait().expect(0);
+    assert!(done.took() < Duration::from_secs(60));
+    assert!(!home.has(&format!("{MEMORY}/diary.json")));
+}
+
+#[test]
+fn secrets_reach_no_file_and_no_model() {
+    let home = Home::new();
+    let secrets = [
+        "swordfish99",
+        "grace@example.org",
+        "sk-ant-abcdefghijklmnopqrstu",
+    ];
+    let server = StageServer::start(
+        [
+            reply("Better not."),
+            reply("Fine."),
+            summary("The user has keys."),
+        ]
+        .concat(),
+    );
+    let mut running = marvin(&home, &server).spawn();
+    let line = format!(
+        "password={} and {} and {}",
+        secrets[0], secrets[1], secrets[2]
+    );
+    say(&mut running, &line, "Better not.");
+    // In another mode the conversation goes on, still without them.
+    server.then(StageAnswer::text("chat", "As plain as can be."));
+    say(&mut running, "!code", "Coding mode");
+    say(&mut running, "what did I say", "Fine.");
+    running.wait().expect(0);
+    for secret in secrets {
+        assert!(
+            !server.bodies().iter().any(|body| body.contains(secret)),
+            "{secret}"
+        );
+        for file in files(&home.path()) {
+            let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+            assert!(!text.contains(secret), "{secret} in {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_flow_is_written_before_a_message_takes_it() {
+    let home = Home::new();
+    let server = StageServer::start([]);
+    marvin(&home, &server)
+        .stdin("!flow\n!why\n!help\n")
+        .run()
+        .expect(0);
+    assert!(!home.has(MEMORY));
+    let server = StageServer::start([StageAnswer::text("chat", "Plain.")]);
+    let run = home
+        .marvin()
+        .env("LLM_PROVIDER", "ollama")
+        .env("OLLAMA_URL", server.url(""));
+    run.args(["--non-interactive", "--prompt", "hello"])
+        .run()
+        .expect(0);
+    assert!(!home.has(MEMORY));
+}
+
+fn files(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn doctor_and_the_command_say_whether_the_flow_answers_and_why() {
+    let home = Home::new();
+    let server = StageServer::start([]);
+    let doctor = |flow: &str| {
+        let run = marvin_without_mode(&home, &server).env("MARVIN_REPLY_FLOW", flow);
+        let out = run.arg("doctor").run().expect(0);
+        let line = out.text().lines().find(|line| line.contains("reply flow"));
+        line.unwrap_or_default().to_owned()
+    };
+    for (flow, want) in [
+        ("auto", "on: it answers for every model on ollama"),
+        ("off", "off: it was switched off"),
+    ] {
+        let line = doctor(flow);
+        assert!(line.starts_with("ok ") && line.contains(want), "{line}");
+    }
+    let wrong = doctor("maybe");
+    assert!(
+        wrong.starts_with("-- ") && wrong.contains("MARVIN_REPLY_FLOW"),
+        "{wrong}"
+    );
+    let run = marvin_without_mode(&home, &server).arg("--plain");
+    let said = run
+        .stdin("!flow\n!flow off\n!flow sideways\n!why\n")
+        .run()
+        .expect(0);
+    for part in [
+        "The reply flow is on: it answers for every model on ollama.",
+        "The reply flow is off: it was switched off",
+        "\"sideways\" is not a mode of the reply flow.",
+        "There is no reply of the reply flow to explain yet.",
+    ] {
+        assert!(said.text().contains(part), "no {part}: {}", said.text());
+    }
+}
+
+fn marvin_without_mode(home: &Home, server: &StageServer) -> Marvin {
+    home.marvin()
+        .env("LLM_PROVIDER", "ollama")
+        .env("OLLAMA_URL", server.url(""))
+        .env("OLLAMA_MODEL", "gpt-oss:20b")
+}
