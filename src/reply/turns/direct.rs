@@ -74,15 +74,14 @@ impl StepResolver<'_> {
             None | Some(Value::Null) => Map::new(),
             Some(_) => return None,
         };
-        let (name, mut arguments) = self.known.call(name, arguments)?;
-        if let Some(tool) = self.known.find(&name)
-            && tool.parameters.is_some()
-        {
-            arguments.retain(|key, _| tool.parameter(key).is_some());
+        let mut call = self.known.call(name, arguments);
+        if !self.known.has(&call.name) {
+            return None;
         }
-        step::clean_urls(&mut arguments);
+        self.known.keep_known(&call.name, &mut call.args);
+        step::clean_urls(&mut call.args);
         Some(ResolvedStep {
-            call: new_call(name, arguments),
+            call: new_call(call.name, call.args),
             as_written: false,
         })
     }

@@ -36,11 +36,11 @@ use crate::llm::failure::FailureKind;
 use crate::reply::aliases::KnownTools;
 use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 use crate::reply::context_line;
-use crate::reply::guard;
 use crate::reply::plan::Plan;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::StageModel;
 use crate::reply::trace::Trace;
+use crate::reply::{clean, guard};
 use crate::tools::Effect;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::ToolContext;
@@ -138,7 +138,7 @@ impl<'a> TurnLoop<'a> {
             && input.plan.steps().len() >= 2
             && !input
                 .plan
-                .is_under_specified(&|name| Some(input.known.meant(name)?.name.clone()));
+                .is_under_specified(&|name| input.known.canonical(name));
         Self {
             input,
             chat: ChatCalls {
@@ -233,11 +233,14 @@ impl<'a> TurnLoop<'a> {
         if self.is_stopped() {
             return TurnOutcome::Cancelled;
         }
-        let is_fit = |text: &String| !guard::is_malformed(text);
+        let fit = |text: String| {
+            let text = clean::printed(&text);
+            (!text.is_empty() && !guard::is_malformed(&text)).then_some(text)
+        };
         let candidate = self.candidate.take();
         digest
-            .filter(is_fit)
-            .or_else(|| candidate.filter(is_fit))
+            .and_then(fit)
+            .or_else(|| candidate.and_then(fit))
             .map_or(TurnOutcome::Nothing, TurnOutcome::Answer)
     }
 

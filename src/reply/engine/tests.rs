@@ -1,0 +1,476 @@
+//! Whole replies with scripted and with erratic models, and the user's real notes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::Problem;
+use crate::chat::event::EventSink;
+use crate::chat::message::ToolCall;
+use crate::chat::reply_event::ReplyEvent;
+use crate::llm::failure::FailureKind;
+use crate::reply::guard;
+use crate::reply::stage::{Stage, StageRequest};
+use crate::tools::engine::policy::ToolPolicy;
+
+/// A model whose answers a function decides on, by stage and number of the call.
+struct Model<F> {
+    answer: F,
+    asked: Mutex<Vec<(Stage, String)>>,
+}
+
+impl<F> Model<F>
+where
+    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
+{
+    fn new(answer: F) -> Self {
+        Self {
+            answer,
+            asked: Mutex::default(),
+        }
+    }
+
+    fn next(&self, stage: Stage, request: String) -> Result<String, FailureKind> {
+        let number = {
+            let mut asked = locked(&self.asked);
+            asked.push((stage, request));
+            asked.len() - 1
+        };
+        (self.answer)(stage, number)
+    }
+
+    fn stages(&self) -> Vec<Stage> {
+        locked(&self.asked)
+            .iter()
+            .map(|(stage, _)| *stage)
+            .collect()
+    }
+
+    fn forget(&self) {
+        locked(&self.asked).clear();
+    }
+}
+
+impl<F> StageModel for Model<F>
+where
+    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
+{
+    fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
+        let text = format!("{}\n{}", request.system, request.user);
+        self.next(request.stage, text)
+            .map_err(|_| Problem::network("Nobody answers."))
+    }
+}
+
+impl<F> ChatModel for Model<F>
+where
+    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
+{
+    fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        _: &Offer,
+        on_piece: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Failure> {
+        let answer = self.next(Stage::Chat, format!("{system}\n{messages:?}"));
+        match answer {
+            Ok(text) => {
+                on_piece(&text);
+                // A call of the provider's protocol.
+                let calls = text.strip_prefix("CALL ").map(|call| {
+                    let (name, args) = call.split_once(' ').unwrap_or((call, ""));
+                    ToolCall {
+                        id: "same".to_owned(),
+                        name: name.to_owned(),
+                        args: args.to_owned(),
+                        provider_state: None,
+                    }
+                });
+                Ok(Reply {
+                    text: if calls.is_some() { String::new() } else { text },
+                    calls: calls.into_iter().collect(),
+                    ..Reply::default()
+                })
+            }
+            Err(kind) => Err(Failure::new(kind, Problem::network("Nobody answers."))),
+        }
+    }
+
+    fn takes_tools(&self) -> bool {
+        true
+    }
+
+    fn remember_without_tools(&self) {}
+}
+
+/// A session with a few notes, and everything that it is told.
+struct Stand {
+    _home: tempfile::TempDir,
+    ctx: ToolContext,
+    heard: Arc<Heard>,
+    engine: ReplyEngine,
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl EventSink for Heard {
+    fn emit(&self, event: Event) {
+        locked(&self.0).push(event);
+    }
+}
+
+impl Stand {
+    fn new(settings: ReplySettings) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let notes = home.path().join("Notes");
+        std::fs::create_dir(&notes).unwrap();
+        std::fs::write(notes.join("a.md"), "Call sign Kestrel-41.").unwrap();
+        let config = home.path().join("config");
+        let env = Env::from([
+            ("HOME", home.path().to_str().unwrap()),
+            ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
+        ]);
+        let session = SessionContext::new(env, ToolPolicy::default());
+        session.set_coding(false);
+        let heard = Arc::<Heard>::default();
+        let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
+        let engine = ReplyEngine::new(settings, &session);
+        let ctx = ToolContext::new(Arc::new(session), Cancel::new(), listener);
+        Self {
+            _home: home,
+            ctx,
+            heard,
+            engine,
+        }
+    }
+
+    fn say<F>(&self, model: &Model<F>, is_small: bool, text: &str) -> Result<ReplyEnd, Failure>
+    where
+        F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
+    {
+        let models = ReplyModels {
+            stages: model,
+            chat: model,
+            is_small,
+            max_tools: 128,
+        };
+        let input = ReplyInput {
+            text,
+            spoken: false,
+            person: &UserFacts::default(),
+        };
+        self.engine.reply(&self.ctx, &models, &input)
+    }
+
+    fn shown(&self) -> String {
+        let events = std::mem::take(&mut *locked(&self.heard.0));
+        let pieces = events.into_iter().filter_map(|event| match event {
+            Event::Delta(piece) => Some(piece),
+            _ => None,
+        });
+        pieces.collect()
+    }
+
+    fn recent(&self) -> Vec<Message> {
+        self.engine.dialogue.recent(now(&self.ctx.session))
+    }
+}
+
+fn without_memory() -> ReplySettings {
+    ReplySettings {
+        memory_enabled: false,
+        ..ReplySettings::default()
+    }
+}
+
+fn answers(stage: Stage) -> Result<String, FailureKind> {
+    Ok(match stage {
+        Stage::Router => "read_note",
+        Stage::Planner => "Reply to the user.",
+        Stage::Chat => "Kestrel-41.",
+        _ => "NONE",
+    }
+    .to_owned())
+}
+
+#[test]
+fn a_reply_is_made_in_the_order_of_its_stages_and_reported() {
+    let stand = Stand::new(without_memory());
+    let model = Model::new(|stage, _| match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    });
+    let end = stand.say(&model, true, "what is  the call sign").unwrap();
+    assert_eq!((end.text.as_str(), end.is_apology), ("Kestrel-41.", false));
+    assert_eq!(model.stages(), [Stage::Router, Stage::Planner, Stage::Chat]);
+    assert_eq!(stand.shown(), "Kestrel-41.");
+    let rows = stand.recent();
+    assert_eq!(rows.first(), Some(&Message::user("what is the call sign")));
+    assert_eq!(rows.last(), Some(&Message::assistant("Kestrel-41.")));
+    assert_eq!(rows.len(), 4);
+    let report = stand.engine.last_report().unwrap();
+    assert_eq!(report.query, "what is the call sign");
+    assert_eq!(report.calls.len(), 3);
+    assert_eq!(report.ran, ["read_note"]);
+    assert_eq!(report.tools, ["read_note", "stop", "tool_search"]);
+    assert_eq!(report.plan.len(), 2);
+    assert_eq!(report.end, ReplyOutcome::Answered);
+    let names: Vec<&str> = report.stages.iter().map(|stage| stage.name).collect();
+    assert_eq!(names, ["router", "planner", "loop"]);
+}
+
+#[test]
+fn the_same_question_again_makes_two_calls_at_most() {
+    for settings in [ReplySettings::default(), without_memory()] {
+        let stand = Stand::new(settings);
+        let model = Model::new(|stage, _| answers(stage));
+        stand.say(&model, false, "and the call sign?").unwrap();
+        model.forget();
+        stand.say(&model, false, "and the call sign?").unwrap();
+        assert_eq!(model.stages(), [Stage::Planner, Stage::Chat]);
+    }
+}
+
+#[test]
+fn nothing_before_the_chat_model_can_stop_a_reply() {
+    for settings in [ReplySettings::default(), without_memory()] {
+        for small in [true, false] {
+            let stand = Stand::new(settings.clone());
+            let model = Model::new(|stage, _| match stage {
+                Stage::Chat => Ok("Here I am.".to_owned()),
+                _ => Err(FailureKind::Stalled),
+            });
+            let end = stand.say(&model, small, "is anybody there").unwrap();
+            assert_eq!(end.text, "Here I am.");
+        }
+    }
+}
+
+#[test]
+fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
+    let stand = Stand::new(without_memory());
+    let model = Model::new(|stage, _| answers(stage));
+    stand.say(&model, false, "hello there").unwrap();
+    let before = stand.recent();
+    let stopping = Model::new(|stage, _| match stage {
+        Stage::Chat => Ok("CALL stop {}".to_owned()),
+        stage => answers(stage),
+    });
+    stand.shown();
+    let end = stand.say(&stopping, false, "that is all").unwrap();
+    assert!(end.is_stop && end.text.is_empty());
+    assert_eq!(stand.shown(), "");
+    assert_eq!(stand.recent(), before);
+    model.forget();
+    stand.say(&model, false, "hello there").unwrap();
+    assert_eq!(model.stages().first(), Some(&Stage::Router));
+}
+
+#[test]
+fn apologies_are_marked_shown_and_remembered() {
+    for (answer, small, has) in [
+        (Ok("{\"forecast\": 1}"), true, "larger one"),
+        (Ok("{\"forecast\": 1}"), false, "another way"),
+        (
+            Err(FailureKind::Network),
+            false,
+            "something went wrong with that reply",
+        ),
+        (Ok(""), false, "something went wrong with that reply"),
+    ] {
+        let stand = Stand::new(without_memory());
+        let model = Model::new(|stage, _| match stage {
+            Stage::Chat => answer.clone().map(str::to_owned),
+            stage => answers(stage),
+        });
+        let end = stand.say(&model, small, "what now then").unwrap();
+        assert!(end.is_apology && end.text.contains(has), "{}", end.text);
+        let shown = stand.shown();
+        assert_eq!(shown, format!("⚠️ {}", end.text));
+        assert_eq!(stand.recent().len(), 2);
+    }
+}
+
+#[test]
+fn a_cancelled_reply_keeps_what_the_user_said() {
+    let stand = Stand::new(without_memory());
+    let stop = stand.ctx.stop.clone();
+    let model = Model::new(|stage, _| match stage {
+        Stage::Chat => {
+            stop.fire();
+            Err(FailureKind::Cancelled)
+        }
+        stage => answers(stage),
+    });
+    let failure = stand.say(&model, false, "a long story please").unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Cancelled);
+    assert_eq!(stand.shown(), "");
+    assert_eq!(stand.recent(), [Message::user("a long story please")]);
+    assert_eq!(
+        stand.engine.last_report().unwrap().end,
+        ReplyOutcome::Cancelled
+    );
+}
+
+#[test]
+fn secrets_of_the_user_reach_no_model() {
+    let stand = Stand::new(ReplySettings::default());
+    let model = Model::new(|stage, _| match stage {
+        Stage::Planner => Err(FailureKind::Stalled),
+        stage => answers(stage),
+    });
+    for text in [
+        "mail bob@example.com that api_key=abc123secretvalue works",
+        "lines:\nmail bob@example.com\napi_key=abc123secretvalue",
+    ] {
+        stand.say(&model, false, text).unwrap();
+    }
+    let asked = locked(&model.asked);
+    assert!(asked.iter().any(|(stage, _)| *stage == Stage::Extractor));
+    for (stage, request) in asked.iter() {
+        assert!(!request.contains("bob@example"), "{stage:?}: {request}");
+        assert!(!request.contains("abc123secret"), "{stage:?}: {request}");
+    }
+    let (_, last) = asked.last().unwrap();
+    assert!(
+        last.contains("lines:\\nmail [REDACTED_EMAIL]\\napi_key"),
+        "{last}"
+    );
+}
+
+#[test]
+fn lost_entries_of_the_log_are_taken_in_once() {
+    let stand = Stand::new(ReplySettings::default());
+    let at = now(&stand.ctx.session);
+    let entry = |role, text: &str, at| LogEntry {
+        role,
+        text: text.to_owned(),
+        time: String::new(),
+        at,
+    };
+    let entries = || {
+        vec![
+            entry(LogRole::You, "not of the flow", None),
+            entry(LogRole::You, "I keep bees", Some(at)),
+            entry(LogRole::System, "!usage", Some(at)),
+            entry(LogRole::Assistant, "How many?", Some(at)),
+        ]
+    };
+    stand.engine.restore(&stand.ctx.session, entries);
+    stand.engine.restore(&stand.ctx.session, entries);
+    assert_eq!(
+        stand.recent(),
+        [
+            Message::user("I keep bees"),
+            Message::assistant("How many?")
+        ]
+    );
+    assert!(stand.engine.has_pending());
+}
+
+/// What a bad model writes.
+const NONSENSE: [&str; 30] = [
+    "",
+    " \n",
+    "Kestrel-41, I think.",
+    "{\"response\": \"Kestrel-41.\"}",
+    "{\"location\": \"x\", \"forecast\": \"y\"}",
+    "{\"name\": \"read_note\", \"arguments\": {}}",
+    "[{\"a\": 1}]",
+    "{\"broken\": ",
+    "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"}}\n```",
+    "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"",
+    "```tool_call\n{\"name\": \"rm_rf\", \"arguments\": {}}\n```\n```tool_call\n{\"name\": \"read_note\"}\n```",
+    "```tool_call\nnonsense\n```",
+    "```tool_call",
+    "tool_calls: []",
+    "tool_calls: [{\"function\": {\"name\": \"read_note\", \"arguments\": \"{\\\"path\\\": \\\"a.md\\\"}\"",
+    "read_note(a.md)",
+    "read_note: path: b.md",
+    "CALL read_note {\"path\": \"a.md\"}",
+    "CALL read_note a.md",
+    "CALL  {}",
+    "CALL tool_search {\"query\": \"notes\"}",
+    "CALL 🦀🦀 [1,2",
+    "<think>never closed",
+    "<think>hm</think>Twelve.",
+    "<unused7><unused8>",
+    "NONE",
+    "null",
+    "read_note path='a.md'\nread_note path='<x>'\nsearchMemory topic='y'\nReply.",
+    "\u{1b}[2J\u{0}\u{7}Prose with controls\u{202e}",
+    "read_note, convert_units, foo",
+];
+
+#[test]
+fn two_thousand_replies_of_a_bad_model_lose_nothing_and_show_no_data() {
+    let settings = ReplySettings {
+        max_turns: 4,
+        ..without_memory()
+    };
+    let stand = Stand::new(settings);
+    let seed = AtomicU64::new(0x2545_f491_4f6c_dd1d);
+    let random = |below: usize| {
+        let mut x = seed.load(Ordering::Relaxed);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        seed.store(x, Ordering::Relaxed);
+        usize::try_from(x >> 11).unwrap() % below
+    };
+    let long = "Prose that does not end. ".repeat(200);
+    let model = Model::new(|stage, _| match random(NONSENSE.len() + 6) {
+        0 if stage == Stage::Chat && random(20) == 0 => Ok("CALL stop {}".to_owned()),
+        1 => Err(FailureKind::Stalled),
+        2 => Err(FailureKind::Server),
+        3 => Ok(long.clone()),
+        index => Ok(NONSENSE[index % NONSENSE.len()].to_owned()),
+    });
+    let mut largest = 0;
+    for number in 0..2_000 {
+        let text = format!(
+            "question {number} about the notes and what about {}",
+            number % 7
+        );
+        let end = stand.say(&model, number % 2 == 0, &text).unwrap();
+        model.forget();
+        let events = std::mem::take(&mut *locked(&stand.heard.0));
+        let mut shown = String::new();
+        for event in events {
+            match event {
+                Event::Delta(piece) => shown.push_str(&piece),
+                Event::Reply(ReplyEvent::Draft { piece }) => {
+                    assert!(!piece.contains("tool_call"), "{piece}");
+                }
+                _ => {}
+            }
+        }
+        assert!(!shown.contains("tool_call"), "{shown}");
+        assert!(!guard::is_malformed(&shown), "{shown}");
+        assert!(
+            !shown.contains("forecast") && !shown.contains("<think>"),
+            "{shown}"
+        );
+        assert_eq!(end.is_stop, shown.is_empty());
+        let recent = stand.recent();
+        assert!(recent.len() <= 40);
+        let is_there = recent.contains(&Message::user(text.as_str()));
+        assert_eq!(is_there, !end.is_stop, "{number}");
+        if number % 20 != 0 {
+            continue;
+        }
+        let size = format!("{:?}{:?}", stand.engine.dialogue, stand.engine.scratch).len();
+        if number < 500 {
+            largest = largest.max(size);
+        } else {
+            // Long answers stay for a while, so the size moves; it does not grow.
+            assert!(
+                size <= largest * 2,
+                "{size} after {number}, {largest} before"
+            );
+        }
+    }
+}
