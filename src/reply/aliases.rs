@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::reply::written_calls::WrittenCall;
+
 /// Names that other assistants taught their models.
 const NAMES: [(&str, &str); 6] = [
     ("webSearch", "web_search"),
@@ -147,14 +149,32 @@ impl KnownTools {
         canonical(name, |name| self.has(name), || self.names())
     }
 
-    /// A call as the tools know it; `None` when no tool is meant.
-    pub(crate) fn call(
-        &self,
-        name: &str,
-        args: Map<String, Value>,
-    ) -> Option<(String, Map<String, Value>)> {
-        let tool = self.meant(file_operation(name, &args).unwrap_or(name))?;
-        Some((tool.name.clone(), tool.arguments(args)))
+    /// The parameter of a tool that a bare text is meant for.
+    pub(crate) fn first_text(&self, name: &str) -> Option<String> {
+        self.meant(name)?.first_text.clone()
+    }
+
+    /// A call as the tools know it; with the model's own name where no tool has it.
+    pub(crate) fn call(&self, name: &str, args: Map<String, Value>) -> WrittenCall {
+        let wanted = file_operation(name, &args).unwrap_or(name);
+        match self.meant(wanted) {
+            Some(tool) => WrittenCall {
+                name: tool.name.clone(),
+                args: tool.arguments(args),
+            },
+            None => WrittenCall {
+                name: name.trim().to_owned(),
+                args,
+            },
+        }
+    }
+
+    /// Removes the arguments that a tool does not have. One that declares none keeps all.
+    pub(crate) fn keep_known(&self, name: &str, args: &mut Map<String, Value>) {
+        let parameters = self.meant(name).and_then(|tool| tool.parameters.as_deref());
+        if let Some(parameters) = parameters.filter(|parameters| !parameters.is_empty()) {
+            args.retain(|key, _| parameters.iter().any(|(name, _)| name == key));
+        }
     }
 }
 
@@ -317,21 +337,33 @@ mod tests {
                 "read_note",
                 json!({"operation": "read", "path": "a"}),
             ),
+            (
+                "localFiles",
+                json!({"operation": "shred"}),
+                "localFiles",
+                json!({"operation": "shred"}),
+            ),
+            (" logMeal ", json!({}), "logMeal", json!({})),
         ] {
             let Value::Object(args) = args else {
                 panic!("no object")
             };
-            let (own, args) = tools.call(name, args).unwrap();
+            let call = tools.call(name, args);
             assert_eq!(
-                (own.as_str(), Value::Object(args)),
+                (call.name.as_str(), Value::Object(call.args)),
                 (wanted_name, wanted_args)
             );
         }
-        for (name, args) in [
-            ("localFiles", json!({"operation": "shred"})),
-            ("logMeal", json!({})),
-        ] {
-            assert_eq!(tools.call(name, args.as_object().unwrap().clone()), None);
+    }
+
+    #[test]
+    fn only_arguments_that_a_tool_has_are_kept() {
+        let tools = tools();
+        let args = json!({"query": "a", "colour": "red"});
+        for (name, left) in [("web_search", 1), ("lamp_turnon", 2), ("unknown", 2)] {
+            let mut args = args.as_object().unwrap().clone();
+            tools.keep_known(name, &mut args);
+            assert_eq!(args.len(), left, "{name}");
         }
     }
 

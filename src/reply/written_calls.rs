@@ -32,12 +32,6 @@ pub struct WrittenCall {
 }
 
 impl WrittenCall {
-    fn new(name: &str, args: Map<String, Value>, tools: &KnownTools) -> Self {
-        let own = || (name.trim().to_owned(), args.clone());
-        let (name, args) = tools.call(name, args.clone()).unwrap_or_else(own);
-        Self { name, args }
-    }
-
     /// A call of the provider's own protocol, whose arguments are an object or its text, sometimes wrapped as `{"tool": {"name", "args"}}`.
     pub(crate) fn native(name: &str, args: &Value, tools: &KnownTools) -> Self {
         let mut args = arguments(args, tools.meant(name));
@@ -49,7 +43,7 @@ impl WrittenCall {
         {
             args = arguments(&given, tools.meant(name));
         }
-        Self::new(name, args, tools)
+        tools.call(name, args)
     }
 }
 
@@ -369,7 +363,7 @@ fn parenthesised(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
             _ => arguments(&Value::from(unquoted(inside)), Some(tool)),
         },
     };
-    Some(WrittenCall::new(name, args, tools))
+    Some(tools.call(name, args))
 }
 
 /// `name: key: value, key: value`.
@@ -396,7 +390,7 @@ fn colons(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
         *value = unquoted(value.trim()).to_owned();
     }
     let args = typed(&pairs, tool).filter(|args| !args.is_empty())?;
-    Some(WrittenCall::new(name, args, tools))
+    Some(tools.call(name, args))
 }
 
 /// The tool that a line begins with: a name alone, nothing else.
