@@ -34,6 +34,7 @@ bench:
     cargo bench --bench interactive
     cargo bench --bench files
     cargo bench --bench services
+    cargo bench --bench reply
 
 # Nanoseconds to decode one streamed piece.
 bench-decode:

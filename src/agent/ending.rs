@@ -160,6 +160,7 @@ pub(super) fn failure(
     };
     let kind = match reply.finish {
         FinishReason::Refused(_) => FailureKind::Declined,
+        FinishReason::Filtered => FailureKind::Filtered,
         _ => FailureKind::Unfinished,
     };
     Some(Failure::new(kind, problem))

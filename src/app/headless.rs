@@ -19,7 +19,8 @@ use super::{profile, setup};
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::chat::event::FAILURE_MARKER;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
 use crate::pipeline::record;
@@ -59,6 +60,9 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
         Ok(watch) => {
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
                 .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
+            if let (true, Err(problem)) = (leashed, &outcome) {
+                report_failure(problem.kind);
+            }
             watch.status().unwrap_or_else(|| exit_status(outcome))
         }
         Err(error) => fail(&Problem::system("Cannot watch for signals", error)),
@@ -112,6 +116,13 @@ impl HeadlessRun {
         }
         say(&totals.cost_line());
         Some(status)
+    }
+}
+
+/// Tells the parent why this child fails.
+fn report_failure(kind: ProblemKind) {
+    if let Ok(kind) = serde_json::to_string(&kind) {
+        say(&format!("{FAILURE_MARKER}{kind}"));
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::env::Env;
 use crate::base::text;
-use crate::base::variables::TABLE;
+use crate::base::variables::{MARVIN_LEASH, TABLE};
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS};
@@ -118,6 +118,7 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     for (name, value) in &map {
         let shown = text::escape_controls(&text::clip(name, 60));
         match known.iter().find(|variable| variable.name == *name) {
+            Some(_) if *name == MARVIN_LEASH.name => warnings.push(format!("config.yaml: {shown} is set by a Marvin for its children and not read from there: every run without a parent would end at once.")),
             Some(variable) if variable.secret => warnings.push(format!("config.yaml: {shown} is a key; keys are not read from there. Set it in the environment.")),
             Some(_) => match value {
                 Value::String(text) => env.set_below(name, text.clone()),
@@ -152,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("config.yaml"),
-            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nWHISPER_MODEL: x\n",
+            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nWHISPER_MODEL: x\nMARVIN_LEASH: 1\n",
         )
         .unwrap();
         let mut env = Env::from([
@@ -164,15 +165,19 @@ mod tests {
             (
                 env.get("LLM_PROVIDER"),
                 env.get("MARVIN_DEPTH"),
-                env.get("OPENAI_API_KEY")
+                env.get("OPENAI_API_KEY"),
+                env.get("MARVIN_LEASH"),
             ),
-            (Some("groq"), Some("1"), None)
+            (Some("groq"), Some("1"), None, None)
         );
         assert!(
-            warnings.len() == 3
+            warnings.len() == 4
                 && warnings.concat().contains("no setting \"WHISPER_MODEL\"")
                 && warnings.concat().contains("\"MARVIN_TOOLS\"")
-                && warnings.concat().contains("keys are not read"),
+                && warnings.concat().contains("keys are not read")
+                && warnings
+                    .concat()
+                    .contains("MARVIN_LEASH is set by a Marvin"),
             "{warnings:?}"
         );
     }

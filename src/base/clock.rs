@@ -11,7 +11,7 @@ use super::zones::ZoneFiles;
 /// How long the local zone is cached: the user may travel, and the system's zone files may be replaced.
 const ZONE_TTL: Duration = Duration::from_secs(300);
 
-/// The system clock in the zone of the environment, or a fixed moment for tests (`MARVIN_NOW`, RFC 3339 with zone).
+/// The system clock in the zone of the environment, or a fixed moment for tests (`MARVIN_NOW`: RFC 3339, in the zone named in brackets behind it, else UTC).
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
     fixed: Option<Zoned>,
@@ -25,7 +25,7 @@ impl Clock {
     pub fn new(env: &super::env::Env) -> Self {
         let zones = ZoneFiles::new(env);
         Self {
-            fixed: MARVIN_NOW.read(env).and_then(|text| zones.zoned(text)),
+            fixed: MARVIN_NOW.read(env).and_then(|text| fixed(&zones, text)),
             zones: Arc::new(zones),
             local: Arc::default(),
         }
@@ -72,6 +72,15 @@ impl Clock {
     }
 }
 
+/// The moment that a text names; `None` when it names none.
+fn fixed(zones: &ZoneFiles, text: &str) -> Option<Zoned> {
+    if text.contains('[') {
+        return zones.zoned(text);
+    }
+    let moment: Timestamp = text.trim().parse().ok()?;
+    Some(moment.to_zoned(TimeZone::UTC))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +105,11 @@ mod tests {
             ),
             ("2026-11-21T14:30:05.000Z", "20261121_143005", "14:30")
         );
+        for text in ["2026-11-21T14:30:05Z", "2026-11-21T15:30:05+01:00"] {
+            let clock = Clock::new(&Env::from([("MARVIN_NOW", text)]));
+            assert_eq!(clock.utc(), "2026-11-21T14:30:05.000Z", "{text}");
+        }
+        let clock = Clock::new(&Env::from([("MARVIN_NOW", "yesterday")]));
+        assert_eq!(clock.fixed, None);
     }
 }

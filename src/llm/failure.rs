@@ -44,8 +44,10 @@ pub enum FailureKind {
     Stalled,
     /// The stream ended before the reply was complete.
     Cut,
-    /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
+    /// The reply is complete but is not an answer: the token limit ended it, or it is empty.
     Unfinished,
+    /// A content filter ended the reply.
+    Filtered,
     /// The model declined to answer.
     Declined,
     /// The reply violates the protocol.

@@ -86,6 +86,7 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
         | FailureKind::TooLong
         | FailureKind::Refused
         | FailureKind::Unfinished
+        | FailureKind::Filtered
         | FailureKind::Declined
         | FailureKind::Cancelled => Decision::GiveUp,
     }

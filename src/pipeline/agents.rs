@@ -101,6 +101,7 @@ impl Agents for PipelineAgents {
                 prompt: context::prompt(&run, &Access::Read, View::Project, RESEARCH),
                 withhold: &[],
                 limit: RESEARCH_LIMIT,
+                after_failure: None,
                 check: &said_something,
             },
         )?;
@@ -174,6 +175,7 @@ impl PipelineAgents {
                 access,
                 withhold: &[],
                 limit: LAUNCH_LIMIT,
+                after_failure: None,
                 check: &|_| Ok(()),
             },
         )?;

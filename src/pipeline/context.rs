@@ -1,8 +1,11 @@
 //! What every child is told before its own instructions: the project, the task, the documents, what it may do.
 
+use std::time::Duration;
+
 use super::Run;
-use super::child::Access;
+use super::child::{Access, ChildTask};
 use super::prompts;
+use super::tier::Tier;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::base::text::{counted, head};
@@ -55,6 +58,29 @@ pub(crate) fn prompt(run: &Run, access: &Access, view: View, instructions: &str)
             ("instructions", instructions.trim_end()),
         ],
     )
+}
+
+/// A piece of work for a child that may write everything and works for the run's ticket; a caller who knows what it must have done adds a check.
+pub(crate) fn writer_task<'a>(
+    run: &Run,
+    label: &str,
+    tier: Tier,
+    limit: Duration,
+    instructions: &str,
+) -> ChildTask<'a> {
+    let access = Access::Write {
+        ticket: run.ticket.clone(),
+    };
+    ChildTask {
+        label: label.to_owned(),
+        tier,
+        prompt: prompt(run, &access, View::Project, instructions),
+        access,
+        withhold: &[],
+        limit,
+        after_failure: None,
+        check: &|_| Ok(()),
+    }
 }
 
 /// Task, documents, files, upstream documents and memory, each between marks: they are data.

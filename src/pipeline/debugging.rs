@@ -1,8 +1,8 @@
 //! Phase 4a: the tests are run, and what they show is corrected, until they pass. The pipeline's own run of the tests decides, whatever a child says.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child;
+use super::context::writer_task;
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::review::reviewers::is_final;
@@ -95,9 +95,6 @@ impl DebugRounds {
             round: self.used,
             most: self.most,
         });
-        let access = Access::Write {
-            ticket: run.ticket.clone(),
-        };
         let instructions = fill(
             prompts::DEBUG,
             &[
@@ -106,19 +103,15 @@ impl DebugRounds {
                 ("outcome", &tests.for_child()),
             ],
         );
-        child::run(
+        // What it did needs no check: the tests are run after it anyway.
+        let task = writer_task(
             run,
-            &ChildTask {
-                label: "debugger".to_owned(),
-                tier: Tier::Plan,
-                prompt: context::prompt(run, &access, View::Project, &instructions),
-                access,
-                withhold: &[],
-                limit: limits::DEBUGGING,
-                // The tests are run after it anyway.
-                check: &|_| Ok(()),
-            },
-        )?;
+            "debugger",
+            Tier::Plan,
+            limits::DEBUGGING,
+            &instructions,
+        );
+        child::run(run, &task)?;
         repository::checkpoint(
             run,
             &format!("{}: debugged, round {}", self.phase, self.used),

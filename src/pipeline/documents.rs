@@ -7,12 +7,13 @@ use super::child::{self, Access, ChildTask};
 use super::context::{self, View};
 use super::phase::PhaseEnd;
 use super::tier::Tier;
-use super::{limits, prompts, repository};
+use super::{limits, phase_record, prompts, repository};
+use crate::base::ids;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
 use crate::base::text::thousands;
 use crate::disk::beneath::{RelPath, Root};
-use crate::disk::paths::{DESIGN_DOCUMENT, SPEC_DOCUMENT, UX_DOCUMENT};
+use crate::disk::paths::{DESIGN_DOCUMENT, PROJECT_LOGS, SPEC_DOCUMENT, UX_DOCUMENT};
 
 /// A document that the pipeline writes.
 pub(crate) struct Document {
@@ -51,8 +52,8 @@ pub(crate) static DESIGN: Document = Document {
 /// # Errors
 /// A document cannot be written.
 pub(crate) fn specify(run: &Run) -> Outcome<PhaseEnd> {
-    write(run, &SPEC)?;
-    write(run, &UX)?;
+    write(run, &SPEC, "1a")?;
+    write(run, &UX, "1a")?;
     Ok(PhaseEnd::Done)
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn specify(run: &Run) -> Outcome<PhaseEnd> {
 /// # Errors
 /// The document cannot be written.
 pub(crate) fn design(run: &Run) -> Outcome<PhaseEnd> {
-    write(run, &DESIGN)?;
+    write(run, &DESIGN, "1b")?;
     Ok(PhaseEnd::Done)
 }
 
@@ -69,11 +70,25 @@ pub(crate) fn design(run: &Run) -> Outcome<PhaseEnd> {
 pub(crate) const MIN_BYTES: u64 = 1_000;
 
 /// Writes a document that does not exist yet.
-fn write(run: &Run, document: &Document) -> Outcome<()> {
+fn write(run: &Run, document: &Document, phase: &str) -> Outcome<()> {
     let rel = run.root.check(document.path)?;
-    if state(&run.root, &rel)?.is_ok() {
+    let mut is_there = state(&run.root, &rel)?.is_ok();
+    if is_there && phase_record::was_writing(run, phase, document.path) {
+        // Long enough, but nobody knows whether its writer had come to the end.
+        let kept = set_aside(run, &rel).unwrap_or_else(|| "nowhere".to_owned());
+        run.warn(format!(
+            "The writer of {} was interrupted, so it is written again; what was there is in {kept}.",
+            document.path
+        ));
+        is_there = false;
+    }
+    if is_there {
         return Ok(());
     }
+    if super::state::is_done(&run.root, phase)? {
+        phase_record::set_rewritten(run, document.path)?;
+    }
+    phase_record::set_writing(run, phase, document.path)?;
     let before = content(&run.root, &rel);
     let access = Access::WriteFiles(vec![document.path.to_owned()]);
     let writing = fill(prompts::WRITING, &[("min_bytes", &thousands(MIN_BYTES))]);
@@ -87,14 +102,15 @@ fn write(run: &Run, document: &Document) -> Outcome<()> {
             access,
             withhold: &[],
             limit: limits::DOCUMENT,
-            check: &|_| {
-                let found = state(&run.root, &rel).map_err(|problem| problem.one_line())?;
-                found.inspect_err(|_| discard(run, &rel, before.as_deref()))
-            },
+            after_failure: Some(&|| reset(run, &rel, before.as_deref())),
+            check: &|_| state(&run.root, &rel).map_err(|problem| problem.one_line())?,
         },
     );
+    if written.is_err() {
+        reset(run, &rel, before.as_deref());
+    }
+    phase_record::set_writing(run, phase, "")?;
     if let Err(problem) = written {
-        discard_unfinished(run, &rel, before.as_deref());
         return Err(match problem.kind {
             ProblemKind::Cancelled => problem,
             _ => problem.next(format!("{} was not written.", document.path)),
@@ -150,9 +166,11 @@ pub(crate) fn state(root: &Root, rel: &RelPath) -> Outcome<Result<(), String>> {
     Ok(Ok(()))
 }
 
+/// No document is larger.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// What an ordinary file holds; `None` when there is none, or it is larger than any document.
 pub(crate) fn content(root: &Root, rel: &RelPath) -> Option<Vec<u8>> {
-    const MAX_BYTES: u64 = 64 << 20;
     root.read(rel, MAX_BYTES).ok()
 }
 
@@ -173,23 +191,55 @@ pub(crate) fn put_back(
     run.root.put(rel, before)
 }
 
-/// Removes what an attempt left, when it is no document.
-fn discard_unfinished(run: &Run, rel: &RelPath, before: Option<&[u8]>) {
-    if matches!(state(&run.root, rel), Ok(Err(_))) {
-        discard(run, rel, before);
+/// Makes a document what it was `before` an attempt that failed: half of one may be long enough to pass for a whole one. What the attempt wrote is set
+/// aside. Returns what the next attempt is told about that; `None` when the document is as it was anyway.
+pub(crate) fn reset(run: &Run, rel: &RelPath, before: Option<&[u8]>) -> Option<String> {
+    let is_there = run.root.exists(rel).unwrap_or(false);
+    // What no attempt touched is not ours to move.
+    if is_there == before.is_some() && content(&run.root, rel).as_deref() == before {
+        return None;
     }
+    let kept = match is_there {
+        true => set_aside(run, rel),
+        false => None,
+    };
+    if let Some(before) = before
+        && let Err(problem) = run.root.put(rel, before)
+    {
+        run.warn(format!(
+            "{rel} could not be made what it was: {}",
+            problem.one_line()
+        ));
+    }
+    let kept = kept?;
+    Some(fill(
+        prompts::SET_ASIDE,
+        &[("path", rel.as_str()), ("kept", &kept)],
+    ))
 }
 
-/// Removes a file that differs from what was there before the first attempt: a file that no attempt touched is not ours to remove.
-fn discard(run: &Run, rel: &RelPath, before: Option<&[u8]>) {
-    let is_left = run.root.exists(rel).unwrap_or(false);
-    if is_left
-        && content(&run.root, rel).as_deref() != before
-        && let Err(problem) = run.root.remove_file(rel)
-    {
+/// Moves a document to the logs and returns where it is; `None` when it could not be kept, or not be removed.
+fn set_aside(run: &Run, rel: &RelPath) -> Option<String> {
+    let keep = || -> Outcome<String> {
+        let bytes = run.root.read(rel, MAX_BYTES)?;
+        let name = rel.as_str().rsplit('/').next().unwrap_or_default();
+        let stem = name.trim_end_matches(".md");
+        let time = run.ctx.session.clock.now().timestamp();
+        let path = format!(
+            "{PROJECT_LOGS}/{stem}-{}-{}.left.md",
+            time.strftime("%Y%m%d-%H%M%S"),
+            ids::hex(2)
+        );
+        run.root.create_new(&run.root.check(&path)?, &bytes)?;
+        Ok(path)
+    };
+    let kept = keep();
+    if let Err(problem) = run.root.remove_file(rel) {
         run.warn(format!(
             "What an attempt left could not be removed: {}",
             problem.one_line()
         ));
+        return None;
     }
+    kept.ok()
 }

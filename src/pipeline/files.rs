@@ -5,13 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
-
-use super::Run;
 use crate::base::cancel::Cancel;
-use crate::base::problem::Outcome;
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};
-use crate::disk::paths::{PROJECT_FOLDER, PROJECT_LOGS, TICKETS};
+use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 
 /// Files beyond this number are not looked at.
 const MAX_FILES: usize = 20_000;
@@ -160,53 +156,6 @@ fn text_of(file: &WalkFile) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.open()?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The files as they were when a phase began.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct PhaseStart {
-    phase: String,
-    files: FileStates,
-}
-
-/// Where they are kept: not part of any commit.
-fn phase_start_file() -> String {
-    format!("{PROJECT_LOGS}/phase-start.json")
-}
-
-/// The project's files as they were when `phase` began. A phase that was interrupted and runs again gets those of its first beginning: what its
-/// child had done by then would otherwise look as if it had done nothing.
-///
-/// # Errors
-/// The record cannot be written.
-pub(crate) fn at_phase_start(run: &Run, phase: &str) -> Outcome<FileStates> {
-    const MAX_BYTES: u64 = 64 << 20;
-    let rel = run.root.check(&phase_start_file())?;
-    let kept = run
-        .root
-        .read(&rel, MAX_BYTES)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<PhaseStart>(&bytes).ok())
-        .filter(|kept| kept.phase == phase);
-    if let Some(kept) = kept {
-        return Ok(kept.files);
-    }
-    let start = PhaseStart {
-        phase: phase.to_owned(),
-        files: states(&run.root, &run.ctx.stop),
-    };
-    let bytes = serde_json::to_vec(&start).unwrap_or_default();
-    run.root.put(&rel, &bytes)?;
-    Ok(start.files)
-}
-
-/// Forgets how the files were when a phase began, once it is done.
-pub(crate) fn forget_phase_start(run: &Run) {
-    // What is left belongs to a phase that is over; the next one replaces it.
-    let _ = run
-        .root
-        .check(&phase_start_file())
-        .and_then(|rel| run.root.remove_file(&rel));
 }
 
 #[cfg(test)]

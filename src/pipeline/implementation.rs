@@ -1,42 +1,34 @@
 //! Phase 3: the product is built.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child::{self, ChildTask};
+use super::context::writer_task;
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::tier::Tier;
-use super::{limits, prompts, repository};
+use super::{limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
+
+const PHASE: &str = "3";
 
 /// Builds the product, and has it reviewed; a task that comes without documents and tests is done by one child.
 ///
 /// # Errors
 /// Nothing was built; the review fails.
 pub(crate) fn implement(run: &Run) -> Outcome<PhaseEnd> {
-    let before = files::at_phase_start(run, "3")?;
-    build(run, &before)?;
+    let before = phase_record::files_at_start(run, PHASE)?;
+    phase_record::once(run, PHASE, "built", || build(run, &before))?;
     if run.is_staged {
-        code::review_sources(run, "3")?;
+        code::review_sources(run, PHASE)?;
     }
-    files::forget_phase_start(run);
     Ok(PhaseEnd::Done)
 }
 
 fn build(run: &Run, before: &FileStates) -> Outcome<()> {
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     child::run(
         run,
         &ChildTask {
-            label: "implementer".to_owned(),
-            tier: Tier::Codex,
-            prompt: context::prompt(run, &access, View::Project, prompts::IMPLEMENT),
-            access,
-            withhold: &[],
-            limit: limits::IMPLEMENTATION,
             check: &|_| {
                 let now = files::states(&run.root, &run.ctx.stop);
                 // A task by itself may be to find something out.
@@ -45,6 +37,13 @@ fn build(run: &Run, before: &FileStates) -> Outcome<()> {
                     false => Ok(()),
                 }
             },
+            ..writer_task(
+                run,
+                "implementer",
+                Tier::Codex,
+                limits::IMPLEMENTATION,
+                prompts::IMPLEMENT,
+            )
         },
     )?;
     repository::checkpoint(run, "3: implemented")

@@ -22,6 +22,7 @@ mod front_end;
 mod implementation;
 mod limits;
 pub(crate) mod phase;
+mod phase_record;
 mod prompts;
 mod quality;
 pub(crate) mod record;

@@ -161,3 +161,32 @@ pub(crate) static PHASES: &[Phase] = &[
         work: PhaseWork::Quality,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phases_are_in_order_and_designing_and_testing_can_be_left_out() {
+        let named = |part: &[Part]| -> Vec<&str> {
+            let phases = PHASES.iter().filter(|phase| part.contains(&phase.part));
+            phases.map(|phase| phase.name).collect()
+        };
+        let all = [Part::Design, Part::Tests, Part::Always];
+        assert_eq!(
+            named(&all).join(" "),
+            "1a 1a_review 1b 1b_review 2a 2b 3 4a 4b 4c 5"
+        );
+        assert_eq!(named(&all[..1]).join(" "), "1a 1a_review 1b 1b_review");
+        assert_eq!(named(&all[1..2]).join(" "), "2a 2b 4a 4b 4c 5");
+        assert_eq!(named(&all[2..]).join(" "), "3");
+        // Each reviewed document has four rounds of its own.
+        for phase in PHASES {
+            let rounds = match phase.name.ends_with("_review") {
+                true => 4 * phase.documents.len(),
+                false => 0,
+            };
+            assert_eq!(phase.steps.len(), rounds, "{}", phase.name);
+        }
+    }
+}

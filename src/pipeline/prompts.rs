@@ -10,6 +10,8 @@ macro_rules! prompts {
 }
 
 prompts! {
+    /// What an attempt at a document finds of the one before.
+    SET_ASIDE = "set_aside.md";
     /// Around every other prompt: the project, and what the child may do.
     CONTEXT = "context.md";
     /// The rule about tests.
@@ -94,7 +96,7 @@ mod tests {
     use crate::pipeline::review::verdict::without_passing_words;
 
     /// Every slot that a prompt may have.
-    const SLOTS: [&str; 29] = [
+    const SLOTS: [&str; 30] = [
         "access",
         "angle",
         "area",
@@ -108,6 +110,7 @@ mod tests {
         "guidance",
         "history",
         "history_path",
+        "kept",
         "instructions",
         "min_bytes",
         "min_chars",
@@ -150,6 +153,38 @@ mod tests {
                 is_added || ALL.iter().any(|(file, _)| *file == name),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn fixers_are_told_to_correct_and_stop_and_not_to_judge_themselves() {
+        for (prompt, parts) in [
+            (
+                FIX_DOCUMENT,
+                &[
+                    "You are the editor of",
+                    "in one pass, and stop",
+                    "Do not analyse, grade or summarize",
+                    "Do not review your own work",
+                    "Create no tickets",
+                    "Do not ask for confirmation and do not stop halfway",
+                ][..],
+            ),
+            (
+                FIX_CODE,
+                &[
+                    "in one pass, and stop",
+                    "do not review your own work",
+                    "Never weaken or remove a test",
+                    "Do not ask for confirmation and do not stop halfway",
+                ],
+            ),
+        ] {
+            for part in parts {
+                assert!(prompt.contains(part), "{part}");
+            }
+            // No word that would pass the work.
+            assert_eq!(without_passing_words(prompt), prompt);
         }
     }
 

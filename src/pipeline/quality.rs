@@ -2,14 +2,14 @@
 
 use super::Run;
 use super::child::{self, Access, ChildReport, ChildTask};
-use super::context::{self, View};
+use super::context::{self, View, writer_task};
 use super::debugging;
 use super::phase::PhaseEnd;
 use super::review;
 use super::review::reviewers::{has_reviewed, is_final};
 use super::review::verdict::{MIN_REPORT_CHARS, Verdict, verdict};
 use super::tier::Tier;
-use super::{files, limits, prompts, repository};
+use super::{files, limits, phase_record, prompts, repository};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::template::fill;
@@ -18,6 +18,8 @@ use crate::base::variables::MARVIN_QA_ROUNDS;
 use crate::chat::pipeline_event::PipelineEvent;
 
 const PHASE: &str = "5";
+/// What its rounds are about.
+const SUBJECT: &str = "quality";
 /// Characters of a report that the fixer and later rounds see.
 const MAX_FINDINGS_CHARS: usize = 20_000;
 
@@ -27,9 +29,9 @@ const MAX_FINDINGS_CHARS: usize = 20_000;
 /// Nobody could try; the run was stopped.
 pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
     let most = MARVIN_QA_ROUNDS.read(&run.ctx.session.env, &mut |words| run.warn(words));
-    let mut earlier = String::new();
+    let mut earlier = phase_record::findings(run, PHASE);
     let mut failure: Option<Problem> = None;
-    for number in 1..=most {
+    for number in phase_record::rounds(run, PHASE, SUBJECT) + 1..=most {
         let report = match attempt(run, number, most, &earlier) {
             Ok(report) => report,
             Err(problem) if is_final(&problem) || failure.is_some() => return Err(problem),
@@ -52,6 +54,7 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
         earlier = review::as_part(&format!(
             "The last round found the following, and somebody was asked to correct it. Check in the code whether it was.\n{findings}"
         ));
+        phase_record::save_findings(run, PHASE, SUBJECT, number, &earlier)?;
     }
     if let Some(problem) = failure {
         return Err(problem);
@@ -65,7 +68,7 @@ pub(crate) fn assure_quality(run: &Run) -> Outcome<PhaseEnd> {
 fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildReport> {
     run.emit(PipelineEvent::RoundStarted {
         phase: PHASE.to_owned(),
-        subject: "quality".to_owned(),
+        subject: SUBJECT.to_owned(),
         round: number,
         most,
     });
@@ -87,6 +90,7 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
             access: Access::Read,
             withhold: &[],
             limit: limits::QUALITY,
+            after_failure: None,
             check: &has_reviewed,
         },
     )
@@ -96,23 +100,21 @@ fn attempt(run: &Run, number: u64, most: u64, earlier: &str) -> Outcome<ChildRep
 fn fix(run: &Run, number: u64, findings: &str) -> Outcome<()> {
     let before = files::states(&run.root, &run.ctx.stop);
     let has_changed = || files::states(&run.root, &run.ctx.stop) != before;
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     let instructions = fill(prompts::QUALITY_FIX, &[("findings", findings)]);
     let outcome = child::run(
         run,
         &ChildTask {
-            label: "quality-fixer".to_owned(),
-            tier: Tier::Plan,
-            prompt: context::prompt(run, &access, View::Project, &instructions),
-            access,
-            withhold: &[],
-            limit: limits::QUALITY,
             check: &|_| match has_changed() {
                 true => Ok(()),
                 false => Err("No file has changed. Correct the findings in the files.".to_owned()),
             },
+            ..writer_task(
+                run,
+                "quality-fixer",
+                Tier::Plan,
+                limits::QUALITY,
+                &instructions,
+            )
         },
     );
     match outcome {

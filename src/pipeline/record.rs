@@ -38,6 +38,8 @@ pub(crate) struct RunRecord {
     pub base: String,
     /// The phase in which children may be writing; empty between phases and after the end. Still set when a run was killed.
     pub working: String,
+    /// The repository is one that the run made.
+    pub made_repository: bool,
     /// Every phase that was asked for is done.
     pub finished: bool,
 }

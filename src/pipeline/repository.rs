@@ -26,15 +26,32 @@ fn git(run: &Run) -> Outcome<Git<'_>> {
     Git::open(run.root.path(), &run.ctx.session.env, &run.ctx.stop)
 }
 
+/// Whether there is a repository around the project.
+///
+/// # Errors
+/// What is there cannot be one.
+pub(crate) fn exists(root: &Root) -> Outcome<bool> {
+    Ok(repository::find(root.path())?.is_some())
+}
+
 /// Makes sure that there is a repository in which the run can commit: makes one where there is none, and refuses one that is not in a state for it.
+/// `is_own` says that the run made it, now or when it was started before.
 ///
 /// # Errors
 /// It has no files of its own, no branch is checked out, a merge is not finished, or there is uncommitted work and `uncommitted` says to refuse.
-pub(crate) fn prepare(run: &Run, branch: Option<&str>, uncommitted: Uncommitted) -> Outcome<()> {
+pub(crate) fn prepare(
+    run: &Run,
+    branch: Option<&str>,
+    uncommitted: Uncommitted,
+    is_own: bool,
+) -> Outcome<()> {
     let (dir, session) = (run.root.path(), &run.ctx.session);
-    let is_new = repository::find(dir)?.is_none();
-    if is_new {
+    if !exists(&run.root)? {
         git_checkpoint::init(dir, &session.env, &run.ctx.stop)?;
+    }
+    // Before its first commit, everything in a repository that the run made was here before, whether it was made now or by a start that was killed.
+    let is_new = is_own && git(run)?.head_commit()?.is_none();
+    if is_new {
         let paths = git(run)?.uncommitted()?;
         let count = paths.iter().filter(|path| is_users(path)).count();
         if count > 0 {
@@ -141,7 +158,7 @@ pub(crate) fn checkpoint(run: &Run, message: &str) -> Outcome<()> {
     };
     let note = git(run)?
         .checkpoint(&full)
-        .map_err(|problem| problem.next("The run cannot go on without its checkpoints; mend this and run the same command again."))?;
+        .map_err(|problem| problem.next("The run cannot go on without its checkpoints."))?;
     if let Some(note) = note {
         run.warn(note);
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::child::environment::check_depth;
 use super::documents;
 use super::phase::{PHASES, Part, Phase, PhaseEnd, PhaseWork};
 use super::record::{self, RunRecord};
@@ -11,8 +12,8 @@ use super::repository::{self, Uncommitted};
 use super::review::document;
 use super::tier::TierModels;
 use super::{
-    Run, debugging, epic, first_line, front_end, implementation, quality, smoke_test, state,
-    test_writing, upstream,
+    Run, debugging, epic, first_line, front_end, implementation, phase_record, quality, smoke_test,
+    state, test_writing, upstream,
 };
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::pipeline_event::{PhaseOutline, PipelineEvent};
@@ -48,9 +49,10 @@ pub(crate) struct RunRequest {
 /// Runs the phases that are asked for and not done yet.
 ///
 /// # Errors
-/// Another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
+/// This process is as deep as a child may be, another run is in progress here, the repository is in no state for one, a phase failed, the ceiling on cost is reached, or the run was stopped. What
 /// is done is recorded, and the message says how to go on.
 pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
+    check_depth(&ctx.session)?;
     let root = Arc::clone(&request.root);
     let _lock = record::lock(&root, &ctx.stop)?;
     record::wait_for_children(&root, &ctx.stop)?;
@@ -81,13 +83,15 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         announce(&run, &request, true)?;
         return finish(&run, Ok(()));
     }
-    repository::prepare(&run, request.branch.as_deref(), uncommitted)?;
+    let own_repository = own_repository(&run, earlier.as_ref())?;
+    repository::prepare(&run, request.branch.as_deref(), uncommitted, own_repository)?;
     run.ticket = epic::find_or_create(&run, request.ticket.as_deref(), earlier.as_ref())?;
     let mut record = RunRecord {
         task: run.task.clone(),
         ticket: run.ticket.clone(),
         started: ctx.session.clock.utc(),
         base: repository::head(&run).unwrap_or_default(),
+        made_repository: own_repository,
         ..RunRecord::default()
     };
     if let Some(earlier) = earlier {
@@ -101,6 +105,24 @@ pub(crate) fn run(ctx: &ToolContext, request: RunRequest) -> Outcome<()> {
         .and_then(|()| walk(&run, &request, &mut record))
         .and_then(|()| end(&run, &mut record));
     finish(&run, outcome)
+}
+
+/// Whether the repository is the run's own: there is none yet, or an earlier start of the run made it. Recorded before it is made.
+fn own_repository(run: &Run, earlier: Option<&RunRecord>) -> Outcome<bool> {
+    if earlier.is_some_and(|earlier| earlier.made_repository) {
+        return Ok(true);
+    }
+    if repository::exists(&run.root)? {
+        return Ok(false);
+    }
+    let record = RunRecord {
+        task: run.task.clone(),
+        started: run.ctx.session.clock.utc(),
+        made_repository: true,
+        ..earlier.cloned().unwrap_or_default()
+    };
+    record.write(&run.root)?;
+    Ok(true)
 }
 
 fn announce(run: &Run, request: &RunRequest, resumed: bool) -> Outcome<()> {
@@ -147,15 +169,23 @@ fn walk(run: &Run, request: &RunRequest, record: &mut RunRecord) -> Outcome<()> 
         }
         run.ctx.stop.check()?;
         run.budget_left()?;
+        tell_what_is_missing(run, phase)?;
         mark(phase.name)?;
         let outcome = work(run, phase);
         // Stopped: whatever a child was writing is left, and the record says so.
         run.ctx.stop.check()?;
         if outcome.is_ok() {
             state::save(&run.root, phase.name)?;
+            phase_record::end_phase(run)?;
         }
         // What a failed phase left is committed too, so that nothing of the children's is mistaken for the user's.
-        repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about))?;
+        let committed = repository::checkpoint(run, &format!("{}: {}", phase.name, phase.about));
+        if let (Err(_), Err(problem)) = (&outcome, &committed) {
+            // What failed first is the reason to tell; the record stays that of an interrupted run.
+            run.warn(problem.one_line());
+            return outcome;
+        }
+        committed?;
         mark("")?;
         outcome?;
     }
@@ -206,26 +236,45 @@ fn do_work(run: &Run, work: PhaseWork) -> Outcome<PhaseEnd> {
 
 /// Whether a phase is recorded as done and what it left is still there.
 fn is_complete(run: &Run, phase: &Phase) -> Outcome<bool> {
-    Ok(state::is_done(&run.root, phase.name)? && documents_stand(run, phase))
+    let is_recorded = state::is_done(&run.root, phase.name)?;
+    Ok(is_recorded && missing_document(run, phase).is_none() && rewritten(run, phase).is_none())
 }
 
-/// Whether the documents that a finished phase left are still there; if not, it is done again.
-fn documents_stand(run: &Run, phase: &Phase) -> bool {
-    let stands = |path: &&&str| {
+/// Says why a phase that is recorded as done is done again.
+fn tell_what_is_missing(run: &Run, phase: &Phase) -> Outcome<()> {
+    if state::is_done(&run.root, phase.name)? {
+        let name = phase.name;
+        if let Some(path) = missing_document(run, phase) {
+            run.warn(format!("{path} is missing or too short, although phase {name} is recorded as done; it is done again."));
+        } else if let Some(path) = rewritten(run, phase) {
+            run.warn(format!(
+                "{path} was written again after its review, so it is reviewed again."
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The document of a review that is not the one that was reviewed.
+fn rewritten<'a>(run: &Run, phase: &'a Phase) -> Option<&'a str> {
+    if phase.steps.is_empty() {
+        return None;
+    }
+    let mut documents = phase.documents.iter().copied();
+    documents.find(|path| phase_record::is_rewritten(run, path))
+}
+
+/// The first of the documents that a finished phase left which is not there any more.
+fn missing_document<'a>(run: &Run, phase: &'a Phase) -> Option<&'a str> {
+    let stands = |path: &str| {
         let state = run
             .root
             .check(path)
             .map(|rel| documents::state(&run.root, &rel));
         matches!(state, Ok(Ok(Ok(()))))
     };
-    let missing = phase.documents.iter().find(|path| !stands(path));
-    if let Some(path) = missing {
-        run.warn(format!(
-            "{path} is missing or too short, although phase {} is recorded as done; it is done again.",
-            phase.name
-        ));
-    }
-    missing.is_none()
+    let mut documents = phase.documents.iter().copied();
+    documents.find(|path| !stands(path))
 }
 
 impl RunRequest {

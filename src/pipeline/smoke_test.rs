@@ -1,14 +1,14 @@
 //! Phase 4b: the program is started and used. Its loop serves the check of served pages, too.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child;
+use super::context::writer_task;
 use super::debugging;
 use super::phase::PhaseEnd;
 use super::review::reviewers::is_final;
 use super::review::verdict::is_marker;
 use super::tier::Tier;
-use super::{files, limits, prompts, repository};
+use super::{files, limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 use crate::base::variables::MARVIN_E2E_ROUNDS;
@@ -46,7 +46,7 @@ pub(super) struct Trial {
 impl Trial {
     /// Tries, at most as often as allowed, and makes sure that the tests still pass when something was changed.
     pub(super) fn run(&self, run: &Run) -> Outcome<()> {
-        let before = files::states(&run.root, &run.ctx.stop);
+        let before = phase_record::files_at_start(run, self.phase)?;
         if !self.until_it_works(run)? {
             run.warn(format!(
                 "Phase {} used up its {} rounds without {}; the run goes on.",
@@ -61,10 +61,14 @@ impl Trial {
 
     fn until_it_works(&self, run: &Run) -> Outcome<bool> {
         let mut failure = None;
-        for number in 1..=self.most {
+        let done = phase_record::rounds(run, self.phase, self.subject);
+        for number in done + 1..=self.most {
             match self.round(run, number) {
                 Ok(true) => return Ok(true),
-                Ok(false) => failure = None,
+                Ok(false) => {
+                    phase_record::save_round(run, self.phase, self.subject, number)?;
+                    failure = None;
+                }
                 Err(problem) if is_final(&problem) => return Err(problem),
                 // Twice in a row: something else is wrong than the program.
                 Err(problem) if failure.is_some() => return Err(problem),
@@ -84,9 +88,6 @@ impl Trial {
             round: number,
             most: self.most,
         });
-        let access = Access::Write {
-            ticket: run.ticket.clone(),
-        };
         let instructions = fill(
             self.prompt,
             &[
@@ -94,18 +95,14 @@ impl Trial {
                 ("most", &self.most.to_string()),
             ],
         );
-        let report = child::run(
+        let task = writer_task(
             run,
-            &ChildTask {
-                label: self.label.to_owned(),
-                tier: Tier::Plan,
-                prompt: context::prompt(run, &access, View::Project, &instructions),
-                access,
-                withhold: &[],
-                limit: limits::DEBUGGING,
-                check: &|_| Ok(()),
-            },
-        )?;
+            self.label,
+            Tier::Plan,
+            limits::DEBUGGING,
+            &instructions,
+        );
+        let report = child::run(run, &task)?;
         repository::checkpoint(run, &format!("{}: tried, round {number}", self.phase))?;
         Ok(is_marker(report.last_line(), self.marker))
     }

@@ -1,14 +1,14 @@
 //! Phases 2a and 2b: tests that come before the product. There must be some, and they must fail; the pipeline runs them itself.
 
 use super::Run;
-use super::child::{self, Access, ChildTask};
-use super::context::{self, View};
+use super::child::{self, ChildTask};
+use super::context::writer_task;
 use super::files::{self, FileStates};
 use super::phase::PhaseEnd;
 use super::review::code;
 use super::test_command::{self, TestRun};
 use super::tier::Tier;
-use super::{limits, prompts, repository};
+use super::{limits, phase_record, prompts, repository};
 use crate::base::problem::Outcome;
 use crate::base::template::fill;
 
@@ -49,14 +49,15 @@ pub(crate) fn integration(run: &Run) -> Outcome<PhaseEnd> {
 }
 
 fn write(run: &Run, writer: &Writer) -> Outcome<PhaseEnd> {
-    let before = files::at_phase_start(run, writer.phase)?;
-    ask(run, writer, &before, "")?;
+    let before = phase_record::files_at_start(run, writer.phase)?;
+    phase_record::once(run, writer.phase, "written", || {
+        ask(run, writer, &before, "")
+    })?;
     let outcome = test_command::run_tests(run)?;
     if !outcome.is_red() {
         tell_once(run, writer, &before, &outcome)?;
     }
     code::review_tests(run, writer.phase)?;
-    files::forget_phase_start(run);
     Ok(PhaseEnd::Done)
 }
 
@@ -83,20 +84,18 @@ fn tell_once(run: &Run, writer: &Writer, before: &FileStates, outcome: &TestRun)
 }
 
 fn ask(run: &Run, writer: &Writer, before: &FileStates, told: &str) -> Outcome<()> {
-    let access = Access::Write {
-        ticket: run.ticket.clone(),
-    };
     let instructions = fill(writer.prompt, &[("told", told)]);
     child::run(
         run,
         &ChildTask {
-            label: writer.label.to_owned(),
-            tier: Tier::TestWriter,
-            prompt: context::prompt(run, &access, View::Project, &instructions),
-            access,
-            withhold: &[],
-            limit: limits::IMPLEMENTATION,
             check: &|_| has_tests(run, before),
+            ..writer_task(
+                run,
+                writer.label,
+                Tier::TestWriter,
+                limits::IMPLEMENTATION,
+                &instructions,
+            )
         },
     )?;
     repository::checkpoint(run, &format!("{}: tests written", writer.phase))

@@ -362,6 +362,14 @@ mod tests {
             pair(&models, Tier::PlanGen),
             ("gemini".into(), "gemini-3.1-pro-preview".into())
         );
+        let earlier = Env::from([
+            ("MARVIN_NOW", "2026-01-10T12:00:00Z"),
+            ("GEMINI_API_KEY", "k"),
+        ]);
+        assert_eq!(
+            pair(&self::models(&[], &earlier), Tier::PlanGen),
+            ("gemini".into(), "gemini-3-pro-preview".into())
+        );
     }
 
     #[test]

@@ -75,11 +75,12 @@ pub(crate) struct ReplyModels<'a> {
 /// The reply flow of one profile in one session: settings, what was said, what was found for it.
 pub(crate) struct ReplyEngine {
     settings: ReplySettings,
-    dialogue: DialogueMemory,
+    dialogue: Arc<DialogueMemory>,
     scratch: Arc<ScratchCache>,
     /// Absent when nothing is remembered.
     store: Option<MemoryStore>,
     _profile_watch: Option<ListenerGuard>,
+    _erase_watch: Option<ListenerGuard>,
     report: Mutex<Option<ReplyReport>>,
     /// Changes requested in a reply that was cancelled.
     left_effects: Mutex<Vec<Effect>>,
@@ -102,12 +103,21 @@ impl ReplyEngine {
                 }
             })
         });
+        let dialogue = Arc::new(DialogueMemory::new(DialogueLimits::from(&settings)));
+        let erase_watch = store.as_ref().map(|store| {
+            let (dialogue, scratch) = (Arc::clone(&dialogue), Arc::clone(&scratch));
+            store.on_erase(move |target| {
+                dialogue.forget(target);
+                scratch.clear();
+            })
+        });
         Self {
-            dialogue: DialogueMemory::new(DialogueLimits::from(&settings)),
+            dialogue,
             settings,
             scratch,
             store,
             _profile_watch: watch,
+            _erase_watch: erase_watch,
             report: Mutex::default(),
             left_effects: Mutex::default(),
             is_restored: AtomicBool::new(false),

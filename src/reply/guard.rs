@@ -83,7 +83,7 @@ fn has_broken_start(text: &str) -> bool {
             let start = text.get(..word.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(word))
         };
-        BROKEN_STARTS.iter().any(|word| begins(&word))
+        BROKEN_STARTS.iter().any(begins)
     };
     if text.starts_with(FENCE) {
         return !fences(text).iter().any(|fence| fence.is_readable());

@@ -18,7 +18,6 @@ pub(crate) mod engine;
 pub(crate) mod enrichment;
 pub(crate) mod guard;
 pub(crate) mod json_span;
-mod known_tools;
 pub(crate) mod load_settings;
 pub(crate) mod memory_digest;
 pub(crate) mod memory_update;

@@ -152,13 +152,13 @@ fn objects(text: &str) -> (Vec<Value>, usize) {
             value => values.push(value),
         }
     }
-    if values.is_empty() {
-        // Up to the closing fence, if there is one.
-        let body = text.get(..line_end(text, 0)).unwrap_or_default();
-        let json = body.trim_end().strip_suffix("```").unwrap_or(body);
-        if let Some(map) = repaired(json) {
-            return (vec![Value::Object(map)], json.len());
-        }
+    // Half a call that was cut off is not guessed: it could write half a file.
+    if values.is_empty()
+        && let Some(json) = text.get(..line_end(text, 0))
+        && let Some(json) = json.trim_end().strip_suffix("```")
+        && let Some(map) = repaired(json)
+    {
+        return (vec![Value::Object(map)], json.len());
     }
     (values, read)
 }
@@ -254,11 +254,8 @@ fn repaired(text: &str) -> Option<Map<String, Value>> {
             break;
         }
     }
-    if open.len() > MAX_MISSING {
+    if inside || open.len() > MAX_MISSING {
         return None;
-    }
-    if inside {
-        json.push('"');
     }
     json.extend(open.iter().rev());
     serde_json::from_str(&json).ok()

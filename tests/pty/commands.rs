@@ -305,9 +305,9 @@ fn preferences_open_in_the_editor_and_the_screen_comes_back() {
     pty.wait_text("Noted.");
     let system = server.request(0).json()["messages"][0].to_string();
     assert!(system.contains("likes olives"));
-    // The input in the editor.
+    // The input in the editor. Its words of the first time are still on the shell's screen.
     pty.send("a draft\x1be");
-    pty.wait_text("editing");
+    pty.wait_raw(b"editing", 2);
     pty.send("more\r");
     pty.wait_for("the draft", |screen| {
         input(screen).starts_with("> a draft") && input(screen).contains("more")

@@ -40,7 +40,7 @@ fn offered(request: &Request) -> Vec<String> {
     tools.iter().map(name).collect()
 }
 
-fn ticket(home: &Home, id: &str, status: &str, deps: &str) {
+pub(super) fn ticket(home: &Home, id: &str, status: &str, deps: &str) {
     let text = format!(
         "---\nid: {id}\nstatus: {status}\ndeps: [{deps}]\nlinks: []\ncreated: 2026-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# {id}\n"
     );
@@ -330,4 +330,58 @@ fn an_agent_is_launched_only_for_a_ticket_that_can_be_worked_on() {
         .args(["tool", "launch_agent", "ticket_id=a-1", "prompt=x"]);
     let text = tool.run().expect(1).errors();
     assert!(text.contains("need a language model"), "{text}");
+}
+
+#[test]
+fn a_child_at_the_last_depth_starts_no_further_one() {
+    let home = Home::new();
+    Repo::at(&home.work())
+        .file("README.md", "# Here\n")
+        .commit("First");
+    ticket(&home, "job-1", "open", "");
+    let server = Server::answering(|request, _| {
+        let first = results(request).is_empty();
+        Answer::sse(match (is_worker(request), first) {
+            (true, true) => openai::call("w1", "launch_research_agent", json!({"query": "Why?"})),
+            (true, false) => openai::text(&["Nobody to ask."]),
+            (false, true) => openai::call(
+                "p1",
+                "launch_agent",
+                json!({"ticket_id": "job-1", "prompt": "Find out why."}),
+            ),
+            (false, false) => openai::text(&["Done."]),
+        })
+    });
+    in_project(&home, &server, &[("MARVIN_DEPTH", "4")]).expect(0);
+    let refused = result(&server, "w1");
+    assert!(
+        refused.contains("5 levels below the first Marvin"),
+        "{refused}"
+    );
+    assert!(result(&server, "p1").ends_with("Nobody to ask."));
+}
+
+#[test]
+fn writers_of_one_round_run_one_after_the_other_in_order() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("README.md", "# Here\n").commit("First");
+    let file = |path: &str| json!({"path": path, "content": "x\n"});
+    let commit = |message: &str| json!({"message": message, "add_all": true});
+    let server = playing(vec![vec![
+        ("a1", "create_file", file("a.txt")),
+        ("a2", "git_commit", commit("Add a")),
+        ("b1", "create_file", file("b.txt")),
+        ("b2", "git_commit", commit("Add b")),
+    ]]);
+    in_project(&home, &server, &[]).expect(0);
+    let log = repo.git(&["log", "-2", "--reverse", "--format=%s", "--name-only"]);
+    let lines: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(
+        lines,
+        ["Add a", "a.txt", "Add b", "b.txt"],
+        "{}",
+        result(&server, "b2")
+    );
+    assert!(!home.has("work/.git/index.lock"));
 }

@@ -557,15 +557,23 @@ fn second_request(answer: impl Fn() -> Answer + Send + Sync + 'static) -> (Vec<V
 
 #[test]
 fn what_came_before_an_early_end_stays_in_the_conversation_and_in_the_log() {
-    for reason in ["length", "content_filter", "abort"] {
+    for (reason, mark) in [
+        ("length", "[incomplete]"),
+        ("content_filter", "[ended by a content filter]"),
+        ("abort", ""),
+    ] {
         let (sent, log) = second_request(move || ended(Completions, BEGINS, reason));
         let said = json!({"role": "assistant", "content": BEGINS});
         assert!(sent.contains(&said), "{reason}: {sent:?}");
-        assert!(log.contains(BEGINS), "{reason}: {log}");
+        let logged = format!("{BEGINS}{}", if mark.is_empty() { "" } else { "\\n\\n" });
+        assert!(log.contains(&format!("{logged}{mark}")), "{reason}: {log}");
     }
     let (sent, log) = second_request(|| broken(Completions, None));
     assert!(sent.contains(&json!({"role": "assistant", "content": BEGINS})));
-    assert!(log.contains(BEGINS), "{log}");
+    assert!(
+        log.contains(&format!("{BEGINS}\\n\\n[cut by a failure]")),
+        "{log}"
+    );
 }
 
 #[test]

@@ -60,6 +60,8 @@ mod odd_places;
 mod osrm;
 mod owners;
 mod passing_errors;
+mod pipeline_agents;
+mod pipeline_obstacles;
 mod pipeline_run;
 mod pipeline_start;
 mod pipeline_status;

@@ -238,6 +238,25 @@ fn nothing_of_a_forgotten_word_is_left_below_the_memory() {
 }
 
 #[test]
+fn a_conversation_has_the_same_commands() {
+    let home = filled();
+    let chat = |lines: &str| {
+        let chat = home.marvin().args(["--plain", "--provider", "offline"]);
+        chat.stdin(lines).run().expect(0).text().to_owned()
+    };
+    let said = chat("!memory search selkie\n!memory forget kayak\n");
+    assert!(said.contains("The kayak is called Selkie"), "{said}");
+    assert!(
+        said.contains("!memory forget kayak --yes erases it"),
+        "{said}"
+    );
+    assert!(home.read(DIARY).contains("kayak"));
+    let said = chat("!memory forget kayak --yes\n!memory clean\n!memory shwo\n");
+    assert!(said.contains("Erased: 1 diary entry, 1 fact."), "{said}");
+    assert!(!bytes_below(&home.path().join(MEMORY)).contains("kayak"));
+}
+
+#[test]
 fn a_corrupt_memory_is_set_aside_and_said_so() {
     let home = filled();
     home.write(DIARY, "{\"version\": 1, \"rows\": [");
@@ -344,6 +363,7 @@ fn kill_9_leaves_whole_files() {
         })
         .collect();
     home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
+    let mut killed = 0;
     for number in 0..10_u64 {
         let day = json!({"version": 1, "rows": [row(&format!("2026-01-{:02}", number + 1), "Imported.", &[])]});
         home.write("work/day.json", day.to_string());
@@ -351,7 +371,9 @@ fn kill_9_leaves_whole_files() {
         std::thread::sleep(Duration::from_millis(number * 25));
         // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
-        let told = running.wait().text().contains("Added 1 day");
+        let done = running.wait();
+        killed += usize::from(done.signal().is_some());
+        let told = done.text().contains("Added 1 day");
         let diary: Value = serde_json::from_str(&home.read(DIARY)).unwrap();
         let rows = diary["rows"].as_array().unwrap();
         assert!(rows.len() >= 5_000);
@@ -362,6 +384,7 @@ fn kill_9_leaves_whole_files() {
             );
         }
     }
+    assert!(killed > 0);
     // The lock of a killed process is free, and what it left is erased.
     run(&home, "forget all --yes").expect(0);
     let mut names: Vec<_> = fs::read_dir(home.path().join(MEMORY))

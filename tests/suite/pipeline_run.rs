@@ -21,8 +21,8 @@ const TASK: &str =
     "A program that counts the words of a file.\nIt prints the number and nothing else.";
 
 /// A run in `dir` with the model of `server`.
-fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
-    let mut run = home
+pub(super) fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
+    let run = home
         .marvin()
         .args([
             "--non-interactive",
@@ -36,6 +36,11 @@ fn pipeline(home: &Home, server: &Server, dir: &Path) -> Marvin {
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key")
         .limit(Duration::from_secs(240));
+    with_tool_chains(run)
+}
+
+/// A run that finds the languages' own tools.
+pub(super) fn with_tool_chains(mut run: Marvin) -> Marvin {
     // The tool chains of the machine are found by these; the home of the test has none.
     for name in [
         "RUSTUP_HOME",
@@ -82,7 +87,7 @@ fn product(dir: &Path) -> BTreeSet<String> {
     files.lines().filter(own).map(str::to_owned).collect()
 }
 
-fn is_installed(program: &str) -> bool {
+pub(super) fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
     let is_there = found.is_ok_and(|done| done.status.success());
     if !is_there {

@@ -105,11 +105,16 @@ fn uncommitted_work_is_named_and_left_alone() {
     repo.file("staged.txt", "mine too\n")
         .git(&["add", "staged.txt"]);
     let before = (refs(&repo), repo.git(&["status", "--porcelain"]));
-    let done = start(&home, repo.path()).run();
-    refused(
-        &done,
-        &["--allow-dirty", "src/main.py", "notes.txt", "staged.txt"],
-    );
+    // The caller's variables lead to another repository, which is clean.
+    let other = repo_with_commit();
+    let led = start(&home, repo.path())
+        .env("GIT_DIR", other.path().join(".git"))
+        .env("GIT_WORK_TREE", other.path())
+        .env("GIT_INDEX_FILE", other.path().join(".git/index"));
+    for run in [start(&home, repo.path()), led] {
+        let named = ["--allow-dirty", "src/main.py", "notes.txt", "staged.txt"];
+        refused(&run.run(), &named);
+    }
     let after = repo.git(&["status", "--porcelain"]);
     assert_eq!((refs(&repo), after), before);
     assert_eq!(repo.read("src/main.py"), "print(2)\n");
@@ -138,6 +143,38 @@ fn a_repository_in_the_middle_of_something_is_refused() {
     repo.git(&["merge", "--abort"]);
     repo.git(&["checkout", "--quiet", "--detach"]);
     refused(&start(&home, repo.path()).run(), &["detached", "--branch"]);
+}
+
+#[test]
+fn without_git_the_run_says_what_is_missing() {
+    let home = Home::new();
+    fs::create_dir(home.path().join("empty")).unwrap();
+    let run = start(&home, &home.work()).env("PATH", home.path().join("empty"));
+    refused(&run.run(), &["git", "Install"]);
+    assert!(!home.has("work/.git") && !home.has("work/.tickets"));
+}
+
+#[test]
+fn a_submodule_is_a_project_of_its_own() {
+    let home = Home::new();
+    let (inner, outer) = (repo_with_commit(), repo_with_commit());
+    let url = inner.path().display().to_string();
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    outer.git(&[&add[..], &[&url, "part"]].concat());
+    outer.commit("with a part");
+    let part = outer.path().join("part");
+    fs::write(part.join("notes.txt"), "of the user").unwrap();
+    refused(&start(&home, &part).run(), &["--allow-dirty", "notes.txt"]);
+    // As it is after an update of submodules.
+    fs::remove_file(part.join("notes.txt")).unwrap();
+    outer.git(&["-C", "part", "checkout", "--quiet", "--detach"]);
+    refused(&start(&home, &part).run(), &["detached", "--branch"]);
 }
 
 #[test]

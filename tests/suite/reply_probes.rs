@@ -95,6 +95,7 @@ fn the_probes_are_in_neither_help_nor_completions() {
     let home = Home::new();
     for words in [&["--help"][..], &["man"], &["completions", "bash"]] {
         let done = home.marvin().args(words.iter().copied()).run().expect(0);
-        assert!(!done.text().contains("debug"), "{words:?}");
+        assert!(!done.text().contains("debug reply"), "{words:?}");
+        assert!(!done.text().contains("reply flow on"), "{words:?}");
     }
 }

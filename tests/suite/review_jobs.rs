@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -9,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::agents::{result, results};
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::repo::Repo;
 use crate::support::server::{Answer, Request, Server};
 use crate::support::wire::openai;
@@ -63,7 +67,7 @@ impl Project {
                 return status;
             }
             assert!(start.elapsed() < LONG, "no {words:?} in {status}");
-            std::thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(50));
         }
     }
 
@@ -232,6 +236,46 @@ fn a_second_review_is_refused_while_the_first_runs() {
 }
 
 #[test]
+fn of_two_reviews_started_at_the_same_moment_one_is_refused() {
+    let project = Project::new();
+    let _ended = Ended(&project);
+    let (both, arrived) = (Latch::new(), Arc::new(AtomicUsize::new(0)));
+    // Neither model calls the tool before both have been asked.
+    let together = || {
+        let (both, arrived) = (both.clone(), Arc::clone(&arrived));
+        Server::answering(move |request, _| {
+            if !is_parent(request) {
+                return Answer::silence();
+            }
+            if !results(request).is_empty() {
+                return parent(request);
+            }
+            if arrived.fetch_add(1, Ordering::SeqCst) == 1 {
+                both.open();
+            }
+            parent(request).head_after(&both)
+        })
+    };
+    let servers = [together(), together()];
+    let mut told = thread::scope(|scope| {
+        let started = servers
+            .each_ref()
+            .map(|server| scope.spawn(|| project.start(server, "")));
+        started.map(|start| start.join().unwrap())
+    });
+    told.sort();
+    let [refused, running] = &told;
+    assert!(
+        refused.contains("A review is running here already: "),
+        "{told:?}"
+    );
+    assert!(running.contains("is running in the background"), "{told:?}");
+    assert_eq!(project.jobs().len(), 1);
+    let branches = project.repo.git(&["branch", "--list", "review/*"]);
+    assert_eq!(branches.lines().count(), 1, "{branches}");
+}
+
+#[test]
 fn a_job_that_is_killed_is_dead_and_holds_nobody_up() {
     let project = Project::new();
     let server = hanging();
@@ -290,7 +334,8 @@ fn a_chat_knows_of_a_review_in_the_background_and_tells_when_it_ends() {
     let text = server.request(0).text();
     let is_told = text.contains("Background jobs") && text.contains(&format!("review {id}"));
     assert!(is_told, "{text}");
-    drop(held);
+    // A child that another test is starting may share the file for a moment, so closing it would not do.
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::Unlock).unwrap();
     chat.write(b"second\n");
     chat.wait_stdout("Answer 1.", LONG);
     let news = "No background job is running any more.";
@@ -323,7 +368,7 @@ fn a_job_stops_cleanly_on_a_signal() {
     let start = Instant::now();
     while test_kill_process(pid).is_ok() {
         assert!(start.elapsed() < LONG, "the process lives on");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -104,10 +104,24 @@ impl Asked {
 
 /// A server whose model builds `project`.
 pub fn server(project: &'static Project) -> (Server, Arc<Asked>) {
+    server_with(project, |_, _, _| None)
+}
+
+/// The same, but for the requests that `own` answers: it gets the role and how many rounds of tools there were.
+pub fn server_with(
+    project: &'static Project,
+    own: impl Fn(&Request, Role, usize) -> Option<Answer> + Send + Sync + 'static,
+) -> (Server, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let seen = Arc::clone(&asked);
-    let server = Server::answering(move |request, _| answer(project, request, &seen)).lenient();
-    (server, asked)
+    let server = Server::answering(move |request, _| {
+        let (role, step, work) = asked_for(request);
+        let mut seen = seen.0.lock().expect("not poisoned");
+        seen.push((role, step, work.clone()));
+        drop(seen);
+        own(request, role, step).unwrap_or_else(|| answer(project, role, step, &work))
+    });
+    (server.lenient(), asked)
 }
 
 /// The text of the first message of the user, from its task on.
@@ -128,7 +142,8 @@ pub fn role(work: &str) -> Role {
     found.map_or(Role::Other, |(_, role)| *role)
 }
 
-fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
+/// The role that a request asks the model to play, how far it has come, and its task.
+fn asked_for(request: &Request) -> (Role, usize, String) {
     let body = request.json();
     let messages = body["messages"].as_array().expect("messages");
     let step = messages
@@ -136,12 +151,10 @@ fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
         .filter(|message| message["tool_calls"].is_array())
         .count();
     let work = work(&body);
-    let role = role(&work);
-    asked
-        .0
-        .lock()
-        .expect("not poisoned")
-        .push((role, step, work.clone()));
+    (role(&work), step, work)
+}
+
+fn answer(project: &Project, role: Role, step: usize, work: &str) -> Answer {
     Answer::sse(match role {
         Role::SpecWriter => document(step, ".marvin/spec.md", "The program counts words."),
         Role::UxWriter => document(
@@ -166,7 +179,7 @@ fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
             0 => openai::call(
                 "",
                 "append_file",
-                json!({"path": editor_of(&work), "content": "An empty file has no words: the answer is 0.\n"}),
+                json!({"path": editor_of(work), "content": "An empty file has no words: the answer is 0.\n"}),
             ),
             _ => openai::text(&["Done."]),
         },
@@ -177,7 +190,7 @@ fn answer(project: &Project, request: &Request, asked: &Asked) -> Answer {
         Role::CodeReviewer => openai::text(&[
             &report("The code does what it is asked to do."),
             "\n",
-            &passing(&work),
+            &passing(work),
             "\n",
         ]),
         Role::SmokeTester => match step {

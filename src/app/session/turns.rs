@@ -176,6 +176,10 @@ impl Session {
                 (TurnOutcome::Complete, _) => "",
                 (TurnOutcome::Stopped, _) => "\n\n[stopped]",
                 (TurnOutcome::Failed, Some(FailureKind::Declined)) => "\n\n[refused by the model]",
+                (TurnOutcome::Failed, Some(FailureKind::Filtered)) => {
+                    "\n\n[ended by a content filter]"
+                }
+                (TurnOutcome::Failed, Some(FailureKind::Unfinished)) => "\n\n[incomplete]",
                 (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
             };
             // A moment later than the message and earlier than the memory of this reply.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::process::{ChildStart, EndedChild, run_child};
 use super::questions::{self, MAX_ROUNDS};
-use super::{ChildReport, ChildTask, prompts};
+use super::{Access, ChildReport, ChildTask, prompts};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::template::fill;
@@ -72,7 +72,7 @@ fn tries(
             }
             continue;
         }
-        let failed = match judge(task, &child) {
+        let mut failed = match judge(task, &child) {
             Ok(()) => {
                 child.announce(run, true, "It did its work.");
                 return Ok(child.report);
@@ -80,6 +80,7 @@ fn tries(
             Err(failed) => failed,
         };
         child.announce(run, false, failed.words.as_str());
+        failed.left = left(task);
         if attempt > OWN_ATTEMPTS || failed.is_final {
             return Err(gave_up(run, task, attempt, failed, &child));
         }
@@ -102,10 +103,22 @@ struct Failure {
     is_worth_a_wait: bool,
     /// The end of what it printed.
     output: String,
+    /// What the next attempt is told about what it left.
+    left: String,
+}
+
+/// Clears away what a failed attempt left, and says what the next attempt finds.
+fn left(task: &ChildTask<'_>) -> String {
+    let kept = match (task.after_failure, &task.access) {
+        (Some(clear), _) => return clear().unwrap_or_else(|| prompts::RETRY_NOTHING.to_owned()),
+        (None, Access::Read) => prompts::RETRY_NOTHING,
+        (None, Access::Write { .. } | Access::WriteFiles(_)) => prompts::RETRY_KEPT,
+    };
+    kept.to_owned()
 }
 
 /// Whether the work is done. A child that failed has not done it, whatever is in its files: a provider may have gone away in the middle of a document that is
-/// long enough already, and the next attempt finds what there is. When it ended well, the task's check alone decides.
+/// long enough already. When it ended well, the task's check alone decides.
 fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
     let output = &child.output;
     let failure = |words: String, kind: ProblemKind| Failure {
@@ -114,6 +127,7 @@ fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
         is_final: false,
         is_worth_a_wait: false,
         output: withheld(tail(&child.report.text, OUTPUT_CHARS), task.withhold),
+        left: String::new(),
     };
     if output.timed_out {
         let words = format!("It did not end within {} s.", output.limit.as_secs());
@@ -127,11 +141,21 @@ fn judge(task: &ChildTask<'_>, child: &EndedChild) -> Result<(), Failure> {
         Some(error) => format!("It failed ({}): {error}", output.ending()),
         None => format!("It failed ({}).", output.ending()),
     };
+    let kind = child.failure.unwrap_or(ProblemKind::System);
+    let cannot_run = output.code.is_some_and(|code| NOT_RUNNABLE.contains(&code));
     Err(Failure {
-        is_final: output.code.is_some_and(|code| NOT_RUNNABLE.contains(&code)),
+        is_final: cannot_run || is_lasting(kind),
         is_worth_a_wait: true,
-        ..failure(withheld(&words, task.withhold), ProblemKind::System)
+        ..failure(withheld(&words, task.withhold), kind)
     })
+}
+
+/// Whether a failure that a child reported itself comes again however often it is tried: a wrong setting, a missing key, a model that does not exist.
+fn is_lasting(kind: ProblemKind) -> bool {
+    matches!(
+        kind,
+        ProblemKind::Input | ProblemKind::Config | ProblemKind::Auth | ProblemKind::Missing
+    )
 }
 
 /// `text` without the words that the next attempt must not see.
@@ -157,7 +181,11 @@ fn prompt(task: &ChildTask<'_>, answers: &str, failure: Option<&Failure>) -> Str
         prompt.push_str("\n\n");
         prompt.push_str(&fill(
             prompts::RETRY,
-            &[("missing", failure.words.as_str()), ("output", &output)],
+            &[
+                ("missing", failure.words.as_str()),
+                ("left", failure.left.trim_end()),
+                ("output", &output),
+            ],
         ));
     }
     prompt

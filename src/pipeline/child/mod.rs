@@ -49,6 +49,9 @@ pub(crate) struct ChildTask<'a> {
     pub withhold: &'a [&'a str],
     /// How long its first attempt may take; the second twice as long, and so on.
     pub limit: Duration,
+    /// Clears away what an attempt left that failed in whatever way, where the next one must not take it for finished. What it did is told to the next
+    /// attempt; `None` when nothing was to be done. Without it everything stays.
+    pub after_failure: Option<&'a (dyn Fn() -> Option<String> + Sync)>,
     /// Checks that the work is done: a sentence that says what is missing otherwise, which the next attempt is told. Asked only when the child ended with
     /// status 0.
     pub check: &'a (dyn Fn(&ChildReport) -> Result<(), String> + Sync),

@@ -7,7 +7,7 @@ use super::environment;
 use super::log::{ChildLog, PromptFile};
 use super::report::{ChildLine, ReportReader};
 use super::{ChildReport, ChildTask};
-use crate::base::problem::Outcome;
+use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::redact;
 use crate::chat::pipeline_event::{PipelineEvent, TierChoice};
 use crate::chat::usage::{ReportedCost, dollars};
@@ -38,6 +38,8 @@ pub(super) struct EndedChild {
     pub output: ProgramOutput,
     /// Its last error message.
     pub error: Option<String>,
+    /// The kind of failure that it reported.
+    pub failure: Option<ProblemKind>,
     /// US dollars it has spent.
     pub spent: f64,
     pub took: Duration,
@@ -96,6 +98,7 @@ pub(super) fn run_child(
     let started = Instant::now();
     let mut reader = ReportReader::new();
     let mut cost = ReportedCost::default();
+    let mut failure = None;
     let output = program.run_lines(&run.ctx.stop, &mut |stream, line| {
         match reader.push(stream, line) {
             ChildLine::Tools(tools) => {
@@ -114,6 +117,10 @@ pub(super) fn run_child(
                 });
                 cost = reported;
                 // It is told at the end of the log.
+                return;
+            }
+            ChildLine::Failure(kind) => {
+                failure = Some(kind);
                 return;
             }
             ChildLine::Text => {}
@@ -150,6 +157,7 @@ pub(super) fn run_child(
         },
         output,
         error: reader.error().map(|error| hide(&error)),
+        failure,
         spent: cost.session_cost,
         took,
     })

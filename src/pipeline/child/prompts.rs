@@ -2,6 +2,10 @@
 
 /// Added to the prompt of an attempt after one that failed.
 pub(super) const RETRY: &str = include_str!("../../prompts/pipeline/retry.md");
+/// What such an attempt finds when everything of the earlier one is still there.
+pub(super) const RETRY_KEPT: &str = include_str!("../../prompts/pipeline/retry_kept.md");
+/// The same when nothing of it is.
+pub(super) const RETRY_NOTHING: &str = include_str!("../../prompts/pipeline/retry_nothing.md");
 /// Asks a read-only child to answer the questions of another.
 pub(super) const ANSWER: &str = include_str!("../../prompts/pipeline/answer.md");
 /// Added to the prompt of a child whose questions were answered.
@@ -19,6 +23,7 @@ mod tests {
     fn every_slot_of_every_prompt_is_known() {
         let slots = [
             "missing",
+            "left",
             "output",
             "task",
             "documents",
@@ -26,7 +31,14 @@ mod tests {
             "answers",
         ]
         .map(|slot| (slot, "x"));
-        for prompt in [RETRY, ANSWER, ANSWERED, NO_MORE_QUESTIONS] {
+        for prompt in [
+            RETRY,
+            RETRY_KEPT,
+            RETRY_NOTHING,
+            ANSWER,
+            ANSWERED,
+            NO_MORE_QUESTIONS,
+        ] {
             let filled = fill(prompt, &slots);
             assert!(!filled.contains("{{") && !filled.is_empty(), "{filled}");
         }

@@ -74,6 +74,7 @@ pub(super) fn answered(
         prompt,
         withhold: task.withhold,
         limit: ANSWER_LIMIT,
+        after_failure: None,
         check: &|report| match report.text.trim().is_empty() {
             true => Err("It answered nothing.".to_owned()),
             false => Ok(()),

@@ -1,7 +1,8 @@
 //! What a child prints: on standard output its report, with lines that name its tools in between; on standard error its cost after each model call, and
 //! messages.
 
-use crate::chat::event::TOOLS_MARKER;
+use crate::base::problem::ProblemKind;
+use crate::chat::event::{FAILURE_MARKER, TOOLS_MARKER};
 use crate::chat::usage::ReportedCost;
 use crate::proc::capture::{Captured, KeepLimits};
 use crate::proc::pump::OutputStream;
@@ -18,6 +19,8 @@ pub(super) enum ChildLine {
     Tools(Vec<String>),
     /// What it has cost so far.
     Cost(ReportedCost),
+    /// The kind of failure that ends it.
+    Failure(ProblemKind),
     /// Anything else.
     Text,
 }
@@ -56,6 +59,11 @@ impl ReportReader {
                 let text = String::from_utf8_lossy(line);
                 if let Some(cost) = ReportedCost::parse(&text) {
                     return ChildLine::Cost(cost);
+                }
+                if let Some(kind) = text.trim_end().strip_prefix(FAILURE_MARKER)
+                    && let Ok(kind) = serde_json::from_str(kind)
+                {
+                    return ChildLine::Failure(kind);
                 }
                 self.errors.push(line);
                 ChildLine::Text
@@ -103,6 +111,11 @@ mod tests {
             push("MARVIN_COST:{\"session_cost\":0.5}\n"),
             ChildLine::Cost(cost) if cost.session_cost == 0.5
         ));
+        assert_eq!(
+            push("MARVIN_FAILURE:\"auth\"\n"),
+            ChildLine::Failure(ProblemKind::Auth)
+        );
+        assert_eq!(push("MARVIN_FAILURE:\"new\"\n"), ChildLine::Text);
         assert_eq!(push("Error: No answer.\n"), ChildLine::Text);
         assert_eq!(push("details\n"), ChildLine::Text);
         assert_eq!(reader.error().as_deref(), Some("No answer."));

@@ -163,6 +163,7 @@ fn task<'a>(check: &'a (dyn Fn(&ChildReport) -> Result<(), String> + Sync)) -> C
         prompt: "Write the document.".to_owned(),
         withhold: &[],
         limit: LONG,
+        after_failure: None,
         check,
     }
 }
@@ -323,6 +324,29 @@ fn a_child_that_fails_has_not_done_its_work_even_if_the_files_are_there() {
         )
     );
     assert!(project.saw("prompt", 2).contains("The provider is gone."));
+}
+
+#[test]
+fn a_failure_that_cannot_pass_is_told_at_once() {
+    for (kind, attempts) in [("config", 1), ("auth", 1), ("input", 1), ("missing", 1)] {
+        let project = Project::new(&format!(
+            "echo 'MARVIN_FAILURE:\"{kind}\"' >&2; echo 'Error: There is no provider \"x\".' >&2; exit 1"
+        ));
+        let problem = run(&project.run, &task(&satisfied)).unwrap_err();
+        assert_eq!(project.events.started().len(), attempts, "{kind}");
+        assert!(
+            problem
+                .what
+                .contains("in 1 attempt: It failed (exit code: 1): There is no provider"),
+            "{problem}"
+        );
+        let log = project.logs(".log").remove(0);
+        assert!(!fs::read_to_string(log).unwrap().contains("MARVIN_FAILURE"));
+    }
+    // What may pass is tried again.
+    let project = Project::new("[ $n = 2 ] && exit; echo 'MARVIN_FAILURE:\"network\"' >&2; exit 1");
+    run(&project.run, &task(&satisfied)).unwrap();
+    assert_eq!(project.events.started().len(), 2);
 }
 
 #[test]
@@ -492,6 +516,36 @@ fn children_side_by_side_share_what_is_left_and_have_names_of_their_own() {
     for line in arguments {
         assert!(line.ends_with("--max-cost=0.500000"), "{line}");
     }
+}
+
+#[test]
+fn children_side_by_side_take_the_time_of_the_slowest() {
+    let project = Project::new(
+        "from=$(date +%s%N); sleep 0.$(($(cat \"$prompt\") * 2)); echo $(($(date +%s%N) - from)) > \"$out/took.$(cat \"$prompt\")\"",
+    );
+    let tasks: Vec<_> = (1..=4)
+        .map(|n| ChildTask {
+            prompt: n.to_string(),
+            ..task(&satisfied)
+        })
+        .collect();
+    let start = Instant::now();
+    for outcome in run_parallel(&project.run, &tasks) {
+        outcome.unwrap();
+    }
+    let all = start.elapsed().as_secs_f64();
+    let took: Vec<f64> = (1..=4)
+        .map(|n| project.saw("took", n).trim().parse::<f64>().unwrap() / 1e9)
+        .collect();
+    let (slowest, sum) = (
+        took.iter().copied().fold(0.0, f64::max),
+        took.iter().sum::<f64>(),
+    );
+    // One after the other they would take the sum, two and a half times as long as the slowest.
+    assert!(
+        all - slowest < (sum - slowest) / 2.0,
+        "{all} s for {took:?}"
+    );
 }
 
 #[test]

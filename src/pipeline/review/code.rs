@@ -12,7 +12,7 @@ use crate::pipeline::Run;
 use crate::pipeline::child::{self, Access, ChildTask};
 use crate::pipeline::context::{self, View};
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, prompts, review};
+use crate::pipeline::{files, limits, phase_record, prompts, review};
 
 /// Rounds of a review inside a run.
 const ROUNDS: u64 = 3;
@@ -45,8 +45,10 @@ pub(crate) struct CodeReview<'a> {
     pub documents: String,
     /// What the fixer may do.
     pub fixer: Access,
+    /// Its first rounds, which are over already.
+    pub done: u64,
     /// Told after each round.
-    pub after_round: &'a dyn Fn(&RoundResult) -> Outcome<()>,
+    pub after_round: &'a dyn Fn(&Run, &CodeReview<'_>, &RoundResult) -> Outcome<()>,
 }
 
 /// Reviews the tests that a phase wrote. Fixers can write tests only: neither implementation nor anything that runs them.
@@ -101,7 +103,10 @@ fn of_run<'a>(run: &Run, phase: &'a str, name: &'a str, files: Vec<String>) -> C
         fixer: Access::Write {
             ticket: run.ticket.clone(),
         },
-        after_round: &|_| Ok(()),
+        done: phase_record::rounds(run, phase, name),
+        after_round: &|run, review, result| {
+            phase_record::save_round(run, review.phase, review.name, result.number)
+        },
     }
 }
 
@@ -113,7 +118,7 @@ pub(crate) fn review_files(run: &Run, subject: &CodeReview<'_>) -> Outcome<Revie
     if subject.files.is_empty() {
         return Ok(ReviewEnd::Clean);
     }
-    review::run(run, subject, 0)
+    review::run(run, subject, subject.done)
 }
 
 /// The documents that are there, else the task.
@@ -211,6 +216,7 @@ impl Subject for CodeReview<'_> {
                 access: self.fixer.clone(),
                 withhold: &[],
                 limit: limits::IMPLEMENTATION,
+                after_failure: None,
                 check: &|_| {
                     match has_changed() {
                     true => Ok(()),
@@ -230,8 +236,8 @@ impl Subject for CodeReview<'_> {
         Ok(has_changed())
     }
 
-    fn round_done(&self, _: &Run, result: &RoundResult) -> Outcome<()> {
-        (self.after_round)(result)
+    fn round_done(&self, run: &Run, result: &RoundResult) -> Outcome<()> {
+        (self.after_round)(run, self, result)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::pipeline::context::{self, View};
 use crate::pipeline::documents::{self, Document};
 use crate::pipeline::phase::{PHASES, PhaseEnd};
 use crate::pipeline::tier::Tier;
-use crate::pipeline::{files, limits, prompts, review, state};
+use crate::pipeline::{files, limits, phase_record, prompts, review, state};
 
 /// Phase 1a_review: the specification, then the user experience.
 ///
@@ -44,24 +44,38 @@ fn review_document(
     position: usize,
 ) -> Outcome<()> {
     let steps = steps(phase, position)?;
-    let mut done = 0;
-    for step in steps {
-        done += u64::from(state::is_done(&run.root, step)?);
-    }
-    if done == steps.len() as u64 {
-        return Ok(());
-    }
+    let done = match phase_record::is_rewritten(run, document.path) {
+        // The state, which never goes back, knows the rounds of the document that was there before.
+        true => phase_record::rounds(run, phase, document.name),
+        false => {
+            let recorded = recorded_rounds(run, steps)?;
+            if recorded == steps.len() as u64 {
+                return Ok(());
+            }
+            recorded
+        }
+    };
     let subject = DocumentReview {
         document,
         phase,
         steps,
     };
     review::run(run, &subject, done)?;
+    phase_record::set_reviewed(run, document.path)?;
     // Whoever is satisfied early leaves rounds over.
     subject
         .steps
         .last()
         .map_or(Ok(()), |step| state::save(&run.root, step))
+}
+
+/// How many of the steps are recorded as done.
+fn recorded_rounds(run: &Run, steps: &[&str]) -> Outcome<u64> {
+    let mut done = 0;
+    for step in steps {
+        done += u64::from(state::is_done(&run.root, step)?);
+    }
+    Ok(done)
 }
 
 /// The steps of a phase that belong to its `position`th document.
@@ -175,6 +189,7 @@ impl Subject for DocumentReview {
                 access,
                 withhold: &[],
                 limit: limits::DOCUMENT,
+                after_failure: Some(&|| documents::reset(run, &rel, before.as_deref())),
                 check: &|_| match has_changed() {
                     true => Ok(()),
                     false => Err(format!(
@@ -208,6 +223,7 @@ impl Subject for DocumentReview {
         let step = usize::try_from(result.number - 1)
             .ok()
             .and_then(|at| self.steps.get(at));
+        phase_record::save_round(run, self.phase, self.document.name, result.number)?;
         step.map_or(Ok(()), |step| state::save(&run.root, step))
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn ask(
                 false => &[],
             },
             limit: limits::REVIEW,
+            after_failure: None,
             check: &has_reviewed,
         })
         .collect();
@@ -63,7 +64,10 @@ pub(super) fn ask(
                 ));
                 reports.push(None);
             }
-            Err(problem) if is_final(&problem) => return Err(problem),
+            // A reviewer who has spent their share of what is left is one who did not review; without anything left the run ends.
+            Err(problem) if is_final(&problem) && run.budget_left().is_err() => {
+                return Err(problem);
+            }
             Err(problem) => {
                 run.warn(format!(
                     "Reviewer {} of {} did not review: {}",

@@ -47,7 +47,8 @@ pub(super) fn review(
             fixer: Access::Write {
                 ticket: String::new(),
             },
-            after_round: &|result| {
+            done: 0,
+            after_round: &|_, _, result| {
                 let open = result.unsatisfied.clone();
                 let reviewers = AREAS as u64 + 1;
                 record.add_round(RoundResult {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::Stage;
-use crate::pipeline::documents;
+use crate::pipeline::{documents, phase_record};
 
 const WRITERS: &str = r#"
 is spec-writer && document .marvin/spec.md
@@ -80,6 +80,17 @@ fn what_is_no_document_is_removed_and_tried_again() {
 }
 
 #[test]
+fn exactly_a_thousand_bytes_are_a_document() {
+    let stage = Stage::new("true");
+    let state = |bytes: usize| {
+        stage.put(".marvin/spec.md", &"x".repeat(bytes));
+        let rel = stage.run.root.check(".marvin/spec.md").unwrap();
+        documents::state(&stage.run.root, &rel).unwrap().is_ok()
+    };
+    assert_eq!([999, 1_000, 1_001].map(state), [false, true, true]);
+}
+
+#[test]
 fn a_later_attempt_that_succeeds_is_enough() {
     let stage = Stage::new(
         r#"
@@ -93,10 +104,69 @@ fn a_later_attempt_that_succeeds_is_enough() {
 
 #[test]
 fn only_what_an_attempt_wrote_is_removed() {
-    let stage = Stage::new("echo I do nothing.");
-    stage.put(".marvin/spec.md", "A draft of mine.");
-    documents::specify(&stage.run).unwrap_err();
-    assert_eq!(stage.read(".marvin/spec.md"), "A draft of mine.");
+    for script in ["echo I do nothing.", "echo More. >> .marvin/spec.md"] {
+        let stage = Stage::new(script);
+        stage.put(".marvin/spec.md", "A draft of mine.");
+        documents::specify(&stage.run).unwrap_err();
+        assert_eq!(stage.read(".marvin/spec.md"), "A draft of mine.");
+    }
+}
+
+/// The files in which something was set aside.
+fn set_aside(stage: &Stage) -> Vec<String> {
+    let entries = fs::read_dir(stage.path(".marvin/logs")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".left.md")).collect()
+}
+
+#[test]
+fn half_a_document_of_a_failed_attempt_is_not_taken_for_one() {
+    // The first attempt dies in mid-document; the others do nothing.
+    let stage = Stage::new(
+        r#"if nth spec-writer 1; then document .marvin/spec.md; kill -KILL $$; fi; echo "It is all there.""#,
+    );
+    let problem = documents::specify(&stage.run).unwrap_err();
+    assert!(problem.what.contains("does not exist"), "{problem:?}");
+    assert!(!stage.path(".marvin/spec.md").exists());
+    let kept = set_aside(&stage);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let text = stage.read(&format!(".marvin/logs/{}", kept[0]));
+    assert!(text.starts_with("Line 1 of the document"), "{text}");
+    let prompts = stage.prompts("spec-writer");
+    assert!(prompts[1].contains(&kept[0]), "{}", prompts[1]);
+    assert!(
+        !prompts[1].contains("is still there. Look"),
+        "{}",
+        prompts[1]
+    );
+    assert!(
+        prompts[2].contains("changed nothing that is still there"),
+        "{}",
+        prompts[2]
+    );
+}
+
+#[test]
+fn a_document_whose_writer_was_killed_with_the_run_is_written_again() {
+    let stage = Stage::new(WRITERS);
+    stage.put_document(".marvin/spec.md", "Half of it");
+    phase_record::set_writing(&stage.run, "1a", ".marvin/spec.md").unwrap();
+    documents::specify(&stage.run).unwrap();
+    assert_eq!(stage.labels(), ["spec-writer", "ux-writer"]);
+    let kept = set_aside(&stage);
+    assert!(
+        stage
+            .read(&format!(".marvin/logs/{}", kept[0]))
+            .starts_with("Half of it")
+    );
+    assert!(
+        stage.warnings()[0].contains(&kept[0]),
+        "{:?}",
+        stage.warnings()
+    );
+    // Once it is written it stays.
+    documents::specify(&stage.run).unwrap();
+    assert_eq!(stage.labels().len(), 2);
 }
 
 #[test]

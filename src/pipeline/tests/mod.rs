@@ -3,8 +3,11 @@
 mod code;
 mod context;
 mod documents;
+mod resume;
 mod reviews;
 mod test_runs;
+mod tiers;
+mod upstream;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -119,7 +122,7 @@ impl Stage {
             is_staged: true,
             ctx: ToolContext::new(session, Cancel::new(), Arc::clone(&events) as _),
         };
-        repository::prepare(&run, None, Uncommitted::Take).unwrap();
+        repository::prepare(&run, None, Uncommitted::Take, true).unwrap();
         Self { dir, run, events }
     }
 

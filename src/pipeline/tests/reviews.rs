@@ -1,6 +1,7 @@
 //! Phases 1a_review and 1b_review.
 
 use super::Stage;
+use crate::base::problem::ProblemKind;
 use crate::pipeline::review::document;
 use crate::pipeline::review::verdict::{PASSING_WORDS, without_passing_words};
 use crate::pipeline::state;
@@ -248,6 +249,59 @@ fn a_document_that_its_fixer_spoiled_is_put_back() {
         "{warnings:?}"
     );
     assert!(warnings[1].contains("It was put back"), "{warnings:?}");
+}
+
+#[test]
+fn what_a_fixer_wrote_that_failed_does_not_pass_for_its_work() {
+    let stage = stage(
+        r#"
+        case "$NAME" in
+          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          design-fixer-*) if nth design-fixer 1; then document "$MARVIN_WRITABLE_FILES"; exit 1; fi; echo Done.;;
+        esac"#,
+    );
+    let before = stage.read(".marvin/design.md");
+    document::review_design(&stage.run).unwrap();
+    assert_eq!(stage.read(".marvin/design.md"), before);
+    assert_eq!(stage.prompts("design-fixer").len(), 4);
+    assert!(stage.prompts("design-fixer")[1].contains(".left.md"));
+    assert!(
+        stage.warnings()[1].contains("changed nothing"),
+        "{:?}",
+        stage.warnings()
+    );
+}
+
+#[test]
+fn a_reviewer_who_has_spent_their_share_did_not_review_and_the_others_count() {
+    let mut stage = stage(
+        r#"
+        case "$NAME" in
+          review-design-quality-*)
+            if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else echo 'MARVIN_COST:{"session_cost":3,"model_cost":{"second":3}}' >&2; exit 1; fi;;
+          review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+          *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
+        esac"#,
+    );
+    stage.run.max_cost = Some(10.0);
+    document::review_design(&stage.run).unwrap();
+    let warnings = stage.warnings();
+    assert!(
+        warnings[0]
+            .contains("Reviewer quality of design.md did not review: A child has spent its share"),
+        "{warnings:?}"
+    );
+    assert!(
+        stage
+            .read(".marvin/review-history-design.md")
+            .contains("- quality: did not review")
+    );
+    assert_eq!(recorded(&stage).as_deref(), Some("1b_review_iv"));
+    // With nothing left for anybody the run ends.
+    stage.run.max_cost = Some(3.0);
+    std::fs::write(stage.path(".marvin/pipeline_state"), "1b").unwrap();
+    let problem = document::review_design(&stage.run).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Limit, "{problem}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::launch::Launch;
-use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, output};
+use super::{DIFF, Git, IGNORE_DIRTY_SUBMODULES, filters, output};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
@@ -16,6 +16,17 @@ const UNFINISHED: [(&str, &str); 6] = [
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisection"),
+];
+
+/// The names of what is staged; starts no other program.
+const STAGED: [&str; 7] = [
+    "diff",
+    "--cached",
+    "--name-only",
+    "-z",
+    "--no-ext-diff",
+    "--no-textconv",
+    IGNORE_DIRTY_SUBMODULES,
 ];
 
 /// Makes a repository in `dir`, as the user's own `git init` would.
@@ -67,17 +78,7 @@ impl Git<'_> {
     /// git failed.
     pub(crate) fn diff_since(&self, commit: &str, path: Option<&str>) -> Outcome<String> {
         // After `--` nothing is an option.
-        self.text(&[
-            "diff",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--submodule=short",
-            IGNORE_DIRTY_SUBMODULES,
-            commit,
-            "--",
-            path.unwrap_or("."),
-        ])
+        self.text(&[&DIFF[..], &[commit, "--", path.unwrap_or(".")]].concat())
     }
 
     /// The number of commits since `commit`.
@@ -103,16 +104,7 @@ impl Git<'_> {
             "--exclude-standard",
         ])?;
         if self.head_commit()?.is_some() {
-            paths.extend(listed(&[
-                "diff",
-                "--cached",
-                "--name-only",
-                "--relative",
-                "-z",
-                "--no-ext-diff",
-                "--no-textconv",
-                IGNORE_DIRTY_SUBMODULES,
-            ])?);
+            paths.extend(listed(&[&STAGED[..], &["--relative"]].concat())?);
         } else {
             paths.extend(listed(&["ls-files", "-z"])?);
         }
@@ -126,15 +118,7 @@ impl Git<'_> {
     /// # Errors
     /// git failed.
     pub(crate) fn staged(&self) -> Outcome<Vec<String>> {
-        self.listed(&[
-            "diff",
-            "--cached",
-            "--name-only",
-            "-z",
-            "--no-ext-diff",
-            "--no-textconv",
-            IGNORE_DIRTY_SUBMODULES,
-        ])
+        self.listed(&STAGED)
     }
 
     /// An operation that was begun and is not finished, such as a merge.

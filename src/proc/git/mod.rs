@@ -55,6 +55,15 @@ use repository::Repository;
 
 /// Submodules are compared by commit alone: entering one would apply its own, unchecked configuration.
 const IGNORE_DIRTY_SUBMODULES: &str = "--ignore-submodules=dirty";
+/// A unified diff that starts no other program.
+const DIFF: [&str; 6] = [
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--submodule=short",
+    IGNORE_DIRTY_SUBMODULES,
+];
 
 /// git in one directory of a checked repository. For one operation only: configurations change.
 #[derive(Debug)]
@@ -122,14 +131,7 @@ impl<'a> Git<'a> {
 
     /// Unified diff of the working tree or of the index, optionally of one path.
     pub(crate) fn diff(&self, staged: bool, path: Option<&str>) -> Outcome<String> {
-        let mut args = vec![
-            "diff",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--submodule=short",
-            IGNORE_DIRTY_SUBMODULES,
-        ];
+        let mut args = DIFF.to_vec();
         args.extend(staged.then_some("--cached"));
         args.push("--");
         args.extend(path);

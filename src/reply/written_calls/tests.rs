@@ -164,6 +164,8 @@ fn prose_is_no_call() {
         "```json\n{\"name\": \"web_search\", \"arguments\": {}}\n```",
         "```tool_call\n```",
         "```tool_call\n{}\n```",
+        "```tool_call\n{\"name\": \"web_search\"",
+        "```tool_call\n{\"name\": \"web_search\", \"arguments\": {\"query\": \"half of",
         "```tool_call\n{\"name\": \"\"}\n```",
         "\u{0}\u{1b}[2J",
         "()",

@@ -239,6 +239,7 @@ impl Graph {
     }
 
     /// Removes a node; its children move up to its parent.
+    #[cfg(test)]
     pub(super) fn delete(&mut self, id: &str) -> Outcome<()> {
         if id == ROOT || Branch::of_id(id).is_some() {
             return Err(Problem::refused(format!(

@@ -172,6 +172,7 @@ impl MemoryStore {
     ///
     /// # Errors
     /// The lock or the disk; the file is then as it was.
+    #[cfg(test)]
     pub(crate) fn diary_put(&self, row: DiaryRow) -> Outcome<()> {
         self.change_diary(|diary| {
             diary.put(row);
@@ -320,6 +321,7 @@ impl MemoryStore {
     ///
     /// # Errors
     /// There is no such parent, it is the root or too deep, or the name is empty; the lock or the disk.
+    #[cfg(test)]
     pub(crate) fn create(
         &self,
         parent: &str,
@@ -340,6 +342,7 @@ impl MemoryStore {
     ///
     /// # Errors
     /// There is no such node; the lock or the disk.
+    #[cfg(test)]
     pub(crate) fn update(&self, id: &str, name: &str, description: &str) -> Outcome<()> {
         let now = self.now();
         self.change_graph(|graph| {
@@ -424,6 +427,7 @@ impl MemoryStore {
     ///
     /// # Errors
     /// There is no such node, or it is the root or a branch; the lock or the disk.
+    #[cfg(test)]
     pub(crate) fn delete(&self, id: &str) -> Outcome<()> {
         self.change_graph(|graph| {
             let deleted = mutation(graph, MutationAction::Delete, id);

@@ -1,0 +1,195 @@
+//! What is done inside of the phase in progress: its files as they were, its finished parts, its finished rounds. A run that was interrupted goes on
+//! from there instead of paying for them again. It is in the folder of logs, so no commit has it, and it is a help only: without it more is repeated.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Run;
+use super::files::{self, FileStates};
+use crate::base::problem::Outcome;
+use crate::disk::beneath::RelPath;
+use crate::disk::paths::PROJECT_LOGS;
+
+const FILE: &str = "phase.json";
+/// Largest record in bytes.
+const CAP: u64 = 64 << 20;
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct PhaseRecord {
+    /// The phase that this is about.
+    phase: String,
+    /// The project's files when it began.
+    files: Option<FileStates>,
+    /// Its parts that are done.
+    parts: Vec<String>,
+    /// The last finished round of each of its loops, by the name of what the loop is about.
+    rounds: BTreeMap<String, u64>,
+    /// What the last finished round told the next.
+    findings: String,
+    /// The document whose writer is at work.
+    writing: String,
+    /// Documents that were written again after a review of them, and not reviewed since. Of no phase alone.
+    rewritten: Vec<String>,
+}
+
+fn path(run: &Run) -> Outcome<RelPath> {
+    run.root.check(&format!("{PROJECT_LOGS}/{FILE}"))
+}
+
+fn read(run: &Run) -> PhaseRecord {
+    let bytes = path(run).and_then(|rel| run.root.read(&rel, CAP));
+    bytes
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+/// The record of `phase`; one of another phase counts for nothing.
+fn of(run: &Run, phase: &str) -> PhaseRecord {
+    let record = read(run);
+    match record.phase == phase {
+        true => record,
+        false => PhaseRecord {
+            phase: phase.to_owned(),
+            rewritten: record.rewritten,
+            ..PhaseRecord::default()
+        },
+    }
+}
+
+fn write(run: &Run, record: &PhaseRecord) -> Outcome<()> {
+    let bytes = serde_json::to_vec(record).unwrap_or_default();
+    run.root.put(&path(run)?, &bytes)
+}
+
+fn change(run: &Run, phase: &str, change: impl FnOnce(&mut PhaseRecord)) -> Outcome<()> {
+    let mut record = of(run, phase);
+    change(&mut record);
+    write(run, &record)
+}
+
+/// The project's files as they were when `phase` began for the first time: what a child had done before an interruption would otherwise look as if it had
+/// done nothing.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn files_at_start(run: &Run, phase: &str) -> Outcome<FileStates> {
+    if let Some(kept) = of(run, phase).files {
+        return Ok(kept);
+    }
+    let now = files::states(&run.root, &run.ctx.stop);
+    change(run, phase, |record| record.files = Some(now.clone()))?;
+    Ok(now)
+}
+
+/// Does a part of a phase, unless it is recorded as done.
+///
+/// # Errors
+/// As `work`; the record cannot be written.
+pub(crate) fn once(
+    run: &Run,
+    phase: &str,
+    part: &str,
+    work: impl FnOnce() -> Outcome<()>,
+) -> Outcome<()> {
+    if of(run, phase).parts.iter().any(|done| done == part) {
+        return Ok(());
+    }
+    work()?;
+    change(run, phase, |record| record.parts.push(part.to_owned()))
+}
+
+/// How many rounds about `subject` are over.
+pub(crate) fn rounds(run: &Run, phase: &str, subject: &str) -> u64 {
+    let record = of(run, phase);
+    record.rounds.get(subject).copied().unwrap_or_default()
+}
+
+/// Records that a round about `subject` is over.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn save_round(run: &Run, phase: &str, subject: &str, number: u64) -> Outcome<()> {
+    change(run, phase, |record| {
+        record.rounds.insert(subject.to_owned(), number);
+    })
+}
+
+/// The findings that the last finished round told the next.
+pub(crate) fn findings(run: &Run, phase: &str) -> String {
+    of(run, phase).findings
+}
+
+/// Records that a round about `subject` is over, and what it tells the next.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn save_findings(
+    run: &Run,
+    phase: &str,
+    subject: &str,
+    number: u64,
+    findings: &str,
+) -> Outcome<()> {
+    change(run, phase, |record| {
+        record.rounds.insert(subject.to_owned(), number);
+        findings.clone_into(&mut record.findings);
+    })
+}
+
+/// Whether the writer of the document at `path` was interrupted at work.
+pub(crate) fn was_writing(run: &Run, phase: &str, path: &str) -> bool {
+    of(run, phase).writing == path
+}
+
+/// Records which document is being written; none when it is empty.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn set_writing(run: &Run, phase: &str, path: &str) -> Outcome<()> {
+    change(run, phase, |record| path.clone_into(&mut record.writing))
+}
+
+/// Whether the document at `path` was written again and has to be reviewed again.
+pub(crate) fn is_rewritten(run: &Run, path: &str) -> bool {
+    read(run).rewritten.iter().any(|own| own == path)
+}
+
+/// Records that the document at `path` is written again after its review.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn set_rewritten(run: &Run, path: &str) -> Outcome<()> {
+    let mut record = read(run);
+    record.rewritten.retain(|own| own != path);
+    record.rewritten.push(path.to_owned());
+    write(run, &record)
+}
+
+/// Records that the document at `path` is reviewed.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn set_reviewed(run: &Run, path: &str) -> Outcome<()> {
+    let mut record = read(run);
+    record.rewritten.retain(|own| own != path);
+    write(run, &record)
+}
+
+/// Forgets a phase that is done.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn end_phase(run: &Run) -> Outcome<()> {
+    let rel = path(run)?;
+    if !run.root.exists(&rel)? {
+        return Ok(());
+    }
+    let record = of(run, "");
+    match record == PhaseRecord::default() {
+        true => run.root.remove_file(&rel),
+        false => write(run, &record),
+    }
+}

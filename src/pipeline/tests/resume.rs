@@ -1,0 +1,241 @@
+//! Runs that stop and are started again.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::Stage;
+use crate::base::problem::Outcome;
+use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::{implementation, phase_record, quality, smoke_test, state, test_writing};
+
+/// Writers write, reviewers are satisfied in the second round; with a file `stop` nobody can work.
+const WORKERS: &str = r#"
+if [ -e stop ]; then exit 127; fi
+case "$NAME" in
+  spec-writer-*) document .marvin/spec.md;;
+  ux-writer-*) document .marvin/ux.md;;
+  design-writer-*) document .marvin/design.md;;
+  implementer-*) mkdir -p src; echo 'fn main() {}' > src/main.rs;;
+  review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+  *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
+esac
+true"#;
+
+fn start(stage: &Stage, allow_dirty: bool) -> Outcome<()> {
+    run::run(
+        &stage.run.ctx,
+        RunRequest {
+            root: Arc::clone(&stage.run.root),
+            task: stage.run.task.clone(),
+            ticket: None,
+            design_first: true,
+            tdd: false,
+            branch: None,
+            allow_dirty,
+            tiers: stage.run.tiers.clone(),
+            max_cost: None,
+            program: stage.run.program.clone(),
+        },
+    )
+}
+
+/// Labels of the children since the `from`th, each once, in order.
+fn since(stage: &Stage, from: usize) -> Vec<String> {
+    let mut labels = stage.labels().split_off(from);
+    labels.sort();
+    labels.dedup();
+    labels
+}
+
+const UX_REVIEW: [&str; 5] = [
+    "review-ux-conflicts",
+    "review-ux-gaps",
+    "review-ux-main",
+    "review-ux-quality",
+    "ux-fixer",
+];
+
+#[test]
+fn a_document_that_is_written_again_is_reviewed_again_and_no_other() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, true).unwrap();
+    assert_eq!(
+        state::recorded(&stage.run.root).unwrap().as_deref(),
+        Some("3")
+    );
+    let from = stage.labels().len();
+    fs::remove_file(stage.path(".marvin/ux.md")).unwrap();
+    start(&stage, true).unwrap();
+    let mut expected = UX_REVIEW.to_vec();
+    expected.push("ux-writer");
+    assert_eq!(since(&stage, from), expected);
+    let warnings = stage.warnings();
+    assert!(
+        warnings
+            .iter()
+            .any(|words| words.contains(".marvin/ux.md was written again after its review")),
+        "{warnings:?}"
+    );
+    let missing = warnings
+        .iter()
+        .filter(|words| words.contains("is missing or too short"));
+    assert_eq!(missing.count(), 1, "{warnings:?}");
+    // And that is all.
+    let from = stage.labels().len();
+    start(&stage, true).unwrap();
+    assert_eq!(since(&stage, from), [] as [&str; 0]);
+}
+
+#[test]
+fn a_second_review_that_is_interrupted_goes_on() {
+    let stage = Stage::new(WORKERS);
+    start(&stage, true).unwrap();
+    let ux = fs::read(stage.path(".marvin/ux.md")).unwrap();
+    // It vanished, and somebody else has put one there after the run had noticed.
+    phase_record::set_rewritten(&stage.run, ".marvin/ux.md").unwrap();
+    fs::write(stage.path(".marvin/ux.md"), ux).unwrap();
+    stage.put("stop", "");
+    let from = stage.labels().len();
+    start(&stage, true).unwrap_err();
+    fs::remove_file(stage.path("stop")).unwrap();
+    let between = stage.labels().len();
+    assert!(between > from);
+    start(&stage, true).unwrap();
+    assert_eq!(since(&stage, between), UX_REVIEW);
+}
+
+#[test]
+fn a_repository_of_the_runs_own_without_a_commit_is_no_users_work() {
+    let stage = Stage::new(WORKERS);
+    fs::remove_dir_all(stage.path(".git")).unwrap();
+    stage.put("notes.txt", "of the user");
+    // The start fails between the repository and its first commit.
+    stage.put(".tickets", "in the way");
+    let problem = start(&stage, false).unwrap_err().one_line();
+    assert!(
+        stage.path(".git").exists() && !problem.contains("--allow-dirty"),
+        "{problem}"
+    );
+    fs::remove_file(stage.path(".tickets")).unwrap();
+    start(&stage, false).unwrap();
+    let warnings = stage.warnings();
+    let told = warnings
+        .iter()
+        .filter(|words| words.contains("its first commit takes the 1 file"));
+    assert_eq!(told.count(), 2, "{warnings:?}");
+}
+
+#[test]
+fn a_repository_of_the_user_without_a_commit_stays_the_users() {
+    let stage = Stage::new(WORKERS);
+    stage.put("notes.txt", "of the user");
+    let problem = start(&stage, false).unwrap_err().one_line();
+    assert!(problem.contains("--allow-dirty"), "{problem}");
+}
+
+/// In the second round nobody can review as long as there is a file `../stop`.
+const CODE: &str = r#"
+case "$NAME" in
+  implementer-*) mkdir -p src; echo 'fn main() {}' > src/main.rs;;
+  functional-test-writer-*) mkdir -p tests; echo 'exit 1' > tests/test_all.sh;;
+  review-*) if grep -q "round 2 of 3" "$PROMPT"; then [ -e ../stop ] && exit 127; report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
+  *-fixer-*) for file in ${MARVIN_WRITABLE_FILES:-src/main.rs}; do echo "// Corrected." >> $file; done;;
+esac
+true"#;
+
+/// Interrupts a phase in the second round of its review, and does it again.
+fn resumed(phase: impl Fn(&Stage) -> Outcome<()>) -> (Stage, Vec<String>) {
+    let stage = Stage::new(CODE);
+    stage.put(".marvin-instructions", "Test command: sh tests/test_all.sh");
+    let stop = stage.dir.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    phase(&stage).unwrap_err();
+    fs::remove_file(stop).unwrap();
+    let from = stage.labels().len();
+    phase(&stage).unwrap();
+    let rest = since(&stage, from);
+    (stage, rest)
+}
+
+#[test]
+fn an_implementation_is_not_built_again_and_no_finished_round_is_reviewed_again() {
+    let (stage, rest) = resumed(|stage| implementation::implement(&stage.run).map(drop));
+    assert_eq!(rest, ["review-code-area-1", "review-code-conformance"]);
+    assert_eq!(stage.rounds(), ["3 code 1/3", "3 code 2/3", "3 code 2/3"]);
+    let last = stage.prompts("review-code-area-1").pop().unwrap();
+    assert!(
+        last.contains("+// Corrected.") && last.contains("What earlier rounds found"),
+        "{last}"
+    );
+}
+
+#[test]
+fn tests_are_not_written_again_and_no_finished_round_is_reviewed_again() {
+    let (stage, rest) = resumed(|stage| test_writing::functional(&stage.run).map(drop));
+    assert_eq!(rest, ["review-tests-area-1", "review-tests-conformance"]);
+    assert_eq!(
+        stage.rounds(),
+        ["2a tests 1/3", "2a tests 2/3", "2a tests 2/3"]
+    );
+}
+
+#[test]
+fn what_a_phase_has_done_counts_for_no_other_phase() {
+    let (stage, _) = resumed(|stage| implementation::implement(&stage.run).map(drop));
+    assert_eq!(phase_record::rounds(&stage.run, "3", "code"), 2);
+    assert_eq!(phase_record::rounds(&stage.run, "4a", "code"), 0);
+    phase_record::end_phase(&stage.run).unwrap();
+    assert_eq!(phase_record::rounds(&stage.run, "3", "code"), 0);
+    assert!(!stage.path(".marvin/logs/phase.json").exists());
+}
+
+#[test]
+fn finished_attempts_to_break_the_program_are_not_made_again() {
+    let stage = Stage::new(
+        r#"
+        if is quality-tester; then
+          if nth quality-tester 1; then report "src/a.rs:1 crashes." REVIEW_FAILED; elif [ -e ../stop ]; then exit 127; else report REVIEW_CLEAN; fi
+        fi
+        is quality-fixer && echo fixed > src.txt
+        true"#,
+    );
+    stage.put(".marvin-instructions", "Test command: echo 1 passed");
+    let stop = stage.dir.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    quality::assure_quality(&stage.run).unwrap_err();
+    fs::remove_file(stop).unwrap();
+    let from = stage.labels().len();
+    quality::assure_quality(&stage.run).unwrap();
+    assert_eq!(stage.labels()[from..], ["quality-tester"]);
+    let last = stage.prompts("quality-tester").pop().unwrap();
+    assert!(
+        last.contains("round 2 of 3") && last.contains("src/a.rs:1 crashes."),
+        "{last}"
+    );
+}
+
+#[test]
+fn finished_trials_are_not_made_again_and_what_they_changed_is_tested() {
+    let stage = Stage::new(
+        r#"
+        if nth smoke-tester 1; then echo changed > src.txt; echo "Not yet."; exit; fi
+        [ -e ../stop ] && exit 127
+        echo E2E_SMOKE_PASS"#,
+    );
+    stage.put(
+        ".marvin-instructions",
+        "Test command: echo run >> ../runs; echo 1 passed",
+    );
+    let stop = stage.dir.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    smoke_test::smoke_test(&stage.run).unwrap_err();
+    assert!(!stage.dir.path().join("runs").exists());
+    fs::remove_file(stop).unwrap();
+    smoke_test::smoke_test(&stage.run).unwrap();
+    assert_eq!(
+        stage.rounds().last().map(String::as_str),
+        Some("4b program 2/10")
+    );
+    let runs = fs::read_to_string(stage.dir.path().join("runs"));
+    assert_eq!(runs.unwrap_or_default(), "run\n");
+}

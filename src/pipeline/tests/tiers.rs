@@ -1,0 +1,130 @@
+//! A whole run: which model does which work, in which order, and that the task is kept whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use super::Stage;
+use crate::pipeline::run::{self, RunRequest};
+use crate::pipeline::tier::{OwnModel, TierModels, TierOverrides};
+
+/// Everybody does their work; whatever is reviewed has findings once.
+const WORKERS: &str = r#"
+case "$NAME" in
+  spec-writer-*) document .marvin/spec.md;;
+  ux-writer-*) document .marvin/ux.md;;
+  design-writer-*) document .marvin/design.md;;
+  functional-test-writer-*) mkdir -p tests; echo 'exit 1' > tests/test_all.sh;;
+  integration-test-writer-*) echo '# more' >> tests/test_all.sh;;
+  implementer-*) echo '<html>' > index.html;;
+  debugger-*) echo 'echo 1 passed' > tests/test_all.sh;;
+  smoke-tester-*) echo E2E_SMOKE_PASS;;
+  front-end-checker-*) echo FRONTEND_VALID;;
+  quality-tester-*) if nth quality-tester 2; then report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
+  quality-fixer-*) echo fixed >> index.html;;
+  review-*-conformance-*) report SPEC_CONFORMANT;;
+  review-code-*|review-tests-*) if grep -q "round 2 of 3" "$PROMPT"; then report REVIEW_CLEAN; else report X REVIEW_FAILED; fi;;
+  review-*) if grep -q "round 2 of 4" "$PROMPT"; then report SPEC_VERIFIED; else report X REVIEW_FAILED; fi;;
+  tests-fixer-*) echo '# fixed' >> tests/test_all.sh;;
+  code-fixer-*) echo fixed >> index.html;;
+  *-fixer-*) echo "Corrected." >> "$MARVIN_WRITABLE_FILES";;
+esac
+true"#;
+
+const TASK: &str = "A clock.\n\nIt ticks, and the second line of the task says how often.";
+
+fn whole_run() -> Stage {
+    let mut stage = Stage::new(WORKERS);
+    stage.put(".marvin-instructions", "Test command: sh tests/test_all.sh");
+    let mut overrides = TierOverrides::default();
+    for tier in [
+        "codex",
+        "opus",
+        "plan",
+        "plan_gen",
+        "test_writer",
+        "aux_reviewer",
+        "fallback",
+    ] {
+        overrides.add(tier, &format!("openai:{tier}")).unwrap();
+    }
+    let own = OwnModel {
+        provider: "openai",
+        model: "own",
+    };
+    let session = Arc::clone(&stage.run.ctx.session);
+    stage.run.tiers = TierModels::resolve(&overrides, &session.env, &own, &session.clock);
+    let request = RunRequest {
+        root: Arc::clone(&stage.run.root),
+        task: TASK.to_owned(),
+        ticket: None,
+        design_first: true,
+        tdd: true,
+        branch: None,
+        allow_dirty: true,
+        tiers: stage.run.tiers.clone(),
+        max_cost: None,
+        program: stage.run.program.clone(),
+    };
+    run::run(&stage.run.ctx, request).unwrap();
+    stage
+}
+
+#[test]
+fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
+    let stage = whole_run();
+    let mut models = BTreeMap::new();
+    let mut order: Vec<String> = Vec::new();
+    for call in stage.calls() {
+        let model = call.bounds.rsplit_once("model=").unwrap().1.to_owned();
+        let earlier = models.insert(call.label.clone(), model.clone());
+        assert!(
+            earlier.is_none_or(|earlier| earlier == model),
+            "{}",
+            call.label
+        );
+        if !call.label.starts_with("review-") && order.last() != Some(&call.label) {
+            order.push(call.label);
+        }
+    }
+    let expected = [
+        ("code-fixer", "fallback"),
+        ("debugger", "plan"),
+        ("design-fixer", "fallback"),
+        ("design-writer", "plan_gen"),
+        ("front-end-checker", "plan"),
+        ("functional-test-writer", "test_writer"),
+        ("implementer", "codex"),
+        ("integration-test-writer", "test_writer"),
+        ("quality-fixer", "plan"),
+        ("quality-tester", "opus"),
+        ("review-code-area-1", "opus"),
+        ("review-code-conformance", "aux_reviewer"),
+        ("review-design-conflicts", "aux_reviewer"),
+        ("review-design-gaps", "aux_reviewer"),
+        ("review-design-main", "opus"),
+        ("review-design-quality", "aux_reviewer"),
+    ];
+    for (label, tier) in expected {
+        assert_eq!(models.get(label).map(String::as_str), Some(tier), "{label}");
+    }
+    assert_eq!(
+        order.join(" "),
+        "spec-writer ux-writer spec-fixer ux-fixer design-writer design-fixer functional-test-writer tests-fixer \
+         integration-test-writer tests-fixer implementer code-fixer debugger code-fixer smoke-tester front-end-checker \
+         quality-tester quality-fixer quality-tester"
+    );
+    // The title of the ticket is a line; the task is kept whole.
+    let tickets = fs::read_dir(stage.path(".tickets")).unwrap();
+    let text: String = tickets
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap_or_default())
+        .collect();
+    assert!(
+        text.contains("type: epic") && text.contains("priority: 0"),
+        "{text}"
+    );
+    assert!(
+        text.contains(TASK) && text.contains("\n# A clock.\n"),
+        "{text}"
+    );
+}
