@@ -185,7 +185,7 @@ mod tests {
         }
         let mut warnings = Vec::new();
         let settings = load(&env, &paths, Some(&profile), &mut |text| {
-            warnings.push(text)
+            warnings.push(text);
         });
         Loaded { settings, warnings }
     }

@@ -111,36 +111,19 @@ mod tests {
             catalogue: &catalogue,
         };
         let model = Scripted::new(&[Some("read_note path='a.md'\nReply to the user."), None]);
-        let settings = ReplySettings::default();
-        assert_eq!(
-            plan(&input("hey"), &model, &settings, &trace())
-                .steps()
-                .len(),
-            0
-        );
+        let on = ReplySettings::default();
         let off = ReplySettings {
             planner_enabled: false,
             ..ReplySettings::default()
         };
-        assert_eq!(
-            plan(&input("read it"), &model, &off, &trace())
-                .steps()
-                .len(),
-            0
-        );
-        assert_eq!(model.calls(), 0);
-        assert_eq!(
-            plan(&input("水を飲む"), &model, &settings, &trace())
-                .steps()
-                .len(),
-            2
-        );
-        assert_eq!(
-            plan(&input("read it"), &model, &settings, &trace())
-                .steps()
-                .len(),
-            0
-        );
+        let steps = |query, settings| {
+            let plan = plan(&input(query), &model, settings, &trace());
+            plan.steps().len()
+        };
+        assert_eq!([steps("hey", &on), steps("飲む?", &on)], [0, 0]);
+        assert_eq!((steps("read it", &off), model.calls()), (0, 0));
+        assert_eq!((steps("水を飲む", &on), model.calls()), (2, 1));
+        assert_eq!((steps("read it", &on), model.calls()), (0, 2));
     }
 
     #[test]
