@@ -624,7 +624,7 @@ fn topics_that_mean_the_same_become_one() {
     ] {
         let script = Script::new(&[(Stage::DiaryTopics, answer)]);
         let outcome = topics::unify(&memory, &script, &Cancel::new(), &mut |event| {
-            changed.push(event.row)
+            changed.push(event.row);
         });
         assert_eq!(outcome.unwrap(), usable, "{answer}");
     }
