@@ -102,6 +102,7 @@ fn the_draft_is_dim_and_gives_way_to_the_answer() {
 #[test]
 fn a_reply_is_cancelled_at_once_and_leaves_no_draft() {
     let (home, draft, summary) = (Home::new(), Latch::new(), Latch::new());
+    summary.open();
     let server = model(&draft, &summary);
     let mut pty = start(&home, &server, false, (80, 24));
     pty.send("Do I need a coat?\r");
