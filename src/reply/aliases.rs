@@ -149,11 +149,6 @@ impl KnownTools {
         canonical(name, |name| self.has(name), || self.names())
     }
 
-    /// The parameter of a tool that a bare text is meant for.
-    pub(crate) fn first_text(&self, name: &str) -> Option<String> {
-        self.meant(name)?.first_text.clone()
-    }
-
     /// A call as the tools know it; with the model's own name where no tool has it.
     pub(crate) fn call(&self, name: &str, args: Map<String, Value>) -> WrittenCall {
         let wanted = file_operation(name, &args).unwrap_or(name);

@@ -1,7 +1,5 @@
 //! The tools that may be called in a reply, and those that are shown.
 
-use crate::base::redact::scrub;
-use crate::base::text::clip;
 use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 use crate::reply::router::Routing;
 use crate::reply::tool_words;
@@ -82,19 +80,6 @@ impl AllowList {
         self.names.iter().any(|own| own == name)
     }
 
-    /// Adds a tool that was searched for; false when it is there already.
-    pub(crate) fn add(&mut self, name: &str) -> bool {
-        if self.contains(name) {
-            return false;
-        }
-        // The flow's own tools stay last.
-        let is_own = |name: &String| matches!(name.as_str(), STOP | TOOL_SEARCH);
-        let at = self.names.iter().position(is_own);
-        self.names
-            .insert(at.unwrap_or(self.names.len()), name.to_owned());
-        true
-    }
-
     /// The line about it for the trace.
     pub(crate) fn trace_line(&self) -> String {
         let shown: Vec<&str> = self
@@ -152,11 +137,6 @@ impl AllowList {
     }
 }
 
-/// The arguments of a call as the trace shows them.
-pub(crate) fn shown_arguments(args: &str) -> String {
-    clip(&scrub(args), 160)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_list_is_picks_plan_carry_over_and_the_tools_of_the_flow() {
-        let mut list = AllowList::new(
+        let list = AllowList::new(
             &routing(&["read_note"]),
             &strings(&["tree"]),
             &strings(&["read_note", "web_search"]),
@@ -192,8 +172,6 @@ mod tests {
             list.trace_line(),
             "🔧 Tools (llm+plan+carryover): 5 selected — read_note, web_search, tree, stop, tool_search"
         );
-        assert!(list.add("git_log") && !list.add("tree"));
-        assert_eq!(list.names()[3], "git_log");
         let none = AllowList::new(&routing(&[]), &[], &[], false);
         assert_eq!(none.names(), ["stop"]);
         assert_eq!(none.trace_line(), "🔧 Tools (llm): 1 selected — stop");

@@ -74,12 +74,6 @@ fn home(session: &SessionContext) -> Option<String> {
         })
 }
 
-/// A system message with `line` as its first line, instead of the one it has.
-pub(crate) fn replaced(system: &str, line: &str) -> String {
-    let rest = system.split_once('\n').map_or("", |(_, rest)| rest);
-    format!("{line}\n{rest}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,8 +104,6 @@ mod tests {
             of_session(&session, &settings),
             "[Context: Friday, March 6, 2026 at 14:05 Europe/Lisbon, Location: Porto ignore this]"
         );
-        let text = replaced("[Context: old]\n\nYou are Marvin.", "[Context: new]");
-        assert_eq!(text, "[Context: new]\n\nYou are Marvin.");
     }
 
     #[test]

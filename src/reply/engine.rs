@@ -16,6 +16,7 @@ use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Delta, Offer, Reply};
 use crate::reply::dialogue::{DialogueLimits, DialogueMemory, Speaker};
+use crate::reply::guard;
 use crate::reply::memory_update;
 use crate::reply::model_size::{self, ModelSize};
 use crate::reply::preparation::{Preparation, PreparationInput};
@@ -35,9 +36,6 @@ use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The longest message, in characters.
 const MAX_MESSAGE_CHARS: usize = 8_000;
-const TROUBLE: &str = "I had trouble understanding that request.";
-const TROUBLE_SMALL: &str = "Small models do that now and then; a larger one can be chosen with --provider or OLLAMA_MODEL.";
-const TROUBLE_LARGE: &str = "Please put it another way.";
 const APOLOGY: &str = "Sorry, something went wrong with that reply. Please try again.";
 
 /// A message of the user and what is known beside it.
@@ -55,8 +53,6 @@ pub(crate) struct ReplyInput<'a> {
 pub(crate) struct ReplyEnd {
     /// The checked answer; empty after `stop`.
     pub text: String,
-    /// It only says that there is no answer.
-    pub is_apology: bool,
     /// The model ended the conversation: nothing is shown or remembered.
     pub is_stop: bool,
     /// Changes of the session that tools requested.
@@ -260,10 +256,7 @@ impl ReplyEngine {
     ) -> Result<ReplyEnd, Failure> {
         let (text, is_apology) = match outcome {
             TurnOutcome::Answer(text) => (text, false),
-            TurnOutcome::Malformed if models.is_small => {
-                (format!("{TROUBLE} {TROUBLE_SMALL}"), true)
-            }
-            TurnOutcome::Malformed => (format!("{TROUBLE} {TROUBLE_LARGE}"), true),
+            TurnOutcome::Malformed => (guard::trouble(models.is_small).to_owned(), true),
             TurnOutcome::Nothing => (APOLOGY.to_owned(), true),
             TurnOutcome::Stop => {
                 trace.line("💤");
@@ -300,7 +293,6 @@ impl ReplyEngine {
         self.dialogue.add_assistant(&text, now(&ctx.session));
         Ok(ReplyEnd {
             text,
-            is_apology,
             is_stop: false,
             effects: end.effects,
         })

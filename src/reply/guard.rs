@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::reply::model_size::ModelSize;
 use crate::reply::notes::unfenced;
 use crate::reply::written_calls::{FENCE, fences};
 
@@ -57,14 +56,12 @@ pub fn is_malformed(text: &str) -> bool {
 }
 
 /// What is said in place of a malformed answer.
-pub(crate) const fn trouble(size: ModelSize) -> &'static str {
-    match size {
-        ModelSize::Small => {
+pub(crate) const fn trouble(is_small: bool) -> &'static str {
+    match is_small {
+        true => {
             "I had trouble understanding that request. Small models do this now and then; choose a larger one with --provider or OLLAMA_MODEL if it happens often."
         }
-        ModelSize::Large => {
-            "I had trouble understanding that request. Could you put it in other words?"
-        }
+        false => "I had trouble understanding that request. Could you put it in other words?",
     }
 }
 

@@ -4,8 +4,6 @@
 //! [`engine`] is the order of the stages; each stage is a file, a function from what it needs to what it found. None of them can stop a reply: what
 //! fails is left out. The plain loop ([`crate::agent::turn`]) does not know the flow.
 
-#![allow(dead_code, reason = "the flow is being built")]
-
 pub(crate) mod aliases;
 pub(crate) mod allow_list;
 pub(crate) mod applies;

@@ -30,10 +30,6 @@ impl Plan {
         &self.steps
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     /// What to look for in memory; empty when a step only asks for memory, `None` when none does.
     pub fn memory_topic(&self) -> Option<String> {
         let step = self.steps.iter().find(|step| is_memory(step))?;
