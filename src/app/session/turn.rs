@@ -157,7 +157,7 @@ impl TurnJob {
             return TurnEnd::default();
         };
         flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
-            notice(message)
+            notice(message);
         });
         let text = attach::with_files(&self.text, ctx, &mut |message| notice(message));
         let input = ReplyInput {

@@ -4,9 +4,9 @@
 use super::activity;
 use crate::base::text::clip;
 use crate::chat::message::Message;
-use crate::reply::notes;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::{Stage, StageModel, StageRequest};
+use crate::reply::{guard, notes};
 
 const DUTIES: &str = include_str!("../../prompts/reply/loop_digest.md");
 const MAX_DIGEST_CHARS: usize = 800;
@@ -28,7 +28,10 @@ pub(crate) fn digest(
         user: &format!("REQUEST\n{query}\n\nLOG\n{log}"),
         limit: settings.digest_limit,
     };
-    let text = clean(&model.ask(&request).ok()?);
+    let answer = model.ask(&request).ok()?;
+    // Before the fence goes: what is in it may be a call.
+    let answer = Some(answer).filter(|answer| !guard::is_malformed(answer.trim()))?;
+    let text = clean(&answer);
     (!text.is_empty()).then_some(text)
 }
 
