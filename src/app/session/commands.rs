@@ -128,8 +128,8 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     ),
     taking(
         &["!memory"],
-        "show|search WORD…|forget WORD…|export FILE|import FILE|clean|topics",
-        "what is remembered about you, and how to erase it",
+        "COMMAND",
+        "show, search, export or erase what is remembered",
         |session, rest| session.memory_command(&words(rest)?),
     ),
     bare(&["!undo"], "take back the last exchange", Session::undo),

@@ -69,7 +69,7 @@ const PROSE: &[&str] = &[
     "https://example.org/a/b?page=12&sort=up#top and www.example.org",
     "fn next(&mut self) -> Option<usize> { self.at.checked_add(1) }",
     "let sess = std::net::TcpStream::connect((host, 443))?;",
-    "use crate::session::Session;",
+    "use app::session::Session;",
     "A compass shows north; bypass: none.",
     "The ghostwriters know the Ghostwriter's secret and passed it on.",
     "population 482913",

@@ -406,7 +406,17 @@ const NONSENSE: [&str; 30] = [
 ];
 
 #[test]
+fn replies_of_a_bad_model_lose_nothing_and_show_no_data() {
+    bad_replies(200);
+}
+
+#[test]
+#[ignore = "takes a minute; run with --ignored"]
 fn two_thousand_replies_of_a_bad_model_lose_nothing_and_show_no_data() {
+    bad_replies(2_000);
+}
+
+fn bad_replies(replies: usize) {
     let settings = ReplySettings {
         max_turns: 4,
         ..without_memory()
@@ -430,7 +440,7 @@ fn two_thousand_replies_of_a_bad_model_lose_nothing_and_show_no_data() {
         index => Ok(NONSENSE[index % NONSENSE.len()].to_owned()),
     });
     let mut largest = 0;
-    for number in 0..2_000 {
+    for number in 0..replies {
         let text = format!(
             "question {number} about the notes and what about {}",
             number % 7
@@ -459,11 +469,11 @@ fn two_thousand_replies_of_a_bad_model_lose_nothing_and_show_no_data() {
         assert!(recent.len() <= 40);
         let is_there = recent.contains(&Message::user(text.as_str()));
         assert_eq!(is_there, !end.is_stop, "{number}");
-        if number % 20 != 0 {
+        if !number.is_multiple_of(20) {
             continue;
         }
         let size = format!("{:?}{:?}", stand.engine.dialogue, stand.engine.scratch).len();
-        if number < 500 {
+        if number < replies / 4 {
             largest = largest.max(size);
         } else {
             // Long answers stay for a while, so the size moves; it does not grow.

@@ -1,3 +1,5 @@
+//! What was said becomes a diary entry and facts, with a model that plays a script.
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

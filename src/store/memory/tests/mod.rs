@@ -1,3 +1,5 @@
+//! The memory on real files.
+
 mod damage;
 mod erase;
 mod speed;
