@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::base::redact::scrub;
 use crate::base::text::clip;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
-use crate::tools::output::untrusted::{BEGIN_EXTRACT, END_EXTRACT};
+use crate::tools::output::untrusted::clip_fenced;
 
 /// `messages` of a reply without what must not be kept: secrets, and fields that only their provider understands.
 pub(crate) fn scrubbed(messages: Vec<Message>) -> Vec<Message> {
@@ -72,28 +72,7 @@ pub(crate) fn shortened(messages: &[Message], max: usize) -> Vec<Message> {
 
 /// The first `max` characters. Where the cut removed the end of text from outside, that end is put back: what follows is no part of it.
 pub(crate) fn cut(text: &str, max: usize) -> String {
-    let Some((at, _)) = text.char_indices().nth(max) else {
-        return text.to_owned();
-    };
-    let mut kept = text.get(..at).unwrap_or_default().trim_end();
-    // Half a marker is none.
-    if let Some(end) = half_marker(kept) {
-        kept = kept.get(..end).unwrap_or_default().trim_end();
-    }
-    let mut out = format!("{kept}…");
-    if kept.matches(BEGIN_EXTRACT).count() > kept.matches(END_EXTRACT).count() {
-        out.push('\n');
-        out.push_str(END_EXTRACT);
-    }
-    out
-}
-
-/// Where a marker begins that the end of `text` cuts in two.
-fn half_marker(text: &str) -> Option<usize> {
-    let at = text.rfind("<<<")?;
-    let rest = text.get(at..)?;
-    let is_half = |marker: &str| marker.len() > rest.len() && marker.starts_with(rest);
-    (is_half(BEGIN_EXTRACT) || is_half(END_EXTRACT)).then_some(at)
+    clip_fenced(text, max).unwrap_or_else(|| text.to_owned())
 }
 
 /// Raw arguments with `change` applied to every text in them; it gets the name of the value, if it has one.
@@ -180,7 +159,7 @@ pub(crate) fn dialogue_lines(history: &[Message], max: usize, chars: usize) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::tools::output::untrusted::{self, BEGIN_EXTRACT, END_EXTRACT};
     use serde_json::json;
 
     pub(crate) fn call(id: &str, name: &str, args: &str) -> Message {
@@ -244,23 +223,9 @@ mod tests {
         );
         assert_eq!(cut(&fenced, 1_000), fenced);
         assert_eq!(cut("größe und mehr", 6), "größe…");
-    }
-
-    proptest! {
-        #[test]
-        fn a_cut_text_is_short_and_closed(
-            parts in proptest::collection::vec("[a-zé \n]{0,12}|<<<BEGIN UNTRUSTED WEB EXTRACT>>>|<<<END UNTRUSTED WEB EXTRACT>>>|<<", 0..8),
-            max in 0usize..90,
-        ) {
-            let text = parts.concat();
-            let cut = cut(&text, max);
-            let count = |marker| cut.matches(marker).count();
-            if cut != text {
-                prop_assert!(cut.chars().count() <= max + 2 + END_EXTRACT.len());
-                prop_assert!(cut.contains('…'));
-                prop_assert!(count(BEGIN_EXTRACT) <= count(END_EXTRACT) + text.matches(BEGIN_EXTRACT).count().saturating_sub(1));
-            }
-        }
+        let fenced = untrusted::fenced("https://x.test", &"word ".repeat(50));
+        let closing = fenced.lines().last().unwrap();
+        assert!(cut(&fenced, 200).ends_with(&format!("…\n{closing}")));
     }
 
     #[test]

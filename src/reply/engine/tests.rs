@@ -273,7 +273,7 @@ fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
 fn apologies_are_marked_shown_and_remembered() {
     for (answer, small, has) in [
         (Ok("{\"forecast\": 1}"), true, "larger one"),
-        (Ok("{\"forecast\": 1}"), false, "another way"),
+        (Ok("{\"forecast\": 1}"), false, "in other words"),
         (
             Err(FailureKind::Network),
             false,
@@ -469,11 +469,8 @@ fn bad_replies(replies: usize) {
         assert!(recent.len() <= 40);
         let is_there = recent.contains(&Message::user(text.as_str()));
         assert_eq!(is_there, !end.is_stop, "{number}");
-        if !number.is_multiple_of(20) {
-            continue;
-        }
         let size = format!("{:?}{:?}", stand.engine.dialogue, stand.engine.scratch).len();
-        if number < replies / 4 {
+        if number < replies / 2 {
             largest = largest.max(size);
         } else {
             // Long answers stay for a while, so the size moves; it does not grow.

@@ -25,14 +25,22 @@ pub(crate) fn fenced(source: &str, text: &str) -> String {
 /// The first `max` characters of `text` and `…`, with the closing marker of a fence that was cut open; `None` when nothing has to be cut.
 pub(crate) fn clip_fenced(text: &str, max: usize) -> Option<String> {
     let (at, _) = text.char_indices().nth(max)?;
-    let mut cut = text.get(..at).unwrap_or_default().trim_end().to_owned();
-    let closing = open_fence(&cut);
-    cut.push('…');
+    let kept = without_half_marker(text.get(..at).unwrap_or_default().trim_end());
+    let closing = open_fence(kept);
+    let mut cut = format!("{kept}…");
     if let Some(closing) = closing {
         cut.push('\n');
         cut.push_str(&closing);
     }
     Some(cut)
+}
+
+/// `text` without a last line that is the beginning of a marker.
+fn without_half_marker(text: &str) -> &str {
+    let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
+    let marker = open_fence(before).unwrap_or_else(|| BEGIN_EXTRACT.to_owned());
+    let is_half = last.len() > 1 && last.len() < marker.len() && marker.starts_with(last);
+    if is_half { before.trim_end() } else { text }
 }
 
 /// The line that would close the fence in which `text` ends.
@@ -54,6 +62,8 @@ fn open_fence(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     #[test]
     fn a_line_is_one_line() {
         assert_eq!(super::line(" a\n\t b\u{a0}c\x1b[31m "), "a b c\\x1b[31m");
@@ -83,5 +93,20 @@ mod tests {
                 .ends_with("…\n<<<END UNTRUSTED WEB EXTRACT>>>")
         );
         assert!(clip_fenced(text, text.len() - 1).unwrap().ends_with("mor…"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_text_is_short_and_its_fence_closed(
+            parts in proptest::collection::vec("[a-zé \n]{0,12}|\n<<<BEGIN UNTRUSTED WEB EXTRACT>>>\n|\n<<<END UNTRUSTED WEB EXTRACT>>>\n|\n--- 0123456789ab\n|\n--- |<<", 0..8),
+            max in 0usize..90,
+        ) {
+            let text = parts.concat();
+            if let Some(cut) = super::clip_fenced(&text, max) {
+                prop_assert!(cut.chars().count() <= max + 2 + super::END_EXTRACT.len());
+                prop_assert!(cut.contains('…'));
+                prop_assert_eq!(super::open_fence(&cut.replace('…', "")), None);
+            }
+        }
     }
 }
