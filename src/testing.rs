@@ -81,10 +81,11 @@ pub mod patch {
 
 pub mod reply {
     pub use crate::reply::aliases::KnownTools;
+    pub use crate::reply::call::WrittenCall;
     pub use crate::reply::clean::printed;
     pub use crate::reply::guard::is_malformed;
     pub use crate::reply::plan::Plan;
-    pub use crate::reply::written_calls::{WrittenCall, read};
+    pub use crate::reply::written_calls::read;
 }
 
 pub mod services {

@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::{redact, words};
 use crate::reply::aliases::KnownTools;
+use crate::reply::call::WrittenCall;
 use crate::reply::model_size::{self, ModelSize};
 use crate::reply::plan::Plan;
 use crate::reply::recall_gate;
 use crate::reply::settings::SizeSetting;
-use crate::reply::written_calls::{self, WrittenCall};
+use crate::reply::written_calls;
 use crate::reply::{guard, speech, split, step};
 
 /// Most bytes of the input.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::reply::written_calls::WrittenCall;
+use crate::reply::call::WrittenCall;
 
 /// Names that other assistants taught their models.
 const NAMES: [(&str, &str); 6] = [
@@ -174,6 +174,22 @@ impl KnownTools {
 }
 
 impl KnownTool {
+    /// Arguments from text; `None` when the tool does not have one of them.
+    pub(crate) fn typed(&self, pairs: &[(String, String)]) -> Option<Map<String, Value>> {
+        let mut args = Map::new();
+        for (key, value) in pairs {
+            let (key, value) = match (&self.parameters, self.parameter(key)) {
+                (None, _) => (key.as_str(), Value::from(value.as_str())),
+                (Some(_), Some((name, kind))) => (name, kind.convert(value)),
+                (Some(_), None) => return None,
+            };
+            if !args.contains_key(key) {
+                args.insert(key.to_owned(), value);
+            }
+        }
+        Some(args)
+    }
+
     /// The parameter that a model means by `key`.
     pub(crate) fn parameter(&self, key: &str) -> Option<(&str, ValueType)> {
         let parameters = self.parameters.as_deref()?;

@@ -7,6 +7,7 @@
 pub(crate) mod aliases;
 pub(crate) mod allow_list;
 pub(crate) mod applies;
+pub(crate) mod call;
 pub(crate) mod carry_over;
 pub(crate) mod catalogue;
 pub(crate) mod clean;

@@ -8,7 +8,7 @@ use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Level};
 use crate::disk::atomic::{self, Access};
 use crate::reply::carry_over::scrubbed_value;
-use crate::reply::stage_call::ChatRequest;
+use crate::reply::stage::ChatRequest;
 use crate::tools::engine::context::ToolContext;
 
 /// Set once the user was told that requests are written.

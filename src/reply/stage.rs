@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::base::problem::Outcome;
+use crate::chat::message::Message;
+use crate::llm::provider::Offer;
 use crate::reply::settings::ReplySettings;
 
 /// A stage that calls a model.
@@ -120,6 +122,17 @@ pub(crate) struct StageRequest<'a> {
     pub system: &'a str,
     pub user: &'a str,
     pub limit: Duration,
+}
+
+/// A request to the chat model.
+pub(crate) struct ChatRequest<'a> {
+    pub system: &'a str,
+    /// History and the message, repaired.
+    pub messages: &'a [Message],
+    /// Native tools; none when they are written as text.
+    pub offer: &'a Offer,
+    /// The answer is shown as a draft while it arrives.
+    pub stream: bool,
 }
 
 /// Calls the models of auxiliary stages.

@@ -14,7 +14,7 @@ use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
 use crate::net::service::time_limit::timed;
 use crate::reply::prompt_dump;
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::{Stage, StageModel, StageModelRole, StageRequest};
+use crate::reply::stage::{ChatRequest, Stage, StageModel, StageModelRole, StageRequest};
 use crate::reply::thinking;
 use crate::tools::engine::context::ToolContext;
 
@@ -30,17 +30,6 @@ pub(crate) struct StageCaller {
     settings: ReplySettings,
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
-}
-
-/// A request to the chat model.
-pub(crate) struct ChatRequest<'a> {
-    pub system: &'a str,
-    /// History and the message, repaired.
-    pub messages: &'a [Message],
-    /// Native tools; none when they are written as text.
-    pub offer: &'a Offer,
-    /// The answer is shown as a draft while it arrives.
-    pub stream: bool,
 }
 
 /// The parts in which the calls differ.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::reply::aliases::KnownTools;
-use crate::reply::written_calls::{WrittenCall, typed};
+use crate::reply::call::WrittenCall;
 
 /// Arguments that are web addresses, in plain spelling.
 const URL_KEYS: [&str; 8] = [
@@ -34,7 +34,7 @@ pub(crate) fn fast(step: &str, tools: &KnownTools) -> Option<WrittenCall> {
         if pairs.found.is_empty() || pairs.is_ambiguous {
             return None;
         }
-        args = typed(&pairs.found, tool)?;
+        args = tool.typed(&pairs.found)?;
     }
     clean_urls(&mut args);
     Some(WrittenCall {

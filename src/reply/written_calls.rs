@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde_json::{Deserializer, Map, Value};
 
 use crate::reply::aliases::{KnownTool, KnownTools};
+use crate::reply::call::WrittenCall;
 use crate::reply::notes::unquoted;
 use crate::reply::step;
 
@@ -21,15 +22,6 @@ const MAX_TRIED: usize = 12;
 const MAX_ENTRIES: usize = 5;
 /// Brackets that a model may have forgotten at the end.
 const MAX_MISSING: usize = 4;
-
-/// A call as the tools know it. The name is the model's own where no tool has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WrittenCall {
-    /// The tool's name, else what was written.
-    pub name: String,
-    /// Under the tool's own keys.
-    pub args: Map<String, Value>,
-}
 
 impl WrittenCall {
     /// A call of the provider's own protocol, whose arguments are an object or its text, sometimes wrapped as `{"tool": {"name", "args"}}`.
@@ -359,7 +351,7 @@ fn parenthesised(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
     let args = match lenient_object(inside) {
         Some(map) => map,
         None => match step::pairs(inside) {
-            pairs if pairs.is_complete && !pairs.found.is_empty() => typed(&pairs.found, tool)?,
+            pairs if pairs.is_complete && !pairs.found.is_empty() => tool.typed(&pairs.found)?,
             _ => arguments(&Value::from(unquoted(inside)), Some(tool)),
         },
     };
@@ -389,7 +381,7 @@ fn colons(text: &str, tools: &KnownTools) -> Option<WrittenCall> {
     for (_, value) in &mut pairs {
         *value = unquoted(value.trim()).to_owned();
     }
-    let args = typed(&pairs, tool).filter(|args| !args.is_empty())?;
+    let args = tool.typed(&pairs).filter(|args| !args.is_empty())?;
     Some(tools.call(name, args))
 }
 
@@ -414,22 +406,6 @@ fn key_of<'a>(piece: &'a str, tool: &KnownTool) -> Option<(&'a str, &'a str)> {
         && key.chars().all(is_name);
     let is_parameter = tool.parameters.is_none() || tool.parameter(key).is_some();
     (is_key && is_parameter && !value.starts_with("//")).then_some((key, value))
-}
-
-/// Arguments from text; `None` when the tool does not have one of them.
-pub(crate) fn typed(pairs: &[(String, String)], tool: &KnownTool) -> Option<Map<String, Value>> {
-    let mut args = Map::new();
-    for (key, value) in pairs {
-        let (key, value) = match (&tool.parameters, tool.parameter(key)) {
-            (None, _) => (key.as_str(), Value::from(value.as_str())),
-            (Some(_), Some((name, kind))) => (name, kind.convert(value)),
-            (Some(_), None) => return None,
-        };
-        if !args.contains_key(key) {
-            args.insert(key.to_owned(), value);
-        }
-    }
-    Some(args)
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ const SYSTEM: [&str; 8] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// What Marvin sets for the git that it starts.
-const INTERNAL: [&str; 2] = ["MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
+/// What Marvin sets for the git that it starts, and how it begins a line for its parent.
+const INTERNAL: [&str; 3] = ["MARVIN_FAILURE", "MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
 
 /// The table itself, which reads no variable.
 const TABLE: &str = "base/variables.rs";

@@ -8,7 +8,8 @@ use crate::base::ids;
 use crate::chat::message::{Assistant, ToolCall};
 use crate::llm::provider::{FinishReason, Reply};
 use crate::reply::aliases::KnownTools;
-use crate::reply::written_calls::{self, WrittenCall};
+use crate::reply::call::WrittenCall;
+use crate::reply::written_calls;
 use crate::reply::{clean, guard, thinking};
 
 /// Calls of one answer that are run.

@@ -22,6 +22,8 @@ use crate::proc::child_env::command_env;
 
 /// How long to wait until a driver prints its port.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a driver is started when its port is taken.
+const MAX_STARTS: usize = 3;
 /// Maximum lifetime; the call's own limit is shorter.
 const MAX_LIFETIME: Duration = Duration::from_secs(120);
 /// Time between TERM and KILL: the session was ended properly before.
@@ -59,6 +61,18 @@ impl Process {
     /// # Errors
     /// `System` or `Network` when it does not start or prints no port; `Cancelled`.
     pub(in super::super) fn start(pair: &DriverPair, env: &Env, stop: &Cancel) -> Outcome<Self> {
+        // chromedriver picks a port that is free over IPv4 and then needs the same one over IPv6, which another program may have.
+        let is_port_taken = |problem: &Problem| problem.what.contains("Address already in use");
+        for _ in 1..MAX_STARTS {
+            match Self::start_once(pair, env, stop) {
+                Err(problem) if is_port_taken(&problem) => {}
+                outcome => return outcome,
+            }
+        }
+        Self::start_once(pair, env, stop)
+    }
+
+    fn start_once(pair: &DriverPair, env: &Env, stop: &Cancel) -> Outcome<Self> {
         let folder = make_folder(env)
             .map_err(|error| Problem::system("Cannot make a folder for the browser", error))?;
         let mut run = ProgramSpec::new(
@@ -258,6 +272,7 @@ fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Family;
     use super::*;
 
     #[test]
@@ -278,6 +293,38 @@ mod tests {
         ] {
             assert_eq!(port(line), want, "{line}");
         }
+    }
+
+    #[test]
+    fn a_driver_whose_port_is_taken_starts_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (driver, count) = (dir.path().join("driver"), dir.path().join("count"));
+        let script = format!(
+            "#!/bin/sh\necho >> {0}\n[ $(wc -l < {0}) -lt 3 ] && {{ echo 'bind() failed: Address already in use (98)' >&2; exit 1; }}\n\
+             echo 'ChromeDriver was started successfully on port 4444.'\nexec sleep 60\n",
+            count.display()
+        );
+        // Written by another process: a file that this one has open for writing, or a child that it is just starting, cannot be run.
+        let written = std::process::Command::new("sh")
+            .args(["-c", "printf %s \"$1\" > \"$2\" && chmod +x \"$2\"", "sh"])
+            .arg(&script)
+            .arg(&driver)
+            .status();
+        assert!(written.unwrap().success());
+        let pair = DriverPair {
+            family: Family::Chromium,
+            driver: driver.clone(),
+            browser: driver,
+        };
+        let path = std::env::var("PATH").unwrap();
+        let env = Env::from([("PATH", path.as_str())]);
+        let process = Process::start(&pair, &env, &Cancel::new()).unwrap();
+        assert_eq!(process.port, 4444);
+        drop(process);
+        fs::write(&count, "").unwrap();
+        let stop = Cancel::new();
+        stop.fire();
+        assert!(Process::start(&pair, &env, &stop).is_err_and(|problem| problem.is_cancelled()));
     }
 
     #[test]
