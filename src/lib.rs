@@ -33,6 +33,11 @@
 //! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
 //! the session's inbox; the interface's thread never waits for any of them. [`ui::term`] owns the terminal and restores it on every exit path.
 //!
+//! # Life of a message in the reply flow
+//! [`app::session`] asks [`reply::applies`] and hands the message to [`reply::engine`] on the turn's thread → [`reply::preparation`] runs the stages before
+//! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. What was said becomes memory on a
+//! thread of its own ([`reply::memory_update`], [`store::memory`]).
+//!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.

@@ -1,5 +1,7 @@
 //! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
+use std::time::Duration;
+
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
 use crate::base::cancel::Cancel;
@@ -44,15 +46,7 @@ pub(crate) fn ask(
         match decide(&failure, now) {
             Decision::Wait(wait) => {
                 now.waited += 1;
-                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                let name = target.provider.name();
-                let words = match &failure.kind {
-                    FailureKind::RateLimited { .. } => {
-                        format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
-                    }
-                    _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
-                };
-                ctx.listener.emit(Event::Notice(Level::Warning, words));
+                announce_wait(ctx, target, &failure.kind, wait);
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());
                 }
@@ -91,6 +85,24 @@ pub(crate) fn ask_once(
         }
     }
     answered
+}
+
+/// Tells the user why the answer takes longer.
+pub(crate) fn announce_wait(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    kind: &FailureKind,
+    wait: Duration,
+) {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let name = target.provider.name();
+    let words = match kind {
+        FailureKind::RateLimited { .. } => {
+            format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
+        }
+        _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
+    };
+    ctx.listener.emit(Event::Notice(Level::Warning, words));
 }
 
 /// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.

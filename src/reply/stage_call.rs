@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::agent::ask::ask_once;
+use crate::agent::ask::{announce_wait, ask_once};
 use crate::agent::model_target::ModelTarget;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
@@ -148,7 +147,10 @@ impl StageCaller {
             match decide(&failure, state) {
                 Decision::Wait(wait) if wait < left => {
                     state.waited += 1;
-                    self.announce(call.stage, &failure, wait);
+                    // Auxiliary stages wait in silence.
+                    if call.stage == Stage::Chat {
+                        announce_wait(&self.ctx, &self.target, &failure.kind, wait);
+                    }
                     if !self.ctx.stop.sleep(wait) {
                         return Err(Failure::cancelled());
                     }
@@ -157,22 +159,6 @@ impl StageCaller {
                 _ => return Err(failure),
             }
         }
-    }
-
-    /// Tells the user why the answer takes longer; auxiliary stages wait in silence.
-    fn announce(&self, stage: Stage, failure: &Failure, wait: Duration) {
-        if stage != Stage::Chat {
-            return;
-        }
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let name = self.target.provider.name();
-        let words = match &failure.kind {
-            FailureKind::RateLimited { .. } => {
-                format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
-            }
-            _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
-        };
-        (self.ctx.listener).emit(Event::Notice(Level::Warning, words));
     }
 }
 
