@@ -88,11 +88,29 @@ impl Catalogue {
         }
     }
 
-    /// `name: description` of every tool, with at most `chars` characters of the description.
-    pub(crate) fn lines(&self, chars: usize) -> impl Iterator<Item = String> {
-        self.tools
-            .iter()
-            .map(move |tool| format!("{}: {}", tool.name(), clip(first_line(tool), chars)))
+    /// `name: description` of every tool, one a line, with at most `chars` characters of the description.
+    pub(crate) fn list(&self, chars: usize) -> String {
+        let mut list = String::new();
+        for tool in &self.tools {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(tool.name());
+            list.push_str(": ");
+            let about = first_line(tool);
+            if about.len() <= chars {
+                list.push_str(about);
+            } else {
+                list.push_str(&clip(about, chars));
+            }
+        }
+        list
+    }
+
+    /// Whether these are the tools of `other`, in the same order.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        let pairs = self.tools.iter().zip(&other.tools);
+        self.len() == other.len() && pairs.into_iter().all(|(one, other)| one.is_same_as(other))
     }
 
     /// The parameters of a tool, in published order; none for an unknown one.
@@ -231,7 +249,7 @@ mod tests {
         assert!(all.entry(WEATHER).ends_with(
             "Input: location: string, latitude: number, longitude: number, days: integer"
         ));
-        assert!(all.lines(10).all(|line| {
+        assert!(all.list(10).lines().all(|line| {
             let (name, about) = line.split_once(": ").unwrap();
             all.find(name).is_some() && about.chars().count() <= 11
         }));

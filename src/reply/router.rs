@@ -146,8 +146,7 @@ fn user_message(input: &RouterInput<'_>) -> String {
         true => SHORT_ABOUT_CHARS,
         false => ABOUT_CHARS,
     };
-    let lines: Vec<String> = input.catalogue.lines(chars).collect();
-    block("TOOLS", &lines.join("\n"));
+    block("TOOLS", &input.catalogue.list(chars));
     block("MESSAGE", input.query);
     blocks.join("\n\n")
 }
