@@ -10,20 +10,10 @@ use super::node::Node;
 const NAME: u8 = 1;
 const DESCRIPTION: u8 = 2;
 const DATA: u8 = 4;
-/// What a word is worth that is in these fields.
-const WORTH: [u32; 8] = worth();
-
-const fn worth() -> [u32; 8] {
-    let mut worth = [0; 8];
-    let mut fields = 0_u8;
-    while fields < 8 {
-        let title = if fields & NAME == 0 { 0 } else { 3 };
-        let about = if fields & DESCRIPTION == 0 { 0 } else { 3 };
-        let data = if fields & DATA == 0 { 0 } else { 1 };
-        worth[fields as usize] = title + about + data;
-        fields += 1;
-    }
-    worth
+/// What a word is worth that is in these fields: three points for a name or description each, one for the facts.
+fn worth(fields: u8) -> u32 {
+    let has = |field: u8| u32::from(fields & field != 0);
+    3 * has(NAME) + 3 * has(DESCRIPTION) + has(DATA)
 }
 
 /// What stands between white space in all nodes, each once.
@@ -100,7 +90,7 @@ impl NodeIndex {
             fields.fill(0);
             self.mark(word, &mut fields);
             for (score, fields) in scores.iter_mut().zip(&fields) {
-                *score += WORTH.get(usize::from(*fields)).unwrap_or(&0);
+                *score += worth(*fields);
             }
         }
         scores
