@@ -1,8 +1,11 @@
 //! The tools of a reply: those that the session allows, and the two of the flow itself.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use crate::base::embedding::Embedding;
 use crate::base::params::Type;
+use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::llm::provider::{Offer, Offered, Phrases};
 use crate::reply::aliases;
@@ -28,6 +31,8 @@ const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     tools: Vec<ToolRef>,
+    /// What the tools are about, once it was asked for.
+    vectors: OnceLock<Vec<Embedding>>,
 }
 
 /// A parameter of a tool as the flow shows it.
@@ -43,7 +48,23 @@ impl Catalogue {
     pub(crate) fn new(session: &SessionContext) -> Self {
         Self {
             tools: session.registry.allowed(&session.policy),
+            vectors: OnceLock::new(),
         }
+    }
+
+    /// The vectors of the tools, in their order; `make` is called for the first time only, and again after it failed.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub(crate) fn vectors(
+        &self,
+        make: impl FnOnce() -> Outcome<Vec<Embedding>>,
+    ) -> Outcome<&[Embedding]> {
+        if let Some(vectors) = self.vectors.get() {
+            return Ok(vectors);
+        }
+        let made = make()?;
+        Ok(self.vectors.get_or_init(|| made))
     }
 
     pub(crate) fn len(&self) -> usize {

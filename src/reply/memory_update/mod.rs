@@ -8,6 +8,7 @@ mod extract;
 mod learn;
 mod merge;
 mod place;
+mod row_vectors;
 mod split;
 mod summary;
 #[cfg(test)]
@@ -78,6 +79,11 @@ pub(crate) fn run(
                 "The knowledge graph was not updated: {}",
                 problem.one_line()
             )
+        });
+    }
+    if let Err(problem) = row_vectors::add(store, model, settings, stop) {
+        trace.detail("memory", || {
+            format!("The diary got no vectors: {}", problem.one_line())
         });
     }
     Ok(true)

@@ -68,13 +68,8 @@ impl DiaryIndex {
         }
     }
 
-    /// The best `k` of the rows in `range` with their scores, the best first; of equal ones the later.
-    pub(super) fn search(
-        &self,
-        words: &[String],
-        range: Range<usize>,
-        k: usize,
-    ) -> Vec<(usize, f64)> {
+    /// How well each row fits the words; 0 for one that has none of them.
+    pub(super) fn scores(&self, words: &[String]) -> Vec<f64> {
         let mut wanted: Vec<String> = Vec::new();
         for word in words {
             each_term(word, |term| {
@@ -105,11 +100,7 @@ impl DiaryIndex {
                 }
             }
         }
-        let hits = scores.into_iter().enumerate();
-        let hits = hits.take(range.end).skip(range.start).rev();
-        best(hits.filter(|(_, score)| *score > 0.0), k, |a, b| {
-            b.1.total_cmp(&a.1).then(b.0.cmp(&a.0))
-        })
+        scores
     }
 
     /// Adds what a term is worth to each row that has it.
@@ -149,6 +140,15 @@ impl DiaryIndex {
             .filter(move |(term, _)| term != wanted && term.contains(wanted));
         neighbours.chain(inside)
     }
+}
+
+/// The best `k` of the rows in `range` that have a score, with it, the best first; of equal ones the later.
+pub(super) fn best_rows(scores: &[f64], range: Range<usize>, k: usize) -> Vec<(usize, f64)> {
+    let hits = scores.iter().copied().enumerate();
+    let hits = hits.take(range.end).skip(range.start).rev();
+    best(hits.filter(|(_, score)| *score > 0.0), k, |a, b| {
+        b.1.total_cmp(&a.1).then(b.0.cmp(&a.0))
+    })
 }
 
 /// The first `k` of `hits` in an order, in that order. For few of many: only those that are better than what is kept cost more than one comparison.
