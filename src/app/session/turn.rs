@@ -72,6 +72,7 @@ impl TurnJob {
                         conversation: None,
                         effects: Vec::new(),
                         is_stop: false,
+                        answered: None,
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
                             Problem::internal(
@@ -142,6 +143,7 @@ impl TurnJob {
             }),
             effects: conversation.effects,
             is_stop: false,
+            answered: None,
             failure,
         }
     }
@@ -162,7 +164,9 @@ impl TurnJob {
         let text = attach::with_files(&self.text, ctx, &mut |message| notice(message));
         let input = ReplyInput {
             text: &text,
+            at: flow.at,
             spoken: false,
+            effort: self.effort,
             person,
         };
         let (end, failure) = match flow.engine.answer(ctx, &self.target, &input) {
@@ -197,6 +201,7 @@ impl TurnJob {
             }),
             effects: end.effects,
             is_stop: end.is_stop,
+            answered: end.at,
             failure,
         }
     }

@@ -159,7 +159,9 @@ impl Stand {
         };
         let input = ReplyInput {
             text,
+            at: self.engine.stamp(now(&self.ctx.session)),
             spoken: false,
+            effort: None,
             person: &UserFacts::default(),
         };
         self.engine.reply(&self.ctx, &models, &input)
