@@ -11,11 +11,10 @@ use super::extract::Fact;
 use super::*;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
-use crate::chat::event::{Event, EventSink};
-use crate::chat::reply_event::ReplyEvent;
 use crate::disk::paths::Paths;
 use crate::reply::settings::TraceLevel;
 use crate::reply::stage::{Stage, StageRequest};
+use crate::reply::testing::TraceLines;
 use crate::store::memory::{Branch, SPLIT_TOKENS};
 
 /// Answers of stages, in order; a stage without one left fails.
@@ -69,17 +68,6 @@ impl StageModel for Script {
     }
 }
 
-#[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
-
-impl EventSink for Lines {
-    fn emit(&self, event: Event) {
-        if let Event::Reply(ReplyEvent::Trace { text }) = event {
-            self.0.lock().unwrap().push(text);
-        }
-    }
-}
-
 fn store(home: &Path) -> MemoryStore {
     let env = Env::from([
         ("MARVIN_CONFIG_DIR", home.to_str().unwrap()),
@@ -105,7 +93,7 @@ fn pending(rows: &[&str]) -> PendingDialogue {
 
 /// Runs the update; returns what it said and the lines of the trace.
 fn update(memory: &MemoryStore, script: &Script, rows: &[&str]) -> (Outcome<bool>, Vec<String>) {
-    let lines = Arc::new(Lines::default());
+    let lines = Arc::new(TraceLines::default());
     let trace = Trace::new(TraceLevel::Brief, lines.clone());
     let outcome = run(
         memory,
@@ -116,8 +104,7 @@ fn update(memory: &MemoryStore, script: &Script, rows: &[&str]) -> (Outcome<bool
         memory.now(),
         &Cancel::new(),
     );
-    let lines = lines.0.lock().unwrap().clone();
-    (outcome, lines)
+    (outcome, lines.take())
 }
 
 const SUMMARY: (Stage, &str) = (
@@ -512,7 +499,7 @@ fn a_stop_leaves_everything_pending() {
     let stop = Cancel::new();
     stop.fire();
     let script = Script::new(&[SUMMARY]);
-    let trace = Trace::new(TraceLevel::Off, Arc::new(Lines::default()));
+    let trace = Trace::new(TraceLevel::Off, Arc::new(TraceLines::default()));
     let rows = pending(&["User: x"]);
     let outcome = run(
         &memory,
