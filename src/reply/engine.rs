@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
+use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::redact::{redact, scrub};
 use crate::base::text::clip;
@@ -87,6 +88,8 @@ pub(crate) struct ReplyEngine {
     /// Changes requested in a reply that was cancelled.
     left_effects: Mutex<Vec<Effect>>,
     is_restored: AtomicBool,
+    /// What the moments of this session differ by from those of another one whose clock stands at the same time.
+    offset: SignedDuration,
 }
 
 impl ReplyEngine {
@@ -123,6 +126,7 @@ impl ReplyEngine {
             report: Mutex::default(),
             left_effects: Mutex::default(),
             is_restored: AtomicBool::new(false),
+            offset: random_offset(),
         }
     }
 
@@ -298,7 +302,7 @@ impl ReplyEngine {
         let now = now(&ctx.session);
         self.dialogue.add_user(query, asked_at, now);
         self.dialogue.add_tools(end.rows, now);
-        let at = self.dialogue.stamp(now);
+        let at = self.stamp(now);
         self.dialogue.add_assistant(&text, at, now);
         Ok(ReplyEnd {
             text,
@@ -310,6 +314,7 @@ impl ReplyEngine {
 
     /// The moment of a message that is sent at `now`, for the chat log and for [`ReplyInput::at`]: the diary knows its rows by it.
     pub(crate) fn stamp(&self, now: Timestamp) -> Timestamp {
+        let now = now.checked_sub(self.offset).unwrap_or(now);
         self.dialogue.stamp(now)
     }
 
@@ -365,22 +370,23 @@ impl ReplyEngine {
         ctx: &ToolContext,
         target: &Arc<ModelTarget>,
     ) -> Outcome<bool> {
+        let caller = StageCaller::new(ctx, target, &self.settings, None);
+        self.remember(ctx, &caller)
+    }
+
+    /// [`ReplyEngine::update_memory`] with a given model.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn remember(&self, ctx: &ToolContext, model: &dyn StageModel) -> Outcome<bool> {
         let pending = self.dialogue.pending();
         let Some(store) = self.store.as_ref().filter(|_| !pending.rows.is_empty()) else {
             return Ok(true);
         };
-        let caller = StageCaller::new(ctx, target, &self.settings, None);
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
-        let now = now(&ctx.session);
-        let is_saved = memory_update::run(
-            store,
-            &caller,
-            &self.settings,
-            &pending,
-            &trace,
-            now,
-            &ctx.stop,
-        )?;
+        let (settings, now) = (&self.settings, now(&ctx.session));
+        let is_saved =
+            memory_update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
         if is_saved {
             self.dialogue.mark_saved(&pending, now);
         }
@@ -439,6 +445,12 @@ fn message(input: &ReplyInput<'_>, query: &str) -> String {
     } else {
         query.to_owned()
     }
+}
+
+/// Less than a millisecond, which nobody notices: rows are known by when they were said, and two sessions must not say anything at the same moment.
+fn random_offset() -> SignedDuration {
+    let random = i64::from_str_radix(&ids::hex(4), 16).unwrap_or_default();
+    SignedDuration::from_nanos(random % 1_000_000)
 }
 
 fn now(session: &SessionContext) -> Timestamp {
