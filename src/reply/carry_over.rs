@@ -132,8 +132,12 @@ pub(crate) fn failed_tools(history: &[Message]) -> Vec<String> {
     failed
 }
 
-/// The latest `max` things that user and assistant said, the oldest first: `- role: text`, on one line each.
-pub(crate) fn dialogue_lines(history: &[Message], max: usize, chars: usize) -> Vec<String> {
+/// What auxiliary stages see of the conversation: lines, and characters of each.
+const DIALOGUE_LINES: usize = 6;
+const DIALOGUE_CHARS: usize = 200;
+
+/// The latest things that user and assistant said, the oldest first: `- role: text`, on one line each.
+pub(crate) fn dialogue_lines(history: &[Message]) -> Vec<String> {
     let said = history.iter().rev().filter_map(|message| match message {
         Message::User(user) => Some(("user", &user.text)),
         Message::Assistant(assistant) => Some(("assistant", &assistant.text)),
@@ -141,13 +145,13 @@ pub(crate) fn dialogue_lines(history: &[Message], max: usize, chars: usize) -> V
     });
     let lines = said
         .filter(|(_, text)| !text.trim().is_empty())
-        .take(max)
+        .take(DIALOGUE_LINES)
         .map(|(role, text)| {
             format!(
                 "- {role}: {}",
                 clip(
                     &text.split_whitespace().collect::<Vec<_>>().join(" "),
-                    chars
+                    DIALOGUE_CHARS
                 )
             )
         });
@@ -257,12 +261,19 @@ mod tests {
             Message::assistant("two\nlines"),
             call("1", "x", "{}"),
             result("1", "x", "data", false),
-            Message::user("abcdef"),
+            Message::user("abc"),
         ];
         assert_eq!(
-            dialogue_lines(&history, 2, 20),
-            ["- assistant: two lines", "- user: abcdef"]
+            dialogue_lines(&history),
+            ["- user: one", "- assistant: two lines", "- user: abc"]
         );
-        assert_eq!(dialogue_lines(&history, 1, 3), ["- user: abc…"]);
+        let long = "x".repeat(300);
+        let many: Vec<Message> = (0..9)
+            .map(|number| Message::user(format!("{number}{long}")))
+            .collect();
+        let lines = dialogue_lines(&many);
+        assert_eq!(lines.len(), 6);
+        assert!(lines[0].starts_with("- user: 3x"), "{}", lines[0]);
+        assert!(lines[0].ends_with("x…") && lines[0].chars().count() == 8 + 201);
     }
 }

@@ -229,17 +229,8 @@ const fn json_type(kind: Type) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
-    use crate::tools::engine::policy::ToolPolicy;
+    use crate::reply::testing::catalogue;
     use serde_json::Value;
-
-    fn catalogue(groups: Option<Vec<&'static str>>) -> Catalogue {
-        let policy = ToolPolicy {
-            groups,
-            ..ToolPolicy::default()
-        };
-        Catalogue::new(&SessionContext::new(Env::default(), policy))
-    }
 
     #[test]
     fn the_catalogue_is_what_the_policy_allows() {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::base::redact::{redact, scrub};
 use crate::chat::message::Message;
 use crate::reply::carry_over::{scrubbed, shortened};
-use crate::reply::memory_update::PendingDialogue;
+use crate::reply::memory_update::{PendingDialogue, PendingRow};
 use crate::reply::settings::ReplySettings;
 use crate::store::memory::EraseTarget;
 
@@ -57,13 +57,14 @@ struct Rows {
     said: Vec<SaidRow>,
     groups: Vec<ToolGroup>,
     last: Option<Timestamp>,
-    /// The diary has every row up to here.
-    saved: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]
 struct SaidRow {
+    /// The same as in the chat log: by it the diary knows the row.
     at: Timestamp,
+    /// The diary has it.
+    is_saved: bool,
     speaker: Speaker,
     text: String,
 }
@@ -94,9 +95,14 @@ impl Rows {
         at
     }
 
+    /// Adds a row with a stamp of [`Rows::stamp`] or of the chat log.
+    fn insert(&mut self, row: SaidRow) {
+        let place = self.said.partition_point(|other| other.at <= row.at);
+        self.said.insert(place, row);
+    }
+
     fn pending(&self) -> impl Iterator<Item = &SaidRow> {
-        let is_new = |row: &&SaidRow| self.saved.is_none_or(|saved| row.at > saved);
-        self.said.iter().filter(is_new)
+        self.said.iter().filter(|row| !row.is_saved)
     }
 }
 
@@ -108,23 +114,32 @@ impl DialogueMemory {
         }
     }
 
-    /// Adds a message of the user; secrets are removed.
-    pub(crate) fn add_user(&self, text: &str, now: Timestamp) {
-        self.add(Speaker::User, redact(text), now);
+    /// The moment for something that is said now; no two of them are the same.
+    pub(crate) fn stamp(&self, now: Timestamp) -> Timestamp {
+        self.rows().stamp(now)
     }
 
-    /// Adds an answer; secrets are removed.
-    pub(crate) fn add_assistant(&self, text: &str, now: Timestamp) {
-        self.add(Speaker::Assistant, scrub(text), now);
+    /// Adds a message of the user that was said at a [`DialogueMemory::stamp`]; secrets are removed.
+    pub(crate) fn add_user(&self, text: &str, at: Timestamp, now: Timestamp) {
+        self.add(Speaker::User, redact(text), at, now);
     }
 
-    fn add(&self, speaker: Speaker, text: String, now: Timestamp) {
+    /// Adds an answer that was given at a [`DialogueMemory::stamp`]; secrets are removed.
+    pub(crate) fn add_assistant(&self, text: &str, at: Timestamp, now: Timestamp) {
+        self.add(Speaker::Assistant, scrub(text), at, now);
+    }
+
+    fn add(&self, speaker: Speaker, text: String, at: Timestamp, now: Timestamp) {
         if text.trim().is_empty() {
             return;
         }
         let mut rows = self.rows();
-        let at = rows.stamp(now);
-        rows.said.push(SaidRow { at, speaker, text });
+        rows.insert(SaidRow {
+            at,
+            is_saved: false,
+            speaker,
+            text,
+        });
         self.prune(&mut rows, now);
     }
 
@@ -141,29 +156,32 @@ impl DialogueMemory {
         rows.groups.drain(..excess);
     }
 
-    /// Adds what was said before this process began, and is in the diary already or not.
+    /// Adds what was said before this process began or in another one, and is in the diary already or not.
     pub(crate) fn seed(&self, speaker: Speaker, text: &str, at: Timestamp, is_saved: bool) {
-        self.add(speaker, redact(text), at);
-        let mut rows = self.rows();
-        if is_saved {
-            rows.saved = rows.last;
+        let text = redact(text);
+        if text.trim().is_empty() {
+            return;
         }
+        let mut rows = self.rows();
+        rows.last = rows.last.max(Some(at));
+        rows.insert(SaidRow {
+            at,
+            is_saved,
+            speaker,
+            text,
+        });
+        self.prune(&mut rows, at);
     }
 
     /// Forgets saved rows that are not sent any more. Rows that nothing will save count as saved.
     fn prune(&self, rows: &mut Rows, now: Timestamp) {
-        let saved = if self.limits.is_remembered {
-            rows.saved
-        } else {
-            rows.last
-        };
-        let Some(saved) = saved else { return };
         let begin = self.begin(now);
         let beyond = rows.said.len().saturating_sub(self.limits.messages);
+        let is_remembered = self.limits.is_remembered;
         let mut index = 0;
         rows.said.retain(|row| {
             index += 1;
-            row.at > saved || row.at >= begin && index > beyond
+            is_remembered && !row.is_saved || row.at >= begin && index > beyond
         });
     }
 
@@ -243,10 +261,17 @@ impl DialogueMemory {
                 Speaker::User => "User",
                 Speaker::Assistant => "Assistant",
             };
-            pending.rows.push(format!("{speaker}: {}", row.text));
-            pending.through = row.at;
+            pending.rows.push(PendingRow {
+                at: row.at,
+                text: format!("{speaker}: {}", row.text),
+            });
         }
         pending
+    }
+
+    /// Whether something is not in the diary yet.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.limits.is_remembered && self.rows().pending().next().is_some()
     }
 
     /// Whether it is time to write the diary: something waits, and either nobody has said anything for as long as the window, or it waits for as long.
@@ -257,10 +282,13 @@ impl DialogueMemory {
         self.limits.is_remembered && oldest.is_some_and(|at| at <= begin)
     }
 
-    /// The diary has everything up to `through`.
-    pub(crate) fn mark_saved(&self, through: Timestamp, now: Timestamp) {
+    /// The diary has what was pending.
+    pub(crate) fn mark_saved(&self, pending: &PendingDialogue, now: Timestamp) {
         let mut rows = self.rows();
-        rows.saved = rows.saved.max(Some(through));
+        for row in &mut rows.said {
+            let is_told = |told: &PendingRow| told.at == row.at;
+            row.is_saved |= pending.rows.iter().any(is_told);
+        }
         self.prune(&mut rows, now);
     }
 
@@ -309,6 +337,18 @@ mod tests {
         DialogueMemory::new((&ReplySettings::default()).into())
     }
 
+    fn texts_of(pending: &PendingDialogue) -> Vec<&str> {
+        pending.rows.iter().map(|row| row.text.as_str()).collect()
+    }
+
+    fn user(memory: &DialogueMemory, text: &str, now: Timestamp) {
+        memory.add_user(text, memory.stamp(now), now);
+    }
+
+    fn assistant(memory: &DialogueMemory, text: &str, now: Timestamp) {
+        memory.add_assistant(text, memory.stamp(now), now);
+    }
+
     fn round(id: usize, results: usize, chars: usize) -> Vec<Message> {
         let ids = (0..results).map(|n| format!("call_{id}_{n}"));
         let call = |id: String| ToolCall {
@@ -346,9 +386,9 @@ mod tests {
     #[test]
     fn a_reply_is_sent_again_in_the_order_in_which_it_happened() {
         let memory = memory();
-        memory.add_user("read  my note,\nmail ada@example.org", at(0));
+        user(&memory, "read  my note,\nmail ada@example.org", at(0));
         memory.add_tools(round(1, 1, 5), at(0));
-        memory.add_assistant("Done.\nSee above.", at(0));
+        assistant(&memory, "Done.\nSee above.", at(0));
         assert_eq!(
             texts(&memory.recent(at(300))),
             [
@@ -364,7 +404,7 @@ mod tests {
         memory.clear_carry_over();
         assert_eq!(memory.recent(at(301)), []);
         memory.add_tools(Vec::new(), at(302));
-        memory.add_assistant(" ", at(302));
+        assistant(&memory, " ", at(302));
         assert!(!memory.has_recent(at(302)));
     }
 
@@ -372,7 +412,7 @@ mod tests {
     fn only_the_latest_groups_are_sent_and_long_rows_are_cut() {
         let memory = memory();
         for reply in 0..20 {
-            memory.add_user(&format!("{reply}"), at(reply));
+            user(&memory, &format!("{reply}"), at(reply));
             memory.add_tools(round(1, 1, 3_000), at(reply));
         }
         assert_eq!(memory.rows().groups.len(), MAX_GROUPS);
@@ -385,19 +425,16 @@ mod tests {
     #[test]
     fn rows_wait_for_the_diary_and_are_forgotten_when_they_are_saved_and_old() {
         let memory = memory();
-        memory.add_user("one", at(0));
-        memory.add_assistant("two", at(1));
+        user(&memory, "one", at(0));
+        assistant(&memory, "two", at(1));
         assert!(!memory.is_update_due(at(299)) && memory.is_update_due(at(300)));
         let pending = memory.pending();
-        assert_eq!(pending.rows, ["User: one", "Assistant: two"]);
-        memory.add_user("three", at(400));
-        memory.mark_saved(pending.through, at(400));
-        assert_eq!(memory.pending().rows, ["User: three"]);
+        assert_eq!(texts_of(&pending), ["User: one", "Assistant: two"]);
+        user(&memory, "three", at(400));
+        memory.mark_saved(&pending, at(400));
+        assert_eq!(texts_of(&memory.pending()), ["User: three"]);
         assert_eq!(memory.rows().said.len(), 1);
-        // A later mark never brings rows back.
-        memory.mark_saved(at(0), at(400));
-        assert_eq!(memory.pending().rows, ["User: three"]);
-        memory.mark_saved(memory.pending().through, at(401));
+        memory.mark_saved(&memory.pending(), at(401));
         assert_eq!(memory.pending(), PendingDialogue::default());
         assert!(memory.has_recent(at(401)) && !memory.is_update_due(at(9_000)));
     }
@@ -406,24 +443,27 @@ mod tests {
     fn what_was_said_before_the_start_is_sent_but_not_saved_twice() {
         let memory = memory();
         memory.seed(Speaker::User, "one", at(0), true);
-        memory.seed(Speaker::Assistant, "two", at(0), false);
-        assert_eq!(texts(&memory.recent(at(1))), ["U one", "A two"]);
-        assert_eq!(memory.pending().rows, ["Assistant: two"]);
+        memory.seed(Speaker::Assistant, "two", at(1), false);
+        memory.seed(Speaker::User, "three", at(2), true);
+        assert_eq!(texts(&memory.recent(at(3))), ["U one", "A two", "U three"]);
+        // A row of a session that crashed may lie between those of another one.
+        assert_eq!(texts_of(&memory.pending()), ["Assistant: two"]);
+        assert!(memory.stamp(at(0)) > at(2), "whatever the clock says");
     }
 
     #[test]
     fn what_is_forgotten_is_neither_sent_nor_written() {
         let memory = memory();
-        memory.add_user("my kayak is red", at(0));
+        user(&memory, "my kayak is red", at(0));
         memory.add_tools(round(1, 1, 10), at(0));
-        memory.add_assistant("Noted.", at(1));
+        assistant(&memory, "Noted.", at(1));
         memory.forget(&EraseTarget::Node("user".to_owned()));
         assert_eq!(
             (memory.pending().rows.len(), memory.recent(at(1)).len()),
             (2, 4)
         );
         memory.forget(&EraseTarget::Word("KAYAK".to_owned()));
-        assert_eq!(memory.pending().rows, ["Assistant: Noted."]);
+        assert_eq!(texts_of(&memory.pending()), ["Assistant: Noted."]);
         assert_eq!(texts(&memory.recent(at(1))), ["A Noted."]);
         memory.forget(&EraseTarget::All);
         assert!(memory.pending().rows.is_empty());
@@ -437,7 +477,7 @@ mod tests {
         };
         let memory = DialogueMemory::new(limits);
         for n in 0..2_000 {
-            memory.add_user(&n.to_string(), at(0));
+            user(&memory, &n.to_string(), at(0));
         }
         assert_eq!(memory.rows().said.len(), 20);
         assert_eq!(memory.recent(at(0)).len(), 20);
@@ -464,11 +504,11 @@ mod tests {
     fn the_last_exchange_can_be_taken_back() {
         let dialogue = DialogueMemory::new(DialogueLimits::from(&ReplySettings::default()));
         let now = Timestamp::from_second(1_000_000).unwrap();
-        dialogue.add_user("one", now);
-        dialogue.add_assistant("Eins.", now);
+        user(&dialogue, "one", now);
+        assistant(&dialogue, "Eins.", now);
         let before = dialogue.recent(now);
-        dialogue.add_user("two  mail ada@example.org", now);
-        dialogue.add_assistant("Zwei.", now);
+        user(&dialogue, "two  mail ada@example.org", now);
+        assistant(&dialogue, "Zwei.", now);
         dialogue.undo("something else");
         assert_eq!(dialogue.recent(now).len(), 4);
         dialogue.undo("two mail ada@example.org");
@@ -492,11 +532,11 @@ mod tests {
                 match step {
                     Step::User => {
                         said.push(format!("User: {index}"));
-                        memory.add_user(&index.to_string(), now);
+                        user(&memory, &index.to_string(), now);
                     }
                     Step::Assistant => {
                         said.push(format!("Assistant: {index}"));
-                        memory.add_assistant(&index.to_string(), now);
+                        assistant(&memory, &index.to_string(), now);
                     }
                     Step::Tools(rounds, results) => {
                         let group = (0..rounds).flat_map(|n| round(index * 10 + n, results, 2_000));
@@ -504,8 +544,8 @@ mod tests {
                     }
                     Step::Save => {
                         let pending = memory.pending();
-                        memory.mark_saved(pending.through, now);
-                        saved.extend(pending.rows);
+                        memory.mark_saved(&pending, now);
+                        saved.extend(pending.rows.into_iter().map(|row| row.text));
                     }
                 }
                 let stamps: Vec<Timestamp> = memory.rows().said.iter().map(|row| row.at).collect();
@@ -535,7 +575,7 @@ mod tests {
                 }
                 prop_assert!(open.is_empty());
             }
-            saved.extend(memory.pending().rows);
+            saved.extend(memory.pending().rows.into_iter().map(|row| row.text));
             prop_assert_eq!(saved, said, "every row reaches the diary once");
         }
     }

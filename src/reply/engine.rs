@@ -4,17 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
+use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::redact::{redact, scrub};
 use crate::base::text::clip;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
-use crate::llm::provider::{Delta, Offer, Reply};
+use crate::llm::provider::{Delta, Effort, Offer, Reply};
 use crate::reply::dialogue::{DialogueLimits, DialogueMemory, Speaker};
 use crate::reply::guard;
 use crate::reply::memory_update;
@@ -43,8 +44,12 @@ const APOLOGY: &str = "Sorry, something went wrong with that reply. Please try a
 pub(crate) struct ReplyInput<'a> {
     /// As it was typed or heard.
     pub text: &'a str,
+    /// When it was said, of [`ReplyEngine::stamp`].
+    pub at: Timestamp,
     /// It was heard, and the answer will be spoken.
     pub spoken: bool,
+    /// The reasoning effort that the user chose.
+    pub effort: Option<Effort>,
     /// Preferences, saved places and background jobs.
     pub person: &'a UserFacts,
 }
@@ -54,6 +59,8 @@ pub(crate) struct ReplyInput<'a> {
 pub(crate) struct ReplyEnd {
     /// The checked answer; empty after `stop`.
     pub text: String,
+    /// When the answer was given; the chat log has the same moment.
+    pub at: Option<Timestamp>,
     /// The model ended the conversation: nothing is shown or remembered.
     pub is_stop: bool,
     /// Changes of the session that tools requested.
@@ -83,6 +90,8 @@ pub(crate) struct ReplyEngine {
     /// Changes requested in a reply that was cancelled.
     left_effects: Mutex<Vec<Effect>>,
     is_restored: AtomicBool,
+    /// What the moments of this session differ by from those of another one whose clock stands at the same time.
+    offset: SignedDuration,
 }
 
 impl ReplyEngine {
@@ -120,6 +129,7 @@ impl ReplyEngine {
             report: Mutex::default(),
             left_effects: Mutex::default(),
             is_restored: AtomicBool::new(false),
+            offset: random_offset(),
         }
     }
 
@@ -147,7 +157,7 @@ impl ReplyEngine {
         target: &Arc<ModelTarget>,
         input: &ReplyInput<'_>,
     ) -> Result<ReplyEnd, Failure> {
-        let caller = StageCaller::new(ctx, target, &self.settings, None);
+        let caller = StageCaller::new(ctx, target, &self.settings, input.effort);
         let chat = ProviderChat {
             caller: &caller,
             target,
@@ -245,7 +255,7 @@ impl ReplyEngine {
         for warning in self.store.iter().flat_map(MemoryStore::take_warnings) {
             ctx.listener.emit(Event::Notice(Level::Warning, warning));
         }
-        self.finish(ctx, models, &trace, &query, outcome, turn_end)
+        self.finish(ctx, models, &trace, (&query, input.at), outcome, turn_end)
     }
 
     /// Shows the answer and remembers what was said.
@@ -254,7 +264,7 @@ impl ReplyEngine {
         ctx: &ToolContext,
         models: &ReplyModels<'_>,
         trace: &Trace,
-        query: &str,
+        (query, asked_at): (&str, Timestamp),
         outcome: TurnOutcome,
         end: TurnEnd,
     ) -> Result<ReplyEnd, Failure> {
@@ -281,8 +291,9 @@ impl ReplyEngine {
             }
             TurnOutcome::Cancelled => {
                 *locked(&self.left_effects) = end.effects;
-                self.dialogue.add_user(query, now(&ctx.session));
-                self.dialogue.add_tools(end.rows, now(&ctx.session));
+                let now = now(&ctx.session);
+                self.dialogue.add_user(query, asked_at, now);
+                self.dialogue.add_tools(end.rows, now);
                 return Err(Failure::cancelled());
             }
         };
@@ -292,14 +303,23 @@ impl ReplyEngine {
             text.clone()
         };
         ctx.listener.emit(Event::Delta(shown));
-        self.dialogue.add_user(query, now(&ctx.session));
-        self.dialogue.add_tools(end.rows, now(&ctx.session));
-        self.dialogue.add_assistant(&text, now(&ctx.session));
+        let now = now(&ctx.session);
+        self.dialogue.add_user(query, asked_at, now);
+        self.dialogue.add_tools(end.rows, now);
+        let at = self.stamp(now);
+        self.dialogue.add_assistant(&text, at, now);
         Ok(ReplyEnd {
             text,
+            at: Some(at),
             is_stop: false,
             effects: end.effects,
         })
+    }
+
+    /// The moment of a message that is sent at `now`, for the chat log and for [`ReplyInput::at`]: the diary knows its rows by it.
+    pub(crate) fn stamp(&self, now: Timestamp) -> Timestamp {
+        let now = now.checked_sub(self.offset).unwrap_or(now);
+        self.dialogue.stamp(now)
     }
 
     /// Takes back the last exchange, which began with `said`.
@@ -316,10 +336,12 @@ impl ReplyEngine {
         if self.is_restored.swap(true, Ordering::SeqCst) {
             return;
         }
-        let saved = self.store.as_ref().map(MemoryStore::saved_through);
-        let saved = saved.and_then(|saved| saved.ok().flatten());
+        let saved = self.store.as_ref().map(MemoryStore::saved_rows);
+        let saved = saved.and_then(Result::ok).unwrap_or_default();
         let now = now(session);
-        for entry in entries() {
+        let mut entries = entries();
+        entries.sort_by_key(|entry| entry.at);
+        for entry in entries {
             let Some(at) = entry.at.filter(|at| *at <= now) else {
                 continue;
             };
@@ -328,14 +350,14 @@ impl ReplyEngine {
                 LogRole::Assistant => Speaker::Assistant,
                 LogRole::System | LogRole::Other => continue,
             };
-            let is_saved = saved.is_some_and(|saved| at <= saved);
-            self.dialogue.seed(speaker, &entry.text, at, is_saved);
+            self.dialogue
+                .seed(speaker, &entry.text, at, saved.covers(at));
         }
     }
 
     /// Whether something was said that is not remembered yet.
     pub(crate) fn has_pending(&self) -> bool {
-        !self.dialogue.pending().rows.is_empty()
+        self.dialogue.has_pending()
     }
 
     /// Whether it is time to remember what was said.
@@ -343,7 +365,7 @@ impl ReplyEngine {
         self.dialogue.is_update_due(now)
     }
 
-    /// Writes what was said to the memory of the profile.
+    /// Writes what was said to the memory of the profile. False when the model gave no usable summary; it stays pending.
     ///
     /// # Errors
     /// The model, the lock or the disk failed, or it was cancelled; it stays pending.
@@ -351,27 +373,29 @@ impl ReplyEngine {
         &self,
         ctx: &ToolContext,
         target: &Arc<ModelTarget>,
-    ) -> Outcome<()> {
+    ) -> Outcome<bool> {
+        let caller = StageCaller::new(ctx, target, &self.settings, None);
+        self.remember(ctx, &caller)
+    }
+
+    /// [`ReplyEngine::update_memory`] with a given model.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn remember(&self, ctx: &ToolContext, model: &dyn StageModel) -> Outcome<bool> {
         let pending = self.dialogue.pending();
         let Some(store) = self.store.as_ref().filter(|_| !pending.rows.is_empty()) else {
-            return Ok(());
+            return Ok(true);
         };
-        let caller = StageCaller::new(ctx, target, &self.settings, None);
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
-        let now = now(&ctx.session);
-        let is_saved = memory_update::run(
-            store,
-            &caller,
-            &self.settings,
-            &pending,
-            &trace,
-            now,
-            &ctx.stop,
-        )?;
+        let (settings, now) = (&self.settings, now(&ctx.session));
+        let is_saved =
+            memory_update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
         if is_saved {
-            self.dialogue.mark_saved(pending.through, now);
+            self.dialogue.mark_saved(&pending, now);
         }
-        store.flush()
+        store.flush()?;
+        Ok(is_saved)
     }
 }
 
@@ -425,6 +449,12 @@ fn message(input: &ReplyInput<'_>, query: &str) -> String {
     } else {
         query.to_owned()
     }
+}
+
+/// Less than a millisecond, which nobody notices: rows are known by when they were said, and two sessions must not say anything at the same moment.
+fn random_offset() -> SignedDuration {
+    let random = i64::from_str_radix(&ids::hex(4), 16).unwrap_or_default();
+    SignedDuration::from_nanos(random % 1_000_000)
 }
 
 fn now(session: &SessionContext) -> Timestamp {

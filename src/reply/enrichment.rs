@@ -31,8 +31,6 @@ const NODE_CHARS: usize = 300;
 const PREVIEW_CHARS: usize = 80;
 const MAX_PREVIEWS: usize = 3;
 const MAX_TRACE_NAMES: usize = 4;
-const DIALOGUE_LINES: usize = 6;
-const DIALOGUE_CHARS: usize = 200;
 
 /// Words of a question that name no subject.
 const QUESTION_STOP_WORDS: [&str; 40] = [
@@ -161,7 +159,7 @@ fn extractor_query(input: &RecallInput<'_>) -> String {
 
 /// What the chat model knows anyway.
 fn known(input: &RecallInput<'_>) -> String {
-    let dialogue = dialogue_lines(input.history, DIALOGUE_LINES, DIALOGUE_CHARS);
+    let dialogue = dialogue_lines(input.history);
     if input.context_line.is_empty() && dialogue.is_empty() {
         let now = input.now.strftime("%Y-%m-%d %H:%M");
         return format!("The time is {now} UTC.");
@@ -332,30 +330,17 @@ mod tests {
     use super::*;
     use crate::base::clock::Clock;
     use crate::base::env::Env;
-    use crate::chat::event::{Event, EventSink};
-    use crate::chat::reply_event::ReplyEvent;
     use crate::disk::paths::Paths;
     use crate::reply::settings::TraceLevel;
-    use crate::reply::testing::Scripted;
+    use crate::reply::testing::{Scripted, TraceLines};
     use crate::store::memory::{Branch, DiaryRow, DiarySource};
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Default)]
-    struct Lines(Mutex<Vec<String>>);
-
-    impl EventSink for Lines {
-        fn emit(&self, event: Event) {
-            if let Event::Reply(ReplyEvent::Trace { text }) = event {
-                self.0.lock().unwrap().push(text);
-            }
-        }
-    }
+    use std::sync::Arc;
 
     struct Fixture {
         _dir: tempfile::TempDir,
         store: MemoryStore,
         scratch: ScratchCache,
-        lines: Arc<Lines>,
+        lines: Arc<TraceLines>,
         settings: ReplySettings,
     }
 
@@ -462,7 +447,7 @@ mod tests {
         assert!(system.contains("2026-03-01 10:00 UTC"), "{system}");
         assert_eq!(fixture.recall("which boots", &model), found);
         assert_eq!(model.calls(), 1);
-        let lines = fixture.lines.0.lock().unwrap();
+        let lines = fixture.lines.take();
         assert_eq!(lines[0], "🔍 Memory search: boots");
         assert_eq!(lines[1], "📖 Diary: recalled 2 entries");
         assert!(
@@ -493,7 +478,7 @@ mod tests {
             found.graph,
             ["[Root > World] Corvid Lighthouse was built in 1871"]
         );
-        let lines = fixture.lines.0.lock().unwrap();
+        let lines = fixture.lines.take();
         assert!(
             lines.contains(&"🧠 Knowledge: 1 node — World".to_owned()),
             "{lines:?}"

@@ -52,7 +52,11 @@ pub fn is_malformed(text: &str) -> bool {
         return false;
     }
     // An object without an answer, or half of one.
-    text.starts_with('{') || has_broken_start(text) || has_unused_token(text) || is_dump(text)
+    text.starts_with('{')
+        || has_broken_start(text)
+        || has_unused_token(text)
+        || is_dump(text)
+        || is_list_of_records(text)
 }
 
 /// What is said in place of a malformed answer.
@@ -122,6 +126,16 @@ fn is_dump(text: &str) -> bool {
         && (DUMP_KEYS.iter().any(|key| has_key(key, &|_| true))
             || has_key("lang", &|value| value.trim_start().starts_with("\"json\""))
             || inside.contains("\"api.github.com\""))
+}
+
+/// True for a JSON list with objects or lists in it and nothing around it. A list of numbers or words may be the answer.
+fn is_list_of_records(text: &str) -> bool {
+    let list = Some(text).filter(|text| text.starts_with('['));
+    let list: Option<Vec<Value>> = list.and_then(|text| serde_json::from_str(text).ok());
+    list.is_some_and(|list| {
+        let mut items = list.iter();
+        items.any(|item| item.is_object() || item.is_array())
+    })
 }
 
 #[cfg(test)]

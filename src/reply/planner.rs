@@ -13,8 +13,6 @@ use crate::reply::trace::Trace;
 
 /// Shorter messages need no plan.
 const MIN_QUERY_CHARS: usize = 4;
-const DIALOGUE_LINES: usize = 6;
-const DIALOGUE_CHARS: usize = 200;
 const ABOUT_CHARS: usize = 120;
 
 /// What a message is planned by.
@@ -71,7 +69,7 @@ fn user_message(input: &PlannerInput<'_>) -> String {
         true => "There are no tools for this message.".to_owned(),
         false => tools.join("\n"),
     };
-    let dialogue = dialogue_lines(input.history, DIALOGUE_LINES, DIALOGUE_CHARS);
+    let dialogue = dialogue_lines(input.history);
     let dialogue = match dialogue.is_empty() {
         true => "Nothing was said before.".to_owned(),
         false => dialogue.join("\n"),

@@ -12,9 +12,6 @@ use crate::reply::{tool_vectors, tool_words};
 
 /// Picks of the model that count.
 const MAX_PICKS: usize = 5;
-/// Messages of the dialogue that it sees, and characters of each.
-const DIALOGUE_MESSAGES: usize = 6;
-const DIALOGUE_CHARS: usize = 200;
 /// Characters of a description, in a short catalogue and in one with more than [`LONG_CATALOGUE`] tools.
 const ABOUT_CHARS: usize = 120;
 const SHORT_ABOUT_CHARS: usize = 60;
@@ -146,7 +143,7 @@ fn user_message(input: &RouterInput<'_>) -> String {
         }
     };
     block("KNOWN FACTS", input.context_line);
-    let dialogue = dialogue_lines(input.history, DIALOGUE_MESSAGES, DIALOGUE_CHARS);
+    let dialogue = dialogue_lines(input.history);
     block("RECENT DIALOGUE", &dialogue.join("\n"));
     let chars = match input.catalogue.len() > LONG_CATALOGUE {
         true => SHORT_ABOUT_CHARS,
@@ -157,6 +154,9 @@ fn user_message(input: &RouterInput<'_>) -> String {
     blocks.join("\n\n")
 }
 
+/// Words of an answer that are looked at: what is longer is no list of names, and each is compared with those of all tools.
+const MAX_WORDS: usize = 500;
+
 /// The known tools that an answer names, the first five; none for the word "none"; `None` when it names nothing.
 fn parse(answer: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<String>> {
     if bare(answer).eq_ignore_ascii_case("none") {
@@ -164,6 +164,7 @@ fn parse(answer: &str, known: &dyn Fn(&str) -> Option<String>) -> Option<Vec<Str
     }
     let mut names: Vec<String> = Vec::new();
     let pieces = answer.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
+    let pieces = pieces.take(MAX_WORDS);
     for name in pieces.filter_map(|piece| known(bare(piece))) {
         if !names.contains(&name) {
             names.push(name);
@@ -214,18 +215,7 @@ fn bare(piece: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
-    use crate::reply::testing::Scripted;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
-
-    fn catalogue(groups: Option<Vec<&'static str>>) -> Catalogue {
-        let policy = ToolPolicy {
-            groups,
-            ..ToolPolicy::default()
-        };
-        Catalogue::new(&SessionContext::new(Env::default(), policy))
-    }
+    use crate::reply::testing::{Scripted, catalogue};
 
     fn input<'a>(query: &'a str, catalogue: &'a Catalogue) -> RouterInput<'a> {
         RouterInput {

@@ -112,9 +112,8 @@ fn without_marker(line: &str, is_numbered: bool) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::cpu_time::CpuTime;
+    use crate::reply::testing::assert_linear;
     use proptest::prelude::*;
-    use std::time::Duration;
 
     #[test]
     fn links_become_words() {
@@ -223,20 +222,9 @@ mod tests {
                 .map(|piece| piece.repeat(len / piece.len()))
                 .collect()
         };
-        let time = |texts: &[String]| {
-            let start = CpuTime::now();
-            texts.iter().for_each(|text| {
-                spoken(text);
-            });
-            start.elapsed()
-        };
-        let (short, long) = (texts(5_000), texts(100_000));
-        let short: Duration = (0..5).map(|_| time(&short)).min().unwrap();
-        let long = time(&long);
-        assert!(
-            long < short * 20 * 4 + Duration::from_millis(50),
-            "{short:?}, then {long:?}"
-        );
+        assert_linear(texts, |text| {
+            spoken(text);
+        });
     }
 
     proptest! {

@@ -103,14 +103,16 @@ impl StageCaller {
         let model = self.model(call.stage);
         let other = (model != self.target.model)
             .then(|| self.target.prices.facts(self.target.provider.name(), model));
+        // What the user chose is for answers; the other stages are quick and never think.
+        let effort = self.effort.filter(|_| call.stage == Stage::Chat);
         let request = Request {
             model,
             system: call.system,
             messages: call.messages,
             offer: call.offer,
             may_call: true,
-            effort: self.effort.unwrap_or(Effort::Low),
-            effort_chosen: self.effort.is_some() && call.stage == Stage::Chat,
+            effort: effort.unwrap_or(Effort::Low),
+            effort_chosen: effort.is_some(),
             info: other.as_ref().unwrap_or(&self.target.info),
             cache_key: "",
             options: CallOptions {

@@ -1,4 +1,4 @@
-//! A stage model and a model server for tests of stages.
+//! What tests of stages share: a stage model, a model server, a listener to the trace, a catalogue, and the test that time grows with the input.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,16 +10,22 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::model_target::ModelTarget;
+use crate::base::cpu_time::CpuTime;
 use crate::base::embedding::Embedding;
 use crate::base::env::Env;
 use crate::base::ids::stable_hash;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::words;
+use crate::chat::event::{Event, EventSink};
+use crate::chat::reply_event::ReplyEvent;
 use crate::llm::catalog::row;
 use crate::llm::choose::RemoteTarget;
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::ModelRegistry;
+use crate::reply::catalogue::Catalogue;
 use crate::reply::stage::{StageModel, StageRequest};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::policy::ToolPolicy;
 
 /// Answers from a list (`None` for a failure, also at its end), and keeps what it was asked.
 pub(crate) struct Scripted {
@@ -78,6 +84,50 @@ impl StageModel for Scripted {
             .filter(|_| self.embeds)
             .ok_or_else(|| Problem::network("The model is down."))
     }
+}
+
+/// Keeps the lines of the trace.
+#[derive(Default)]
+pub(crate) struct TraceLines(Mutex<Vec<String>>);
+
+impl TraceLines {
+    /// The lines since the last call.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl EventSink for TraceLines {
+    fn emit(&self, event: Event) {
+        if let Event::Reply(ReplyEvent::Trace { text }) = event {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+/// The tools of some modules, or all of them.
+pub(crate) fn catalogue(groups: Option<Vec<&'static str>>) -> Catalogue {
+    let policy = ToolPolicy {
+        groups,
+        ..ToolPolicy::default()
+    };
+    Catalogue::new(&SessionContext::new(Env::default(), policy))
+}
+
+/// Fails when `work` takes much more than twenty times as long for texts of twenty times the length. `texts` makes those of about a length.
+pub(crate) fn assert_linear(texts: impl Fn(usize) -> Vec<String>, work: impl Fn(&str)) {
+    let time = |texts: &[String]| {
+        let start = CpuTime::now();
+        texts.iter().for_each(|text| work(text));
+        start.elapsed()
+    };
+    let (short, long) = (texts(5_000), texts(100_000));
+    let short = (0..5).map(|_| time(&short)).min().unwrap_or_default();
+    let long = time(&long);
+    assert!(
+        long < short * 20 * 4 + Duration::from_millis(50),
+        "{short:?}, then {long:?}"
+    );
 }
 
 /// A server that gives listed answers to requests, one after the other, and keeps the requests.

@@ -93,22 +93,10 @@ mod tests {
     use super::*;
     use crate::base::clock::Clock;
     use crate::base::env::Env;
-    use crate::chat::event::{Event, EventSink};
-    use crate::chat::reply_event::ReplyEvent;
     use crate::disk::paths::Paths;
     use crate::reply::settings::TraceLevel;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Default)]
-    struct Lines(Mutex<Vec<String>>);
-
-    impl EventSink for Lines {
-        fn emit(&self, event: Event) {
-            if let Event::Reply(ReplyEvent::Trace { text }) = event {
-                self.0.lock().unwrap().push(text);
-            }
-        }
-    }
+    use crate::reply::testing::TraceLines;
+    use std::sync::Arc;
 
     fn store(dir: &tempfile::TempDir) -> MemoryStore {
         let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
@@ -126,7 +114,7 @@ mod tests {
         let (store, scratch, lines) = (
             store(&dir),
             ScratchCache::default(),
-            Arc::new(Lines::default()),
+            Arc::new(TraceLines::default()),
         );
         let trace = Trace::new(TraceLevel::Brief, lines.clone());
         assert_eq!(render(&store, &scratch, &trace), "");
@@ -159,7 +147,7 @@ mod tests {
         assert!(places.is_sorted() && !block.contains("1871"), "{block}");
         assert_eq!(render(&store, &scratch, &trace), block);
         assert_eq!(
-            *lines.0.lock().unwrap(),
+            lines.take(),
             ["🪴 Warm profile: 16 user chars, 16 directive chars"]
         );
     }

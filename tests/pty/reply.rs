@@ -158,3 +158,45 @@ fn plain_lines_end_the_same_way() {
     assert_eq!(pty.wait().code(), Some(0));
     assert!(since.elapsed() < Duration::from_secs(3));
 }
+
+#[test]
+fn a_memory_is_erased_only_after_a_yes() {
+    for (answer, erased) in [
+        ("n\r", false),
+        ("\r", false),
+        ("nay\r", false),
+        ("\x04", false),
+        ("Y\r", true),
+        ("yes\r", true),
+    ] {
+        let home = Home::new();
+        let row = json!({"date": "2026-03-01", "source": "text", "summary": "The kayak is red.", "topics": ["boats"]});
+        let diary = "config/profiles/main/memory/diary.json";
+        home.write(diary, json!({"version": 1, "rows": [row]}).to_string());
+        let mut pty = Pty::marvin(&home, &["memory", "forget", "kayak"], (80, 24));
+        pty.wait_text("Erase this? [y/N]");
+        assert!(home.read(diary).contains("kayak"));
+        pty.send(answer);
+        assert_eq!(pty.wait().code(), Some(0), "{answer:?}: {}", pty.screen());
+        let said = if erased {
+            "Erased: 1 diary entry."
+        } else {
+            "Nothing was erased."
+        };
+        assert!(pty.screen().contains(said), "{answer:?}: {}", pty.screen());
+        assert_eq!(home.read(diary).contains("kayak"), !erased, "{answer:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_at_the_question_erases_nothing() {
+    let home = Home::new();
+    let row = json!({"date": "2026-03-01", "source": "text", "summary": "The kayak is red.", "topics": ["boats"]});
+    let diary = "config/profiles/main/memory/diary.json";
+    home.write(diary, json!({"version": 1, "rows": [row]}).to_string());
+    let mut pty = Pty::marvin(&home, &["memory", "forget", "kayak"], (80, 24));
+    pty.wait_text("Erase this? [y/N]");
+    pty.control('c');
+    assert_ne!(pty.wait().code(), Some(0), "{}", pty.screen());
+    assert!(home.read(diary).contains("kayak"));
+}

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
+use crate::support::stages::{StageAnswer, StageServer};
 use crate::support::wire::responses;
 
 fn answering() -> Server {
@@ -82,4 +83,57 @@ fn a_conversation_changes_it_from_the_next_message_on() {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert_eq!(efforts(&server), ["low", "medium", "medium", "medium"]);
+}
+
+#[test]
+fn the_reply_flow_thinks_as_chosen_in_the_answer_and_quickly_before_it() {
+    let home = Home::new();
+    let script = |answer: &str| {
+        [
+            ("router", "none"),
+            ("planner", "Reply to the user."),
+            ("chat", answer),
+        ]
+        .map(|(stage, text)| StageAnswer::text(stage, text))
+    };
+    let server = StageServer::start([script("One."), script("Two.")].concat());
+    let run = home
+        .marvin()
+        .env("MARVIN_URL_OPENAI", server.url("/v1"))
+        .env("OPENAI_API_KEY", "test-key")
+        .env("OPENAI_WIRE", "completions")
+        .env("MARVIN_REPLY_FLOW", "on")
+        .env("MARVIN_REPLY_MEMORY_ENABLED", "false")
+        .args([
+            "--provider",
+            "openai",
+            "--model",
+            "gpt-5.1",
+            "--effort",
+            "high",
+            "--plain",
+        ])
+        .stdin("hello there\n!effort medium\nand another question\n")
+        .run()
+        .expect(0);
+    assert!(run.text().contains("Two."), "{}", run.text());
+    let calls = server.calls();
+    let efforts: Vec<String> = calls
+        .iter()
+        .map(|call| {
+            let effort = call.body["reasoning_effort"].as_str().unwrap_or("-");
+            format!("{} {effort}", call.stage)
+        })
+        .collect();
+    assert_eq!(
+        efforts,
+        [
+            "router low",
+            "planner low",
+            "chat high",
+            "router low",
+            "planner low",
+            "chat medium"
+        ]
+    );
 }

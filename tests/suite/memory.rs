@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::server::{Answer, Server};
+use crate::support::stages::{ollama_by_stage, ollama_says};
 
 const DIARY: &str = "config/profiles/main/memory/diary.json";
 const GRAPH: &str = "config/profiles/main/memory/graph.json";
@@ -393,4 +396,52 @@ fn kill_9_leaves_whole_files() {
         .collect();
     names.sort();
     assert_eq!(names, ["diary.json", "graph.json", "lock"]);
+}
+
+#[test]
+fn a_cancelled_cleaning_keeps_what_is_done_and_what_is_not() {
+    let home = Home::new();
+    let day = |date: &str| {
+        json!({"date": date, "source": "text", "summary": "Tea at five. The assistant did not know why.", "topics": ["tea"],
+               "created": "2026-03-01T10:00:00Z", "updated": "2026-03-01T10:00:00Z"})
+    };
+    let rows = ["2026-03-01", "2026-03-02", "2026-03-03"].map(day);
+    home.write(DIARY, json!({"version": 1, "rows": rows}).to_string());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server =
+        ollama_by_stage(
+            move |stage, body| match (stage, count.fetch_add(1, Ordering::SeqCst)) {
+                ("diary_clean", 0) => ollama_says(body, "Tea at five."),
+                _ => Answer::silence(),
+            },
+        );
+    let mut running = home
+        .marvin()
+        .env("LLM_PROVIDER", "ollama")
+        .env("OLLAMA_URL", server.url(""))
+        .env("OLLAMA_MODEL", "gemma4:e2b")
+        .arg("--plain")
+        .stdin_open()
+        .spawn();
+    running.write(b"!memory clean\n");
+    let limit = Duration::from_secs(30);
+    running.wait_stdout("1/3  2026-03-01  changed", limit);
+    while asked.load(Ordering::SeqCst) < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(Signal::INT);
+    running.write(b"!memory search tea\n");
+    running.wait_stdout("2026-03-03", limit);
+    let done = running.wait().expect(0);
+    assert!(!done.text().contains("2/3"), "{}", done.text());
+    let diary: Value = serde_json::from_str(&home.read(DIARY)).unwrap();
+    let summaries: Vec<&str> = diary["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["summary"].as_str().unwrap())
+        .collect();
+    let whole = "Tea at five. The assistant did not know why.";
+    assert_eq!(summaries, ["Tea at five.", whole, whole]);
 }

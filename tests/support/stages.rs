@@ -262,3 +262,33 @@ fn streamed(next: &StageAnswer, first_id: usize) -> Vec<String> {
     let frames = frames.iter().map(|frame| format!("data: {frame}\n\n"));
     frames.chain(["data: [DONE]\n\n".to_owned()]).collect()
 }
+
+/// A server of Ollama whose answer `make` gives, by the stage of the request and its body. Other requests get 404.
+pub fn ollama_by_stage(make: impl Fn(&str, &Value) -> Answer + Send + Sync + 'static) -> Server {
+    Server::answering(move |request, _| {
+        if request.method != "POST" || !request.path.ends_with("/api/chat") {
+            return Answer::status(404);
+        }
+        let body = request.json();
+        make(&stage_of(&body), &body)
+    })
+    .lenient()
+}
+
+/// A text as Ollama answers it: in lines if the request wants a stream.
+pub fn ollama_says(body: &Value, text: &str) -> Answer {
+    let text = StageAnswer::text("", text);
+    if body["stream"] == false {
+        return Answer::json(&ollama(&text, true));
+    }
+    let mut piece = ollama(&text, false);
+    piece["done"] = json!(false);
+    let end = ollama(&StageAnswer::text("", ""), true);
+    Answer::ndjson([format!("{piece}\n"), format!("{end}\n")])
+}
+
+/// The last message of a request.
+pub fn last_message(body: &Value) -> String {
+    let last = body["messages"].as_array().and_then(|rows| rows.last());
+    last.map(content).unwrap_or_default()
+}

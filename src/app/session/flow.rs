@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::inbox::{FlowSettings, WorkerEvent};
 use super::{BackendState, Session};
 use crate::agent::model_target::ModelTarget;
 use crate::app::flow_report;
@@ -21,13 +22,17 @@ use crate::tools::engine::context::SessionContext;
 /// Entries at the end of the chat log that may belong to this conversation or were not remembered.
 const RESTORED: usize = 200;
 
-/// The state of the flow in a session. Nothing of it is read or made before the first message that may take it.
+/// The state of the flow in a session. Nothing of it is read or made before the first message that may take it, and then on a thread of its own.
 #[derive(Default)]
 pub(super) struct Flow {
     /// What `!flow` chose.
     chosen: Option<FlowMode>,
     /// The settings of a profile.
     settings: Option<(String, ReplySettings)>,
+    /// Settings are being read.
+    is_loading: bool,
+    /// The user wants to know whether the flow answers, once that is known.
+    is_asked: bool,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
 }
@@ -48,53 +53,57 @@ impl Session {
         }
     }
 
-    /// The engine that answers the next message, if it takes the flow.
+    /// The engine that answers the next message, if it takes the flow. Call it when [`Session::knows_flow`].
     pub(super) fn flow_engine(&mut self, target: &ModelTarget) -> Option<Arc<ReplyEngine>> {
-        if !applies(&self.flow_question(target)) {
+        let profile = self.context.profile();
+        let settings = self.flow_settings()?;
+        if !applies(&self.flow_question(target, Some(settings))) {
             return None;
         }
-        let profile = self.context.profile();
         if let Some((name, engine)) = &self.flow.engine
             && *name == profile
         {
             return Some(Arc::clone(engine));
         }
-        let settings = self.flow_settings();
-        let engine = Arc::new(ReplyEngine::new(settings, &self.context));
+        let engine = Arc::new(ReplyEngine::new(settings.clone(), &self.context));
         self.flow.engine = Some((profile, Arc::clone(&engine)));
         Some(engine)
     }
 
-    /// What decides whether a message takes the flow now.
-    fn flow_question<'a>(&mut self, target: &'a ModelTarget) -> FlowQuestion<'a> {
-        let mut question = FlowQuestion {
-            mode: FlowMode::On,
+    /// Whether it is known if the next message takes the flow. Otherwise the settings that decide are being read, and the queue goes on when they are there.
+    pub(super) fn knows_flow(&mut self, target: &ModelTarget) -> bool {
+        if self.flow_settings().is_some() || !applies(&self.flow_question(target, None)) {
+            return true;
+        }
+        self.load_flow_settings();
+        self.flow_settings().is_some()
+    }
+
+    /// What decides whether a message takes the flow now. Without settings: whether any could make it.
+    fn flow_question<'a>(
+        &self,
+        target: &'a ModelTarget,
+        settings: Option<&ReplySettings>,
+    ) -> FlowQuestion<'a> {
+        let size = |settings: &ReplySettings| model_size::of(&target.model, settings.model_size);
+        let mode = settings.map_or(FlowMode::On, |settings| settings.flow);
+        FlowQuestion {
+            mode: self.flow.chosen.unwrap_or(mode),
             provider: target.provider.name(),
-            is_small: true,
+            is_small: settings.is_none_or(|settings| size(settings) == ModelSize::Small),
             // A session is a conversation with a person, unless another Marvin leads it.
             is_interactive: self.context.policy.depth == 0,
             is_coding: self.context.coding(),
             is_shell: self.shell.is_some(),
-        };
-        // No setting can help: nothing is read.
-        if applies(&question) {
-            let settings = self.flow_settings();
-            let size = model_size::of(&target.model, settings.model_size);
-            question.is_small = size == ModelSize::Small;
-            question.mode = settings.flow;
         }
-        if let Some(chosen) = self.flow.chosen {
-            question.mode = chosen;
-        }
-        question
     }
 
     /// A line of the user as it is written to the history of inputs: without secrets if it takes the flow, or may.
-    pub(super) fn for_history(&mut self, line: &str) -> String {
-        let may_take = match self.target().map(Arc::clone) {
-            Some(target) => applies(&self.flow_question(&target)),
-            None => true,
-        };
+    pub(super) fn for_history(&self, line: &str) -> String {
+        let question = |target| self.flow_question(target, self.flow_settings());
+        let may_take = self
+            .target()
+            .is_none_or(|target| applies(&question(target)));
         if may_take {
             scrub(line)
         } else {
@@ -102,25 +111,70 @@ impl Session {
         }
     }
 
-    /// The settings of the active profile, read once.
-    fn flow_settings(&mut self) -> ReplySettings {
+    /// The settings of the active profile, if they were read.
+    fn flow_settings(&self) -> Option<&ReplySettings> {
         let profile = self.context.profile();
-        if let Some((name, settings)) = &self.flow.settings
-            && *name == profile
-        {
-            return settings.clone();
+        let (name, settings) = self.flow.settings.as_ref()?;
+        (*name == profile).then_some(settings)
+    }
+
+    /// Reads the settings of the active profile; the next message waits for them.
+    fn load_flow_settings(&mut self) {
+        if self.flow.is_loading {
+            return;
         }
-        let updates = &mut self.updates;
-        let mut warn = |text| updates.push(UiUpdate::System(text));
-        let files = self.context.paths.profile(&profile).ok();
-        let settings = load_settings::load(
-            &self.context.env,
-            &self.context.paths,
-            files.as_ref(),
-            &mut warn,
-        );
-        self.flow.settings = Some((profile, settings.clone()));
-        settings
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        let profile = self.context.profile();
+        let started = self.work("flow-settings", move || {
+            let mut warnings = Vec::new();
+            let files = context.paths.profile(&profile).ok();
+            let settings =
+                load_settings::load(&context.env, &context.paths, files.as_ref(), &mut |text| {
+                    warnings.push(text);
+                });
+            inbox.send(WorkerEvent::FlowSettings(Box::new(FlowSettings {
+                profile,
+                settings,
+                warnings,
+            })));
+        });
+        if started {
+            self.flow.is_loading = true;
+            self.pending_changes += 1;
+        } else {
+            self.flow.settings = Some((self.context.profile(), ReplySettings::default()));
+        }
+    }
+
+    /// The settings of a profile were read.
+    pub(super) fn flow_settings_loaded(&mut self, loaded: FlowSettings) {
+        self.flow.is_loading = false;
+        self.pending_changes -= 1;
+        self.updates
+            .extend(loaded.warnings.into_iter().map(UiUpdate::System));
+        // Should the profile have changed meanwhile, the next message reads those of the new one.
+        self.flow.settings = Some((loaded.profile, loaded.settings));
+        if std::mem::take(&mut self.flow.is_asked) {
+            self.tell_flow();
+        }
+        self.send_next();
+    }
+
+    /// Says whether the flow answers, and why.
+    fn tell_flow(&mut self) {
+        let Some(target) = self.target().map(Arc::clone) else {
+            let words =
+                "No model answers yet, so it is not known whether the reply flow will.".to_owned();
+            self.updates.push(UiUpdate::System(words));
+            return;
+        };
+        if !self.knows_flow(&target) {
+            self.flow.is_asked = true;
+            return;
+        }
+        let question = self.flow_question(&target, self.flow_settings());
+        let words = flow_report::words(&question, &target.model);
+        self.updates.push(UiUpdate::System(words));
     }
 
     /// The profile is another one: what was said in the old one is remembered.
@@ -147,13 +201,7 @@ impl Session {
                 );
             }
         }
-        let words = match self.target().map(Arc::clone) {
-            Some(target) => flow_report::words(&self.flow_question(&target), &target.model),
-            None => {
-                "No model answers yet, so it is not known whether the reply flow will.".to_owned()
-            }
-        };
-        self.updates.push(UiUpdate::System(words));
+        self.tell_flow();
         Ok(())
     }
 
@@ -188,4 +236,111 @@ pub(super) fn restore(
             .filter(|entry| entry.at.is_some_and(|at| at < now))
             .collect()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::approve::AskMode;
+    use crate::app::settings::{CliArgs, ProcessFacts, Settings};
+    use crate::base::env::Env;
+    use crossbeam_channel::Receiver;
+    use std::time::Duration;
+
+    struct Opened {
+        session: Session,
+        wake: Receiver<()>,
+        home: tempfile::TempDir,
+    }
+
+    impl Opened {
+        /// A session whose model is on a port that nobody listens on.
+        fn new() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let dir = home.path().to_str().unwrap();
+            let env = Env::from([
+                ("HOME", dir),
+                ("MARVIN_CONFIG_DIR", dir),
+                ("LLM_PROVIDER", "ollama"),
+                ("OLLAMA_MODEL", "m:2b"),
+                ("OLLAMA_URL", "http://127.0.0.1:9"),
+            ]);
+            let settings = Settings::new(CliArgs::default(), env, ProcessFacts::default());
+            let (session, wake) = Session::open(settings, AskMode::Nobody).unwrap();
+            let mut opened = Self {
+                session,
+                wake,
+                home,
+            };
+            opened.rest();
+            opened
+        }
+
+        fn write_settings(&self, text: &str) {
+            std::fs::write(self.home.path().join("reply.json"), text).unwrap();
+        }
+
+        /// The notices up to when nothing is under way.
+        fn rest(&mut self) -> Vec<String> {
+            let mut shown = Vec::new();
+            loop {
+                self.session.receive();
+                shown.extend(self.told());
+                if !self.session.busy() {
+                    return shown;
+                }
+                self.wake.recv_timeout(Duration::from_secs(60)).unwrap();
+            }
+        }
+
+        fn told(&mut self) -> Vec<String> {
+            let updates = self.session.take_updates().into_iter();
+            let told = updates.filter_map(|update| match update {
+                UiUpdate::System(text) => Some(text),
+                _ => None,
+            });
+            told.collect()
+        }
+    }
+
+    #[test]
+    fn the_interface_waits_for_no_settings() {
+        for (line, wants) in [
+            ("hello", "\"maybe\""),
+            ("!flow", "The reply flow is on"),
+            ("!help", ""),
+        ] {
+            let mut opened = Opened::new();
+            opened.write_settings("{\"flow\": \"maybe\"}");
+            opened.session.submit(line);
+            let at_once = opened.told();
+            assert_eq!(at_once, [] as [&str; 0], "{line}");
+            assert_eq!(opened.session.flow.settings, None, "{line}");
+            let later = opened.rest().join("\n");
+            assert!(later.contains(wants), "{line}: {later}");
+        }
+    }
+
+    #[test]
+    fn messages_wait_for_the_settings_and_keep_their_order() {
+        let mut opened = Opened::new();
+        opened.write_settings("{\"flow\": \"off\"}");
+        opened.session.submit("one");
+        opened.session.submit("two");
+        assert_eq!(opened.session.queue().collect::<Vec<_>>(), ["one", "two"]);
+        opened.rest();
+        assert_eq!(opened.session.sent_messages, ["one", "two"]);
+        assert!(opened.session.flow.engine().is_none());
+    }
+
+    #[test]
+    fn a_line_that_may_become_memory_has_no_secrets_in_the_history() {
+        let mut opened = Opened::new();
+        let line = "password=swordfish99";
+        assert_eq!(opened.session.for_history(line), "password=[REDACTED]");
+        opened.write_settings("{\"flow\": \"off\"}");
+        opened.session.submit("!flow");
+        opened.rest();
+        assert_eq!(opened.session.for_history(line), line);
+    }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use jiff::Timestamp;
 
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
@@ -17,6 +18,7 @@ use crate::chat::message::Message;
 use crate::chat::reply_event::ReplyEvent;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
+use crate::reply::settings::ReplySettings;
 use crate::store::chat_log::LogEntry;
 use crate::tools::Effect;
 use crate::tools::engine::registry::FinishedCall;
@@ -57,6 +59,8 @@ pub(super) enum WorkerEvent {
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
     Undone(Outcome<()>),
+    /// The settings of the reply flow were read.
+    FlowSettings(Box<FlowSettings>),
     /// From the thread that writes memory.
     Memory(Event),
     /// What was pending is remembered, as far as that was possible.
@@ -72,6 +76,8 @@ pub(super) struct TurnEnd {
     pub(super) effects: Vec<Effect>,
     /// The model ended the conversation: nothing of this message is kept.
     pub(super) is_stop: bool,
+    /// When the answer was given, if it is to become memory.
+    pub(super) answered: Option<Timestamp>,
     /// Why there is no answer.
     pub(super) failure: Option<Failure>,
 }
@@ -95,6 +101,13 @@ pub(super) struct ProfileSwitch {
     pub(super) entries: Vec<LogEntry>,
     /// The message that caused the switch; it is sent again.
     pub(super) resend: Option<String>,
+}
+
+/// The settings of the reply flow for a profile.
+pub(super) struct FlowSettings {
+    pub(super) profile: String,
+    pub(super) settings: ReplySettings,
+    pub(super) warnings: Vec<String>,
 }
 
 pub(super) struct Inbox {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
+use jiff::Timestamp;
+
 use super::Session;
 use super::inbox::{Inbox, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
@@ -17,8 +19,10 @@ use crate::app::session::ui_update::UiUpdate;
 use crate::app::settings::ModelChoice;
 use crate::app::setup::{self, Spending};
 use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::{Event, EventSink};
 use crate::reply::engine::ReplyEngine;
+use crate::reply::memory_update::retry_pause::RetryPause;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the end of a session may wait for what was said to be remembered.
@@ -28,8 +32,8 @@ const FAREWELL_LIMIT: Duration = Duration::from_secs(45);
 enum MemoryJob {
     /// A reply has ended: this conversation is to be remembered when it is time.
     Watch(Arc<ReplyEngine>, ModelChoice),
-    /// Remember everything now.
-    Flush(Arc<ReplyEngine>, ModelChoice, Sender<()>),
+    /// Remember everything now, and say what came of it.
+    Flush(Arc<ReplyEngine>, ModelChoice, Sender<Outcome<()>>),
 }
 
 /// The thread that writes memory. It starts with the first job.
@@ -37,16 +41,18 @@ enum MemoryJob {
 pub(super) struct MemoryWriter {
     jobs: Option<Sender<MemoryJob>>,
     /// What was said in a profile that was left is being remembered.
-    leaving: Option<Receiver<()>>,
+    leaving: Option<Receiver<Outcome<()>>>,
     /// The last job, while the session is ending.
     farewell: Option<Farewell>,
+    /// Why the last job failed.
+    failure: Option<String>,
     /// Cancels what the thread is doing.
     stop: Cancel,
 }
 
 /// The end of a session that waits for its memory.
 struct Farewell {
-    done: Receiver<()>,
+    done: Receiver<Outcome<()>>,
     until: Instant,
 }
 
@@ -74,7 +80,7 @@ impl Session {
     }
 
     /// Remembers what was said; the receiver is notified when that is done.
-    fn flush_memory(&mut self, engine: &Arc<ReplyEngine>) -> Receiver<()> {
+    fn flush_memory(&mut self, engine: &Arc<ReplyEngine>) -> Receiver<Outcome<()>> {
         let (done, told) = bounded(1);
         let job = MemoryJob::Flush(Arc::clone(engine), self.model_choice(), done);
         self.memory_job(job);
@@ -86,7 +92,7 @@ impl Session {
     pub(crate) fn begin_farewell(&mut self) -> bool {
         self.cancel();
         let engine = self.flow.engine().filter(|engine| engine.has_pending());
-        let is_open = |done: &Receiver<()>| matches!(done.try_recv(), Err(TryRecvError::Empty));
+        let is_open = |done: &Receiver<_>| done.is_empty();
         let done = match (engine, self.memory.leaving.take().filter(is_open)) {
             // Jobs are done in order, so this one is the last.
             (Some(engine), _) => self.flush_memory(&engine),
@@ -108,14 +114,25 @@ impl Session {
         let Some(farewell) = &self.memory.farewell else {
             return false;
         };
-        let is_late = Instant::now() >= farewell.until;
-        let is_done = !matches!(farewell.done.try_recv(), Err(TryRecvError::Empty));
-        if is_late && !is_done {
-            self.skip_farewell();
-        } else if is_done {
-            self.memory.farewell = None;
+        match farewell.done.try_recv() {
+            Err(TryRecvError::Empty) if Instant::now() >= farewell.until => self.skip_farewell(),
+            Err(TryRecvError::Empty) => {}
+            Ok(outcome) => {
+                self.memory.farewell = None;
+                let failed = outcome.err().filter(|problem| !problem.is_cancelled());
+                self.memory.failure = failed.map(|problem| problem.what);
+            }
+            Err(TryRecvError::Disconnected) => self.memory.farewell = None,
         }
         self.memory.farewell.is_some()
+    }
+
+    /// That the end of this session could not be remembered, for the user.
+    pub(super) fn unremembered_notice(&self) -> Option<String> {
+        let reason = self.memory.failure.as_ref()?;
+        Some(format!(
+            "This conversation is not remembered yet; the next session will do it. {reason}"
+        ))
     }
 
     /// The user does not want to wait, or it took too long. What is not remembered now is remembered the next time.
@@ -178,19 +195,48 @@ struct MemoryThread {
     target: Option<(ModelChoice, Arc<ModelTarget>)>,
 }
 
+/// A conversation that is remembered when it is time.
+struct Watched {
+    engine: Arc<ReplyEngine>,
+    choice: ModelChoice,
+    /// After updates that failed with this model.
+    pause: RetryPause,
+}
+
+impl Watched {
+    fn is_of(&self, engine: &Arc<ReplyEngine>, choice: &ModelChoice) -> bool {
+        Arc::ptr_eq(&self.engine, engine) && self.choice == *choice
+    }
+
+    /// How long nothing has to be done.
+    fn rest(&self) -> Duration {
+        let check = self.engine.settings().diary_check;
+        check.max(self.pause.left(Instant::now()))
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.pause.left(Instant::now()).is_zero() && self.engine.is_update_due(now)
+    }
+}
+
 impl MemoryThread {
     fn run(mut self, jobs: &Receiver<MemoryJob>) {
-        let mut watched: Option<(Arc<ReplyEngine>, ModelChoice)> = None;
+        let mut watched: Option<Watched> = None;
         loop {
-            let pause = watched
-                .as_ref()
-                .map_or(Duration::MAX, |(engine, _)| engine.settings().diary_check);
-            match jobs.recv_timeout(pause) {
-                Ok(MemoryJob::Watch(engine, choice)) => watched = Some((engine, choice)),
+            let rest = watched.as_ref().map_or(Duration::MAX, Watched::rest);
+            match jobs.recv_timeout(rest) {
+                Ok(MemoryJob::Watch(engine, choice)) => {
+                    let known = watched.filter(|watched| watched.is_of(&engine, &choice));
+                    watched = Some(known.unwrap_or_else(|| Watched {
+                        engine,
+                        choice,
+                        pause: RetryPause::default(),
+                    }));
+                }
                 Ok(MemoryJob::Flush(engine, choice, done)) => {
-                    self.update(&engine, &choice);
-                    watched = watched.filter(|(other, _)| !Arc::ptr_eq(other, &engine));
-                    let _ = done.try_send(());
+                    let outcome = self.update(&engine, &choice);
+                    watched = watched.filter(|other| !Arc::ptr_eq(&other.engine, &engine));
+                    let _ = done.try_send(outcome);
                     self.wake();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -199,40 +245,55 @@ impl MemoryThread {
             if self.stop.is_fired() {
                 return;
             }
-            if let Some((engine, choice)) = watched.clone()
-                && engine.is_update_due(self.context.clock.now().timestamp())
+            if let Some(watched) = &mut watched
+                && watched.is_due(self.context.clock.now().timestamp())
             {
-                self.update(&engine, &choice);
+                match self.update(&watched.engine, &watched.choice) {
+                    Ok(()) => watched.pause = RetryPause::default(),
+                    Err(_) => {
+                        let first = watched.engine.settings().diary_check;
+                        watched.pause.failed(first, Instant::now());
+                    }
+                }
             }
         }
     }
 
     /// Remembers what is pending. What fails stays pending.
-    fn update(&mut self, engine: &ReplyEngine, choice: &ModelChoice) {
-        let Some(target) = self.target(choice) else {
-            return;
-        };
+    fn update(&mut self, engine: &ReplyEngine, choice: &ModelChoice) -> Outcome<()> {
+        let target = self.target(choice)?;
         let ctx = ToolContext::new(
             Arc::clone(&self.context),
             self.stop.clone(),
             Arc::new(MemoryRelay(Arc::clone(&self.inbox))),
         );
-        let _ = catch_unwind(AssertUnwindSafe(|| engine.update_memory(&ctx, &target)));
+        let updated = catch_unwind(AssertUnwindSafe(|| engine.update_memory(&ctx, &target)));
         if let Some(notice) = self.context.save_usage() {
             self.inbox.send(WorkerEvent::Notice(notice));
         }
+        match updated {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err(Problem::new(
+                ProblemKind::Network,
+                format!("{} wrote no usable summary of it.", target.model),
+            )),
+            Ok(Err(problem)) => Err(problem),
+            Err(_) => Err(Problem::internal(
+                "Marvin crashed while remembering. This is a bug in Marvin.",
+            )),
+        }
     }
 
-    fn target(&mut self, choice: &ModelChoice) -> Option<Arc<ModelTarget>> {
+    fn target(&mut self, choice: &ModelChoice) -> Outcome<Arc<ModelTarget>> {
         if let Some((known, target)) = &self.target
             && known == choice
         {
-            return Some(Arc::clone(target));
+            return Ok(Arc::clone(target));
         }
         let made = setup::model_target(choice, &self.spending, &self.context.env, &mut |_| {});
-        let target = Arc::new(made.ok()?);
+        let target = Arc::new(made?);
         self.target = Some((choice.clone(), Arc::clone(&target)));
-        Some(target)
+        Ok(target)
     }
 
     /// The interface may wait for the end of a job.

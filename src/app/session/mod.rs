@@ -431,7 +431,8 @@ impl Session {
                     .to_owned(),
             )
         };
-        let notices: Vec<String> = log.into_iter().chain(usage).collect();
+        let memory = self.unremembered_notice();
+        let notices: Vec<String> = log.into_iter().chain(usage).chain(memory).collect();
         (!notices.is_empty()).then(|| notices.join("\n"))
     }
 

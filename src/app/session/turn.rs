@@ -71,6 +71,7 @@ impl TurnJob {
                         conversation: None,
                         effects: Vec::new(),
                         is_stop: false,
+                        answered: None,
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
                             Problem::internal(
@@ -145,6 +146,7 @@ impl TurnJob {
             }),
             effects: conversation.effects,
             is_stop: false,
+            answered: None,
             failure,
         }
     }
@@ -165,7 +167,9 @@ impl TurnJob {
         let text = attach::with_files(&self.text, ctx, &mut |message| notice(message));
         let input = ReplyInput {
             text: &text,
+            at: flow.at,
             spoken: false,
+            effort: self.effort,
             person,
         };
         let answered = flow.engine.answer(ctx, &self.target, &input);
@@ -203,6 +207,7 @@ impl TurnJob {
             }),
             effects: end.effects,
             is_stop: end.is_stop,
+            answered: end.at,
             failure,
         }
     }

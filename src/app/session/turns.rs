@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use jiff::SignedDuration;
-
 use super::inbox::{ConversationState, TurnEnd, WorkerEvent};
 use super::{BackendState, Queued, RunningTurn, Session};
 use super::{log_writer, turn};
@@ -39,6 +37,9 @@ impl Session {
             }
             BackendState::Ready(target) => {
                 let target = Arc::clone(target);
+                if !self.queue.is_empty() && !self.knows_flow(&target) {
+                    return;
+                }
                 if let Some(queued) = self.queue.pop_front() {
                     self.begin(queued, target);
                 }
@@ -56,9 +57,9 @@ impl Session {
             time,
         });
         let profile = self.context.profile();
-        let flow = self.flow_engine(&target).map(|engine| turn::FlowTurn {
-            engine,
-            at: self.context.clock.now().timestamp(),
+        let flow = self.flow_engine(&target).map(|engine| {
+            let at = engine.stamp(self.context.clock.now().timestamp());
+            turn::FlowTurn { engine, at }
         });
         let at = flow.as_ref().map(|flow| flow.at);
         // What becomes memory holds no secrets.
@@ -113,6 +114,7 @@ impl Session {
                 conversation: None,
                 effects: Vec::new(),
                 is_stop: false,
+                answered: None,
                 failure: None,
             };
             self.end(turn, end);
@@ -180,16 +182,12 @@ impl Session {
                 (TurnOutcome::Failed, Some(FailureKind::Unfinished)) => "\n\n[incomplete]",
                 (TurnOutcome::Failed, _) => "\n\n[cut by a failure]",
             };
-            // A moment later than the message and earlier than the memory of this reply.
-            let at = turn
-                .flow
-                .and_then(|at| at.checked_add(SignedDuration::from_micros(1)).ok());
             let text = if turn.flow.is_some() {
                 scrub(&text)
             } else {
                 text
             };
-            self.log_at(&turn.profile, LogRole::Assistant, text + mark, at);
+            self.log_at(&turn.profile, LogRole::Assistant, text + mark, end.answered);
         }
         if end.is_stop {
             self.forget_exchange();

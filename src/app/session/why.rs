@@ -3,19 +3,23 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use crate::base::text::{clip, plural};
 use crate::reply::report::{ModelCall, ReplyReport};
 
 /// Characters of the user's message that are repeated.
 const MAX_QUERY_CHARS: usize = 120;
 /// Characters of what came of a stage.
-const MAX_NOTE_CHARS: usize = 100;
+const MAX_NOTE_CHARS: usize = 200;
+/// Columns of a line, so that it fits into a terminal of 80 with what the interface puts beside it.
+const MAX_COLUMNS: usize = 74;
 
 /// The report as text.
 pub(super) fn table(report: &ReplyReport) -> String {
     let mut out = format!(
-        "\"{}\"\n{} in {}, with {}.\n",
-        clip(&report.query, MAX_QUERY_CHARS),
+        "{}\n{} in {}, with {}.\n",
+        wrapped("", &format!("\"{}\"", clip(&report.query, MAX_QUERY_CHARS))),
         sentence_case(report.end.words()),
         seconds(report.took),
         plural(report.calls.len(), "model call")
@@ -50,8 +54,8 @@ pub(super) fn table(report: &ReplyReport) -> String {
             "Stage", "Time", "Calls"
         );
         for [name, took, called, note] in &rows {
-            let row = format!("{name:<stage$}  {took:>time$}  {called:<calls$}  {note}");
-            let _ = writeln!(out, "{}", row.trim_end());
+            let row = format!("{name:<stage$}  {took:>time$}  {called:<calls$}  ");
+            let _ = writeln!(out, "{}", wrapped(&row, note).trim_end());
         }
     }
     let shown = match report.tools_by.as_str() {
@@ -107,7 +111,7 @@ fn calls_words<'a>(calls: impl Iterator<Item = &'a ModelCall>) -> String {
 
 fn list(out: &mut String, heading: &str, text: &str) {
     if !text.is_empty() {
-        let _ = writeln!(out, "\n{heading}: {text}");
+        let _ = writeln!(out, "\n{}", wrapped(&format!("{heading}: "), text));
     }
 }
 
@@ -117,8 +121,43 @@ fn lines(out: &mut String, heading: &str, lines: &[String]) {
     }
     let _ = writeln!(out, "\n{heading}:");
     for (index, line) in lines.iter().enumerate() {
-        let _ = writeln!(out, "  {}. {line}", index + 1);
+        let _ = writeln!(out, "{}", wrapped(&format!("  {}. ", index + 1), line));
     }
+}
+
+/// `text` behind `lead`, in lines of [`MAX_COLUMNS`]; those after the first begin below the text. A word that is wider than a line is broken.
+fn wrapped(lead: &str, text: &str) -> String {
+    let indent = lead.width().min(MAX_COLUMNS / 2);
+    let mut out = lead.to_owned();
+    let mut column = lead.width();
+    let mut is_first = true;
+    for word in text.split_whitespace() {
+        let fits = column + usize::from(!is_first) + word.width() <= MAX_COLUMNS;
+        if is_first {
+            is_first = false;
+        } else if fits {
+            out.push(' ');
+            column += 1;
+        } else {
+            new_line(&mut out, &mut column, indent);
+        }
+        for char in word.chars() {
+            let width = char.width().unwrap_or_default();
+            if column + width > MAX_COLUMNS {
+                new_line(&mut out, &mut column, indent);
+            }
+            out.push(char);
+            column += width;
+        }
+    }
+    out
+}
+
+fn new_line(out: &mut String, column: &mut usize, indent: usize) {
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push('\n');
+    out.push_str(&" ".repeat(indent));
+    *column = indent;
 }
 
 fn seconds(took: Duration) -> String {
@@ -187,5 +226,53 @@ mod tests {
              \x20 1. convert_units value='26'\n"
         );
         assert!(table(&ReplyReport::default()).contains("0 model calls"));
+    }
+
+    #[test]
+    fn long_plans_and_results_fit_into_eighty_columns() {
+        let step = "web_search query='the director of the film about the harbor of glass'";
+        let report = ReplyReport {
+            query: "who made it ".repeat(20),
+            stages: vec![StageReport {
+                name: "planner",
+                took: Duration::from_millis(900),
+                note: [step, step, "Reply to the user."].join(" | "),
+            }],
+            tools_by: "llm".to_owned(),
+            tools: (0..24).map(|n| format!("tool_number_{n}")).collect(),
+            plan: vec![step.repeat(2), "写一封很长的信".repeat(30)],
+            memory: vec![format!(
+                "[2026-03-01] {}",
+                "The user likes long films. ".repeat(9)
+            )],
+            ..ReplyReport::default()
+        };
+        let table = table(&report);
+        for line in table.lines() {
+            assert!(
+                line.width() <= MAX_COLUMNS && line == line.trim_end(),
+                "{line:?}"
+            );
+        }
+        let joined = table.split_whitespace().collect::<String>();
+        for whole in [
+            step.repeat(2),
+            "写一封很长的信".repeat(30),
+            "tool_number_23".to_owned(),
+        ] {
+            assert!(
+                joined.contains(&whole.split_whitespace().collect::<String>()),
+                "{table}"
+            );
+        }
+        // What goes on is below what it belongs to.
+        let plan: Vec<&str> = table.lines().skip_while(|line| *line != "Plan:").collect();
+        assert!(plan[1].starts_with("  1. web_search query='the"), "{table}");
+        assert!(
+            plan[2].starts_with("     ") && !plan[2].starts_with("      "),
+            "{table}"
+        );
+        assert_eq!(wrapped("", ""), "");
+        assert_eq!(wrapped("a: ", " "), "a: ");
     }
 }

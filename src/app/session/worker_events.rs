@@ -63,6 +63,7 @@ impl Session {
             }
             WorkerEvent::Switched(outcome) => self.switched(outcome),
             WorkerEvent::Undone(outcome) => self.undone(outcome),
+            WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Remembered => {}

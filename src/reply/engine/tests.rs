@@ -159,7 +159,9 @@ impl Stand {
         };
         let input = ReplyInput {
             text,
+            at: self.engine.stamp(now(&self.ctx.session)),
             spoken: false,
+            effort: None,
             person: &UserFacts::default(),
         };
         self.engine.reply(&self.ctx, &models, &input)
@@ -407,19 +409,24 @@ const NONSENSE: [&str; 30] = [
 
 #[test]
 fn replies_of_a_bad_model_lose_nothing_and_show_no_data() {
-    bad_replies(200);
+    bad_replies(200, without_memory());
+    bad_replies(200, ReplySettings::default());
 }
 
 #[test]
-#[ignore = "takes a minute; run with --ignored"]
+#[ignore = "takes minutes; run with --ignored"]
 fn two_thousand_replies_of_a_bad_model_lose_nothing_and_show_no_data() {
-    bad_replies(2_000);
+    bad_replies(2_000, without_memory());
+    bad_replies(2_000, ReplySettings::default());
 }
 
-fn bad_replies(replies: usize) {
+/// How often the memory is written, in replies.
+const MEMORY_EVERY: usize = 8;
+
+fn bad_replies(replies: usize, settings: ReplySettings) {
     let settings = ReplySettings {
         max_turns: 4,
-        ..without_memory()
+        ..settings
     };
     let stand = Stand::new(settings);
     let seed = AtomicU64::new(0x2545_f491_4f6c_dd1d);
@@ -439,6 +446,17 @@ fn bad_replies(replies: usize) {
         3 => Ok(long.clone()),
         index => Ok(NONSENSE[index % NONSENSE.len()].to_owned()),
     });
+    // What a bad model writes into the memory, when it is usable at all.
+    let memory = Model::new(|stage, _| match (stage, random(4)) {
+        (Stage::Summariser, 0 | 1) => {
+            Ok("SUMMARY: The user asks about notes.\nTOPICS: notes".to_owned())
+        }
+        (Stage::GraphExtract, 0) => Ok("[{\"fact\": \"The user keeps notes\"}, 7]".to_owned()),
+        (_, 1) => Err(FailureKind::Stalled),
+        _ => Ok(NONSENSE[random(NONSENSE.len())].to_owned()),
+    });
+    let is_remembered = stand.engine.settings().memory_enabled;
+    let mut said = 0;
     let mut largest = 0;
     for number in 0..replies {
         let text = format!(
@@ -469,6 +487,25 @@ fn bad_replies(replies: usize) {
         assert!(recent.len() <= 40);
         let is_there = recent.contains(&Message::user(text.as_str()));
         assert_eq!(is_there, !end.is_stop, "{number}");
+        said += usize::from(!end.is_stop);
+        if is_remembered {
+            let rows = stand.engine.dialogue.pending().rows;
+            let users = rows
+                .iter()
+                .filter(|row| row.text.starts_with("User: "))
+                .count();
+            assert_eq!(users, said, "no row of the user is lost");
+            if number % MEMORY_EVERY == 0
+                && stand
+                    .engine
+                    .remember(&stand.ctx, &memory)
+                    .is_ok_and(|saved| saved)
+            {
+                assert!(!stand.engine.has_pending());
+                said = 0;
+            }
+            memory.forget();
+        }
         let size = format!("{:?}{:?}", stand.engine.dialogue, stand.engine.scratch).len();
         if number < replies / 2 {
             largest = largest.max(size);
@@ -480,4 +517,13 @@ fn bad_replies(replies: usize) {
             );
         }
     }
+    let Some(store) = &stand.engine.store else {
+        return;
+    };
+    // One entry for the day, or two when the day has changed meanwhile, and a fact that was learned many times.
+    let diary = store.diary_all().unwrap();
+    assert!((1..=2).contains(&diary.len()), "{diary:?}");
+    let nodes = store.nodes().unwrap();
+    let facts: usize = nodes.iter().map(|node| node.facts().count()).sum();
+    assert!(facts <= 1, "{nodes:?}");
 }

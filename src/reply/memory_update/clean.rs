@@ -131,7 +131,7 @@ fn clean_row(
         return Ok(RowResult::NotVerbatim);
     }
     let changed = DiaryRow::new(row.date, row.source, &cleaned, &row.topics, store.now());
-    match store.diary_replace(Some(row), changed, None)? {
+    match store.diary_replace(Some(row), changed, &[])? {
         true => Ok(RowResult::Changed),
         false => Ok(RowResult::Busy),
     }

@@ -8,6 +8,7 @@ mod extract;
 mod learn;
 mod merge;
 mod place;
+pub(crate) mod retry_pause;
 mod row_vectors;
 mod split;
 mod summary;
@@ -33,16 +34,23 @@ const MAX_ATTEMPTS: usize = 3;
 /// What was said and is not in the diary yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PendingDialogue {
-    /// `User: …` and `Assistant: …`, the oldest first.
-    pub rows: Vec<String>,
-    /// When the latest of them was said.
-    pub through: Timestamp,
+    /// The oldest first.
+    pub rows: Vec<PendingRow>,
     /// It was spoken rather than typed.
     pub spoken: bool,
 }
 
-/// Writes what was said into the diary, then learns from it. True when it is in the diary; false when no usable summary came, and then nothing is
-/// written.
+/// Something that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingRow {
+    /// When; no two rows of a profile have the same moment.
+    pub at: Timestamp,
+    /// `User: …` or `Assistant: …`.
+    pub text: String,
+}
+
+/// Writes what was said into the diary, then learns from it. True when it is in the diary, by this process or by another one; false when no usable
+/// summary came, and then nothing is written.
 ///
 /// # Errors
 /// The model, the lock or the disk failed, or `stop` was fired, before the diary was written; then nothing is.
@@ -58,20 +66,15 @@ pub(crate) fn run(
     if !settings.memory_enabled {
         return Ok(false);
     }
-    let rows: Vec<String> = pending
-        .rows
-        .iter()
-        .map(|row| redact::redact(row))
-        .filter(|row| !row.is_empty())
-        .collect();
-    if rows.is_empty() {
-        return Ok(true);
-    }
-    let Some(summary) = write_diary(store, model, settings, pending, &rows, now, stop)? else {
-        trace.detail("memory", || {
-            "The summary could not be used; what was said stays pending.".to_owned()
-        });
-        return Ok(false);
+    let summary = match write_diary(store, model, settings, pending, now, stop)? {
+        DiaryUpdate::Written(summary) => summary,
+        DiaryUpdate::Known => return Ok(true),
+        DiaryUpdate::Unusable => {
+            trace.detail("memory", || {
+                "The summary could not be used; what was said stays pending.".to_owned()
+            });
+            return Ok(false);
+        }
     };
     if let Err(problem) = learn::learn(store, model, &summary, trace, stop) {
         trace.detail("memory", || {
@@ -89,40 +92,63 @@ pub(crate) fn run(
     Ok(true)
 }
 
-/// Folds the rows into the entry of the day and stores it; returns the new summary, or `None` when the model gave none.
+/// What became of the diary.
+enum DiaryUpdate {
+    /// The new summary of the day.
+    Written(String),
+    /// It has all rows already.
+    Known,
+    /// The model gave no summary.
+    Unusable,
+}
+
+/// Folds the rows that the diary does not have into the entry of the day and stores it. The entry and the names of its rows are written in one piece, so
+/// a crash leaves both or none; and nothing is written when another process has written any of them meanwhile.
 fn write_diary(
     store: &MemoryStore,
     model: &dyn StageModel,
     settings: &ReplySettings,
     pending: &PendingDialogue,
-    rows: &[String],
     now: Timestamp,
     stop: &Cancel,
-) -> Outcome<Option<String>> {
+) -> Outcome<DiaryUpdate> {
     let source = match pending.spoken {
         true => DiarySource::Voice,
         false => DiarySource::Text,
     };
+    let Some(last) = pending.rows.last() else {
+        return Ok(DiaryUpdate::Known);
+    };
     // After a crash this may be an earlier day; never a later one, whatever the clock said.
-    let date = pending.through.min(now).to_zoned(TimeZone::UTC).date();
+    let date = last.at.min(now).to_zoned(TimeZone::UTC).date();
     for _ in 0..MAX_ATTEMPTS {
         let before = store.diary_get(date, source)?;
+        let saved = store.saved_rows()?;
+        let new = || pending.rows.iter().filter(|row| !saved.names(row.at));
+        let texts: Vec<String> = new()
+            .map(|row| redact::redact(&row.text))
+            .filter(|text| !text.is_empty())
+            .collect();
+        if texts.is_empty() {
+            return Ok(DiaryUpdate::Known);
+        }
         let mut summary = before.as_ref().map(Summary::of_row);
-        for batch in summary::batches(rows) {
+        for batch in summary::batches(&texts) {
             stop.check()?;
             let folded = summary::fold_in(model, settings, summary.as_ref(), &batch)?;
             let Some(folded) = folded else {
-                return Ok(None);
+                return Ok(DiaryUpdate::Unusable);
             };
             summary = Some(folded);
         }
         stop.check()?;
         let Some(summary) = summary else {
-            return Ok(None);
+            return Ok(DiaryUpdate::Unusable);
         };
         let row = DiaryRow::new(date, source, &summary.text, &summary.topics, now);
-        if store.diary_replace(before.as_ref(), row, Some(pending.through))? {
-            return Ok(Some(summary.text));
+        let said: Vec<Timestamp> = new().map(|row| row.at).collect();
+        if store.diary_replace(before.as_ref(), row, &said)? {
+            return Ok(DiaryUpdate::Written(summary.text));
         }
     }
     Err(

@@ -1,19 +1,20 @@
 //! What was said becomes a diary entry and facts, with a model that plays a script.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use jiff::SignedDuration;
 use jiff::civil::date;
 
 use super::extract::Fact;
 use super::*;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
-use crate::chat::event::{Event, EventSink};
-use crate::chat::reply_event::ReplyEvent;
 use crate::disk::paths::Paths;
 use crate::reply::settings::TraceLevel;
 use crate::reply::stage::{Stage, StageRequest};
+use crate::reply::testing::TraceLines;
 use crate::store::memory::{Branch, SPLIT_TOKENS};
 
 /// Answers of stages, in order; a stage without one left fails.
@@ -67,17 +68,6 @@ impl StageModel for Script {
     }
 }
 
-#[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
-
-impl EventSink for Lines {
-    fn emit(&self, event: Event) {
-        if let Event::Reply(ReplyEvent::Trace { text }) = event {
-            self.0.lock().unwrap().push(text);
-        }
-    }
-}
-
 fn store(home: &Path) -> MemoryStore {
     let env = Env::from([
         ("MARVIN_CONFIG_DIR", home.to_str().unwrap()),
@@ -88,16 +78,22 @@ fn store(home: &Path) -> MemoryStore {
 }
 
 fn pending(rows: &[&str]) -> PendingDialogue {
+    // Each update is told something new.
+    static SECONDS: AtomicI64 = AtomicI64::new(0);
+    let first: Timestamp = "2026-11-21T20:00:00Z".parse().unwrap();
+    let rows = rows.iter().map(|row| PendingRow {
+        at: first + SignedDuration::from_secs(SECONDS.fetch_add(1, Ordering::Relaxed)),
+        text: (*row).to_owned(),
+    });
     PendingDialogue {
-        rows: rows.iter().map(|row| (*row).to_owned()).collect(),
-        through: "2026-11-21T23:50:00Z".parse().unwrap(),
+        rows: rows.collect(),
         spoken: false,
     }
 }
 
 /// Runs the update; returns what it said and the lines of the trace.
 fn update(memory: &MemoryStore, script: &Script, rows: &[&str]) -> (Outcome<bool>, Vec<String>) {
-    let lines = Arc::new(Lines::default());
+    let lines = Arc::new(TraceLines::default());
     let trace = Trace::new(TraceLevel::Brief, lines.clone());
     let outcome = run(
         memory,
@@ -108,8 +104,7 @@ fn update(memory: &MemoryStore, script: &Script, rows: &[&str]) -> (Outcome<bool
         memory.now(),
         &Cancel::new(),
     );
-    let lines = lines.0.lock().unwrap().clone();
-    (outcome, lines)
+    (outcome, lines.take())
 }
 
 const SUMMARY: (Stage, &str) = (
@@ -153,7 +148,6 @@ fn what_was_said_becomes_diary_and_facts() {
         row.line(),
         "[2026-11-21] The user has a hen. She is called Ada. (Topics: hens, pets, names)"
     );
-    assert_eq!(memory.saved_through().unwrap(), Some(pending(&[]).through));
     assert_eq!(facts(&memory, "user"), ["The user has a hen, Ada"]);
     assert_eq!(facts(&memory, "directives"), ["Be brief"]);
     assert_eq!(
@@ -505,7 +499,7 @@ fn a_stop_leaves_everything_pending() {
     let stop = Cancel::new();
     stop.fire();
     let script = Script::new(&[SUMMARY]);
-    let trace = Trace::new(TraceLevel::Off, Arc::new(Lines::default()));
+    let trace = Trace::new(TraceLevel::Off, Arc::new(TraceLines::default()));
     let rows = pending(&["User: x"]);
     let outcome = run(
         &memory,

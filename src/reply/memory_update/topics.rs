@@ -59,7 +59,7 @@ pub(crate) fn unify(
         stop.check()?;
         let changed = DiaryRow::new(row.date, row.source, &row.summary, &mapped, store.now());
         let mut event = MaintenanceEvent::new(number, rows.len(), row.date);
-        event.changed = store.diary_replace(Some(row), changed, None)?;
+        event.changed = store.diary_replace(Some(row), changed, &[])?;
         if !event.changed {
             event.error = Some("changed_meanwhile");
         }

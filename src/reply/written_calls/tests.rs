@@ -1,12 +1,10 @@
 //! Calls in every shape, text that is none, and texts that try to be both.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::base::cpu_time::CpuTime;
+use crate::reply::testing::assert_linear;
 use crate::reply::{guard, plan::Plan};
 
 fn tools() -> KnownTools {
@@ -248,24 +246,13 @@ fn adversarial(len: usize) -> Vec<String> {
 #[test]
 fn time_grows_with_the_length_and_no_faster() {
     let tools = tools();
-    let time = |texts: &[String]| {
-        let start = CpuTime::now();
-        for text in texts {
-            read(text, &tools);
-            guard::is_malformed(text);
-            crate::reply::clean::printed(text);
-            Plan::parse(text).memory_topic();
-            step::fast(text, &tools);
-        }
-        start.elapsed()
-    };
-    let (short, long) = (adversarial(5_000), adversarial(100_000));
-    let short: Duration = (0..5).map(|_| time(&short)).min().unwrap();
-    let long = time(&long);
-    assert!(
-        long < short * 20 * 4 + Duration::from_millis(50),
-        "{short:?}, then {long:?}"
-    );
+    assert_linear(adversarial, |text| {
+        read(text, &tools);
+        guard::is_malformed(text);
+        crate::reply::clean::printed(text);
+        Plan::parse(text).memory_topic();
+        step::fast(text, &tools);
+    });
 }
 
 proptest! {

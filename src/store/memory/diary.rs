@@ -8,15 +8,16 @@ use serde_json::value::RawValue;
 use super::file::Content;
 use super::ranking::{DiaryIndex, best_rows};
 use super::row::{DiaryRow, DiarySource};
-use super::{VERSION, lines_of, text_form};
+use super::saved::SavedRows;
+use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 
 /// The rows of `diary.json`, by date and source.
 #[derive(Debug, Default)]
 pub(super) struct Diary {
-    /// What was said up to here is in the diary.
-    pub saved_through: Option<Timestamp>,
+    /// The rows of the conversation that are in it.
+    pub saved: SavedRows,
     rows: Vec<DiaryRow>,
     /// Made at the first search, and dropped by a change.
     index: Option<DiaryIndex>,
@@ -27,20 +28,30 @@ struct DiaryFile<R> {
     version: u64,
     #[serde(default)]
     saved_through: Option<String>,
+    #[serde(default)]
+    settled: Option<String>,
+    #[serde(default)]
+    saved: Vec<String>,
     #[serde(default = "Vec::new")]
     rows: Vec<R>,
 }
 
+impl<R> DiaryFile<R> {
+    fn saved_rows(&self, clock: &Clock) -> SavedRows {
+        let (through, settled) = (self.saved_through.as_deref(), self.settled.as_deref());
+        SavedRows::read(through, settled, &self.saved, clock.now().timestamp())
+    }
+}
+
 impl Content for Diary {
-    fn parse(bytes: &[u8], _clock: &Clock) -> (Self, Option<String>) {
+    fn parse(bytes: &[u8], clock: &Clock) -> (Self, Option<String>) {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         if bytes.trim_ascii().is_empty() {
             return (Self::default(), None);
         }
         let problem = match serde_json::from_slice::<DiaryFile<DiaryRow>>(bytes) {
             Ok(file) if file.version == VERSION => {
-                let saved_through = file.saved_through.and_then(|text| text.parse().ok());
-                return (Self::of(saved_through, file.rows), None);
+                return (Self::of(file.saved_rows(clock), file.rows), None);
             }
             Ok(file) => return (Self::default(), Some(super::unknown(file.version))),
             Err(problem) => problem.to_string(),
@@ -50,42 +61,39 @@ impl Content for Diary {
             .ok()
             .filter(|file| file.version == VERSION)
             .map(|file| {
-                let saved_through = file.saved_through.and_then(|text| text.parse().ok());
                 let rows = file.rows.iter();
                 let rows = rows.filter_map(|raw| serde_json::from_str(raw.get()).ok());
-                Self::of(saved_through, rows.collect())
+                Self::of(file.saved_rows(clock), rows.collect())
             });
         (rest.unwrap_or_default(), Some(problem))
     }
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head<'a> {
+        struct Head {
             version: u64,
-            #[serde(with = "text_form")]
-            saved_through: &'a Timestamp,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            saved_through: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            settled: Option<String>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            saved: Vec<String>,
         }
-        #[derive(Serialize)]
-        struct NewHead {
-            version: u64,
-        }
-        match &self.saved_through {
-            Some(saved_through) => {
-                let head = Head {
-                    version: VERSION,
-                    saved_through,
-                };
-                lines_of(&head, "rows", &self.rows)
-            }
-            None => lines_of(&NewHead { version: VERSION }, "rows", &self.rows),
-        }
+        let text = |moment: Timestamp| moment.to_string();
+        let head = Head {
+            version: VERSION,
+            saved_through: self.saved.through().map(text),
+            settled: self.saved.settled().map(text),
+            saved: self.saved.recent().map(Timestamp::to_string).collect(),
+        };
+        lines_of(&head, "rows", &self.rows)
     }
 }
 
 impl Diary {
-    fn of(saved_through: Option<Timestamp>, rows: Vec<DiaryRow>) -> Self {
+    fn of(saved: SavedRows, rows: Vec<DiaryRow>) -> Self {
         let mut diary = Self {
-            saved_through,
+            saved,
             ..Self::default()
         };
         diary.set_rows(rows);

@@ -120,7 +120,7 @@ impl MemoryStore {
             EraseTarget::Node(_) => false,
         };
         if is_in_log {
-            diary.saved_through = diary.saved_through.max(Some(now));
+            diary.saved.settle(now);
         }
         let mutations = plan.apply(graph, now);
         files.touches.clear();

@@ -15,6 +15,7 @@ mod node_index;
 mod ranking;
 mod row;
 mod row_vectors;
+mod saved;
 #[cfg(test)]
 mod tests;
 mod text_form;
@@ -38,6 +39,7 @@ pub(crate) use self::node::{Branch, MAX_DEPTH, Node, ROOT, SPLIT_TOKENS};
 pub(crate) use self::row::{DiaryRow, DiarySource};
 use self::row_vectors::RowVectors;
 pub(crate) use self::row_vectors::text as vector_text;
+pub(crate) use self::saved::SavedRows;
 use crate::base::clock::Clock;
 use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
@@ -216,14 +218,14 @@ impl MemoryStore {
         vectors.write(dir, &lock)
     }
 
-    /// When the latest of what is in the diary was said; never in the future, whatever the clock said then.
+    /// Which rows of the conversation are in the diary.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn saved_through(&self) -> Outcome<Option<Timestamp>> {
+    pub(crate) fn saved_rows(&self) -> Outcome<SavedRows> {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;
-        Ok(diary.saved_through.map(|saved| saved.min(self.now())))
+        Ok(diary.saved.clone())
     }
 
     /// Adds the row, or replaces the one of its day and source; the time of creation stays.
@@ -238,8 +240,8 @@ impl MemoryStore {
         })
     }
 
-    /// [`MemoryStore::diary_put`], if the row of the day still is `before`; false when another process has changed it meanwhile, and nothing is written
-    /// then. `said` is when the latest of what the row tells was said.
+    /// [`MemoryStore::diary_put`], if the row of the day still is `before` and none of the rows of the conversation that it tells, which were said at
+    /// `said`, is in the diary; false when another process was quicker, and nothing is written then.
     ///
     /// # Errors
     /// The lock or the disk; the file is then as it was.
@@ -247,14 +249,15 @@ impl MemoryStore {
         &self,
         before: Option<&DiaryRow>,
         row: DiaryRow,
-        said: Option<Timestamp>,
+        said: &[Timestamp],
     ) -> Outcome<bool> {
         self.change_diary(|diary| {
-            if diary.get(row.date, row.source) != before {
+            let is_told = said.iter().any(|at| diary.saved.names(*at));
+            if is_told || diary.get(row.date, row.source) != before {
                 return Ok((false, false));
             }
             diary.put(row);
-            diary.saved_through = diary.saved_through.max(said);
+            diary.saved.add(said);
             Ok((true, true))
         })
     }

@@ -87,7 +87,7 @@ fn a_broken_row_does_not_cost_the_others() {
     assert_eq!(memory.diary_all().unwrap()[0].summary, "Tea.");
     assert_eq!(memory.take_warnings().len(), 1);
     assert_eq!(
-        memory.saved_through().unwrap().unwrap().to_string(),
+        memory.saved_rows().unwrap().through().unwrap().to_string(),
         "2026-01-02T00:00:00Z"
     );
 }
@@ -105,7 +105,7 @@ fn odd_files_are_read_as_well_as_they_can_be() {
     let rows = memory.diary_all().unwrap();
     assert_eq!(rows.len(), 2, "rows of one day and source are one");
     assert_eq!(rows[0].summary, "Tea. Milk.");
-    assert_eq!(memory.saved_through().unwrap(), Some(memory.now()));
+    assert_eq!(memory.saved_rows().unwrap().through(), Some(memory.now()));
     assert_eq!(
         memory
             .diary_search(&texts(&["clock"]), None, None, 3)
@@ -183,7 +183,7 @@ fn several_writers_at_once_lose_nothing() {
         .unwrap();
     assert!(
         !memory
-            .diary_replace(Some(&before), before.clone(), None)
+            .diary_replace(Some(&before), before.clone(), &[])
             .unwrap()
     );
     assert_eq!(memory.diary_all().unwrap()[0].summary, "Another summary");

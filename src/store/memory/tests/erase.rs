@@ -205,7 +205,7 @@ fn a_day_a_node_and_everything_can_be_forgotten() {
     let left = store(home.path());
     assert!(left.diary_all().unwrap().is_empty());
     assert_eq!(
-        left.saved_through().unwrap(),
+        left.saved_rows().unwrap().through(),
         Some(memory.now()),
         "not written anew from the log"
     );

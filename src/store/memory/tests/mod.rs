@@ -466,7 +466,7 @@ fn a_process_has_one_memory_for_each_folder() {
     // Nothing is written about it yet, but it may have been said.
     same.erase(&EraseTarget::Word("tea".to_owned())).unwrap();
     assert_eq!(heard.load(Ordering::SeqCst), 11);
-    assert_eq!(one.saved_through().unwrap(), Some(one.now()));
+    assert_eq!(one.saved_rows().unwrap().through(), Some(one.now()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Address;
 use crate::formats::charset::decoded;
 use crate::net::download::size;
-use crate::net::guarded_client::GuardedResponse;
+use crate::net::guarded_client::{GuardedClient, GuardedResponse};
 use crate::net::service::{Unread, body};
 use crate::tools::engine::context::ToolContext;
 
@@ -43,6 +43,18 @@ pub(super) struct FetchedPage {
 /// # Errors
 /// `Refused` for private addresses, including redirects; `Input` for content that is not text; `Limit` when it is too large; `Network`; `Cancelled`.
 pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage> {
+    fetch_with(ctx, &ctx.guarded_client()?, address)
+}
+
+/// [`fetch`] with a client of its own.
+///
+/// # Errors
+/// As there.
+pub(super) fn fetch_with(
+    ctx: &ToolContext,
+    client: &GuardedClient,
+    address: &Address,
+) -> Outcome<FetchedPage> {
     let headers = [
         (
             "accept",
@@ -50,7 +62,7 @@ pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage
         ),
         ("accept-encoding", "gzip".to_owned()),
     ];
-    let fetched = ctx.guarded_client()?.open(address, &headers, &ctx.stop)?;
+    let fetched = client.open(address, &headers, &ctx.stop)?;
     read(fetched)
 }
 

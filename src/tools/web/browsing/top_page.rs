@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
-use super::fetch::{ContentKind, fetch, readable_text};
+use super::fetch::{ContentKind, fetch_with, readable_text};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::clip;
@@ -16,6 +16,8 @@ use crate::tools::output::untrusted::fenced;
 
 /// Pages that are read.
 const MAX_PAGES: usize = 3;
+/// Redirects followed on the way to a page.
+const MAX_REDIRECTS: usize = 3;
 const MAX_EXTRACT_CHARS: usize = 1_500;
 /// Shorter words of a query say nothing about a page.
 const MIN_WORD_CHARS: usize = 3;
@@ -71,7 +73,8 @@ fn read(ctx: &ToolContext, address: &Address, limit: Duration, stop: &Cancel) ->
             stop: stop.clone(),
             ..ctx.clone()
         };
-        let page = fetch(&ctx, address)?;
+        let client = ctx.guarded_client()?.with_hops(MAX_REDIRECTS);
+        let page = fetch_with(&ctx, &client, address)?;
         if page.status >= 300 {
             return Err(Problem::network("There is no such page."));
         }
