@@ -70,7 +70,7 @@ impl Content for Diary {
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head {
+        struct DiaryHead {
             version: u64,
             #[serde(skip_serializing_if = "Option::is_none")]
             saved_through: Option<String>,
@@ -80,7 +80,7 @@ impl Content for Diary {
             saved: Vec<String>,
         }
         let text = |moment: Timestamp| moment.to_string();
-        let head = Head {
+        let head = DiaryHead {
             version: VERSION,
             saved_through: self.saved.through().map(text),
             settled: self.saved.settled().map(text),

@@ -52,10 +52,10 @@ impl Content for Graph {
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head {
+        struct GraphHead {
             version: u64,
         }
-        lines_of(&Head { version: VERSION }, "nodes", &self.nodes)
+        lines_of(&GraphHead { version: VERSION }, "nodes", &self.nodes)
     }
 }
 

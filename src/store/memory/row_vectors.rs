@@ -80,11 +80,11 @@ impl Content for RowVectors {
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head<'a> {
+        struct VectorsHead<'a> {
             version: u64,
             model: &'a str,
         }
-        let head = Head {
+        let head = VectorsHead {
             version: VERSION,
             model: &self.model,
         };
