@@ -37,6 +37,7 @@ pub(crate) fn ask(
             ctx.listener.emit(match delta {
                 Delta::Text(text) => Event::Delta(text.to_owned()),
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
+                Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });
         };
         let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
@@ -118,6 +119,7 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
         tokens,
         cost,
         cost_estimated,
+        plan: reply.plan,
     };
     ctx.session
         .ledger
@@ -165,6 +167,9 @@ fn price(
     tokens: Tokens,
     billed: Option<f64>,
 ) -> (f64, bool) {
+    if !target.provider.bills_dollars() {
+        return (0.0, false);
+    }
     let billed = billed.filter(|dollars| (0.0..MAX_CALL_DOLLARS).contains(dollars));
     let (cost, estimated) = target
         .prices

@@ -110,6 +110,7 @@ impl ModelServer {
             local: row.local,
             prices,
             max_cost: None,
+            successor: None,
         })
     }
 }

@@ -104,6 +104,8 @@ struct RunningTurn {
 struct Queued {
     text: String,
     resent: bool,
+    /// Copilot answers it, whatever answers otherwise.
+    by_copilot: bool,
 }
 
 /// A conversation with the user.
@@ -114,6 +116,8 @@ pub(crate) struct Session {
     scribe: DiskWriter,
     log_writer: LogWriter,
     backend: BackendState,
+    /// Copilot, once it was asked for a single message.
+    copilot: Option<Arc<ModelTarget>>,
     spending: Spending,
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
@@ -200,6 +204,7 @@ impl Session {
             scribe: DiskWriter::default(),
             log_writer: LogWriter::default(),
             backend: BackendState::Choosing,
+            copilot: None,
             spending,
             effort,
             messages: Vec::new(),
@@ -337,6 +342,7 @@ impl Session {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
                     resent: false,
+                    by_copilot: false,
                 });
                 self.send_next();
             }
@@ -465,6 +471,7 @@ impl Session {
             messages: self.messages.len(),
             cost: totals.cost,
             cost_estimated: totals.cost_estimated(),
+            credits: totals.credits,
             tokens: totals.tokens(),
             context: self.context.gauge.percent(),
             coding: self.context.coding(),
