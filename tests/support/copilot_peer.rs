@@ -71,6 +71,30 @@ pub fn calls(dir: &Path) -> Vec<Value> {
     lines.collect()
 }
 
+/// The peers of `dir` that are alive.
+pub fn running(dir: &Path) -> Vec<u32> {
+    let text = std::fs::read_to_string(dir.join("calls.pids")).unwrap_or_default();
+    let pids = text.lines().filter_map(|line| line.parse().ok());
+    pids.filter(|pid| is_alive(*pid)).collect()
+}
+
+/// Whether a process runs; one that is dead and waits to be reaped does not.
+pub fn is_alive(pid: u32) -> bool {
+    let Ok(pid_to_ask) = i32::try_from(pid) else {
+        return false;
+    };
+    let state = Command::new("ps")
+        .args(["-o", "stat=", "-p", &pid_to_ask.to_string()])
+        .output();
+    let state = state.expect("ps").stdout;
+    let state = state.trim_ascii();
+    !state.is_empty() && !state.starts_with(b"Z")
+}
+
+fn pids() -> PathBuf {
+    PathBuf::from(std::env::var_os(LOG).expect("a log")).with_extension("pids")
+}
+
 /// Plays the script of the environment, if this process is a peer; otherwise does nothing.
 pub fn play_if_peer() {
     let Some(path) = std::env::var_os(SCRIPT) else {
@@ -81,6 +105,8 @@ pub fn play_if_peer() {
     let lines: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
+    let pids = File::options().create(true).append(true).open(pids());
+    writeln!(pids.expect("a list"), "{}", std::process::id()).expect("a list");
     let mut peer = Peer::new(&lines);
     for line in &lines {
         peer.play(line);

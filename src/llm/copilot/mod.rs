@@ -13,6 +13,7 @@ pub(crate) mod messages;
 mod open_turn;
 mod session;
 mod start;
+pub(crate) mod testing;
 mod turn;
 
 #[cfg(test)]

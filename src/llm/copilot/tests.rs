@@ -8,7 +8,6 @@
 mod copilot_peer;
 
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -165,15 +164,6 @@ fn becomes_true(mut condition: impl FnMut() -> bool) -> bool {
         thread::sleep(Duration::from_millis(5));
     }
     false
-}
-
-fn is_alive(pid: u64) -> bool {
-    // A zombie that nobody has reaped yet is dead.
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = state
-        .rsplit_once(')')
-        .map(|(_, rest)| rest.trim_start().to_owned());
-    state.is_some_and(|state| !state.starts_with('Z'))
 }
 
 #[test]
@@ -568,24 +558,7 @@ fn the_cli_ends_with_its_provider_and_forgets_the_session() {
         "{:?}",
         methods()
     );
-    let path = dir.path().join("script").display().to_string();
-    let is_running = || {
-        let found = Command::new("grep")
-            .args(["-lsaF", &path])
-            .args(environments())
-            .output();
-        !found.unwrap().stdout.is_empty()
-    };
-    assert!(becomes_true(|| !is_running()));
-}
-
-/// The environments of all processes, where the system shows them.
-fn environments() -> Vec<String> {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut files: Vec<String> = pids.map(|pid| format!("/proc/{pid}/environ")).collect();
-    files.push("/dev/null".to_owned());
-    files
+    assert!(becomes_true(|| copilot_peer::running(dir.path()).is_empty()));
 }
 
 fn recording(name: &str) -> Option<String> {
