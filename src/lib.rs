@@ -42,6 +42,7 @@
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - No child Marvin outlives its parent, and no command of a child outlives the child, however either ends ([`proc::supervise`]).
+//! - The Copilot CLI ends with Marvin: [`llm::copilot::close_all`] runs before every exit, and a killed Marvin closes its standard input.
 //! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
 //! - Tools never hold a session: they return effects. Providers know tools only as schemas.
 //! - Text from outside reaches a terminal only through [`ui::text::clean`].
@@ -84,11 +85,13 @@ use std::ffi::OsString;
 
 /// Runs Marvin with the arguments after its name and the environment; returns the exit status.
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
-    match cli::run::run(args, base::env::Env::new(vars)) {
+    let status = match cli::run::run(args, base::env::Env::new(vars)) {
         cli::run::CliOutcome::Done(status) => status,
         cli::run::CliOutcome::Interactive(settings) => ui::run(*settings),
         cli::run::CliOutcome::NonInteractive(settings) => {
             app::headless::run(*settings, ui::pipeline::display)
         }
-    }
+    };
+    llm::copilot::close_all(llm::copilot::CLOSE_TIMEOUT);
+    status
 }

@@ -45,6 +45,10 @@ pub mod chat_log {
     pub use crate::store::chat_log::{ChatLog, LogRole};
 }
 
+pub mod copilot {
+    pub use crate::llm::copilot::testing::read_all;
+}
+
 pub mod feed {
     pub use crate::formats::feed::{Feed, NoFeed, read};
 }

@@ -39,6 +39,7 @@ pub(crate) fn ask(
             ctx.listener.emit(match delta {
                 Delta::Text(text) => Event::Delta(text.to_owned()),
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
+                Delta::Notice(level, words) => Event::Notice(level, words.to_owned()),
             });
         };
         let failure = match ask_once(ctx, target, &request, &mut on, &ctx.stop) {
@@ -108,13 +109,15 @@ pub(crate) fn embed(
     };
     let info = target.prices.facts(target.provider.name(), model);
     let (cost, estimated) = target.prices.call_cost(model, &info, tokens, None);
-    record(
-        ctx,
-        target,
-        model,
+    let turn = TurnUsage {
+        provider: target.provider.name().to_owned(),
+        model: model.to_owned(),
         tokens,
-        (cost, estimated && !(target.local && cost == 0.0)),
-    );
+        cost,
+        cost_estimated: estimated && !(target.local && cost == 0.0),
+        plan: None,
+    };
+    record(ctx, target, turn);
     Ok(embeddings.vectors)
 }
 
@@ -142,25 +145,19 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
         return;
     }
     let tokens = used_tokens(request, reply);
-    let cost = price(target, request, tokens, reply.billed);
-    record(ctx, target, request.model, tokens, cost);
-}
-
-/// Records a call: `cost` in US dollars, and whether it is estimated.
-fn record(
-    ctx: &ToolContext,
-    target: &ModelTarget,
-    model: &str,
-    tokens: Tokens,
-    (cost, cost_estimated): (f64, bool),
-) {
+    let (cost, cost_estimated) = price(target, request, tokens, reply.billed);
     let turn = TurnUsage {
         provider: target.provider.name().to_owned(),
-        model: model.to_owned(),
+        model: request.model.to_owned(),
         tokens,
         cost,
         cost_estimated,
+        plan: reply.plan,
     };
+    record(ctx, target, turn);
+}
+
+fn record(ctx: &ToolContext, target: &ModelTarget, turn: TurnUsage) {
     ctx.session
         .ledger
         .add_turn(turn.clone(), target.local, ctx.session.clock.utc());
@@ -207,6 +204,9 @@ fn price(
     tokens: Tokens,
     billed: Option<f64>,
 ) -> (f64, bool) {
+    if !target.provider.bills_dollars() {
+        return (0.0, false);
+    }
     let billed = billed.filter(|dollars| (0.0..MAX_CALL_DOLLARS).contains(dollars));
     let (cost, estimated) = target
         .prices

@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 pub(crate) mod compact;
 pub(crate) mod ending;
+mod fallback;
 mod limits;
 pub(crate) mod model_target;
 pub(crate) mod prompts;

@@ -1,7 +1,8 @@
 //! The model that answers, and what it may cost.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::base::cancel::Cancel;
 use crate::llm::models::{ModelInfo, ModelRegistry};
 use crate::llm::provider::Provider;
 
@@ -18,6 +19,39 @@ pub(crate) struct ModelTarget {
     pub prices: Arc<ModelRegistry>,
     /// No further call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// What may answer when this one fails.
+    pub successor: Option<Arc<Successor>>,
+}
+
+/// A model that may take over when another one fails. It is looked for when it is needed, once in a run.
+pub(crate) struct Successor {
+    find: Box<dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync>,
+    found: OnceLock<Option<Box<ModelTarget>>>,
+}
+
+impl Successor {
+    /// A successor that `find` finds, or none.
+    pub(crate) fn new(
+        find: impl Fn(&Cancel) -> Option<ModelTarget> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            find: Box::new(find),
+            found: OnceLock::new(),
+        }
+    }
+
+    /// The model, if there is one. Looking for it may take seconds.
+    pub(crate) fn get(&self, stop: &Cancel) -> Option<&ModelTarget> {
+        if self.found.get().is_none() {
+            let found = (self.find)(stop);
+            // A search that was stopped says nothing.
+            if found.is_none() && stop.is_fired() {
+                return None;
+            }
+            let _ = self.found.set(found.map(Box::new));
+        }
+        self.found.get()?.as_deref()
+    }
 }
 
 impl ModelTarget {

@@ -7,7 +7,7 @@ use super::ask::ask;
 use super::limits::RequestSize;
 use super::model_target::ModelTarget;
 use super::system::{SystemPrompt, UserFacts};
-use super::{compact, ending, limits, prompts};
+use super::{compact, ending, fallback, limits, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
@@ -17,7 +17,9 @@ use crate::chat::repair::{cut_for_cap, repair};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
-use crate::llm::provider::{CallOptions, Effort, FinishReason, Offer, Reply, Request};
+use crate::llm::provider::{
+    CODING_TURN_LIMIT, CallOptions, Effort, FinishReason, Offer, Reply, Request, TURN_LIMIT,
+};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
@@ -114,21 +116,36 @@ impl<'a> Conversation<'a> {
         if self.cache_key.is_empty() {
             self.cache_key = cache_key(&ctx.session);
         }
-        let answered = self.rounds(ctx);
-        // Count the reply now, not only when the next message is sent.
-        let warn = self.budget().warn;
-        let tokens = self.meter.measure(&self.messages, 0, warn);
-        ctx.session.gauge.set_messages(tokens);
+        let mut now = AttemptState::default();
+        let mut answered = self.rounds(ctx, &mut now);
+        if let Err(failure) = &answered
+            && let Some(successor) = fallback::successor(ctx, self.target, failure, now)
+        {
+            fallback::announce(ctx, self.target, failure);
+            let own = std::mem::replace(&mut self.target, successor);
+            fallback::rewind(&mut self.messages);
+            let second = self.rounds(ctx, &mut AttemptState::default());
+            self.target = own;
+            answered = match (answered, second) {
+                (Err(first), Err(second)) => Err(fallback::both(first, second)),
+                (_, second) => second,
+            };
+        }
+        if !self.target.provider.keeps_conversation() {
+            // Count the reply now, not only when the next message is sent.
+            let warn = self.budget().warn;
+            let tokens = self.meter.measure(&self.messages, 0, warn);
+            ctx.session.gauge.set_messages(tokens);
+        }
         answered
     }
 
-    fn rounds(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
+    fn rounds(&mut self, ctx: &ToolContext, now: &mut AttemptState) -> Result<String, Failure> {
         let mut text = String::new();
-        let mut now = AttemptState::default();
         let last_round = self.limits.rounds;
         let mut cut_rounds = 0;
         for round in 0..=last_round {
-            let reply = self.request(ctx, now, round == last_round)?;
+            let reply = self.request(ctx, *now, round == last_round)?;
             now.shown |= !reply.text.trim().is_empty();
             text.clone_from(&reply.text);
             let refused = matches!(reply.finish, FinishReason::Refused(_));
@@ -151,6 +168,7 @@ impl<'a> Conversation<'a> {
                 ctx.listener.emit(Event::Notice(Level::Warning, words));
             }
             let finish = reply.finish.clone();
+            let deadline = reply.deadline;
             self.keep(reply, &calls, &cut);
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
@@ -159,7 +177,13 @@ impl<'a> Conversation<'a> {
             if !calls.is_empty() {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
-            let mut ended = batch::run(ctx, &calls);
+            let mut ended = match deadline {
+                None => batch::run(ctx, &calls),
+                Some(_) => {
+                    let ctx = ctx.clone();
+                    batch::run(&ToolContext { deadline, ..ctx }, &calls)
+                }
+            };
             ended.extend(
                 cut.iter()
                     .map(|call| ending::answer_cut(ctx, call, &finish)),
@@ -227,7 +251,13 @@ impl<'a> Conversation<'a> {
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
-            options: CallOptions::default(),
+            options: CallOptions {
+                turn_limit: match self.coding {
+                    true => CODING_TURN_LIMIT,
+                    false => TURN_LIMIT,
+                },
+                ..CallOptions::default()
+            },
         };
         let reply = ask(ctx, self.target, &request, now);
         if let (Some(bytes), Some(text)) = (before, last_text(&mut self.messages)) {
@@ -236,6 +266,15 @@ impl<'a> Conversation<'a> {
         // The next request has the schemas again, even when this one had none.
         let overhead = system.len() + 4 * self.offer.tokens();
         ctx.session.gauge.set_overhead(estimate(overhead));
+        if let Ok(Reply {
+            context: Some(context),
+            ..
+        }) = &reply
+        {
+            let budget = ContextBudget::for_window(context.limit);
+            let gauge = &ctx.session.gauge;
+            gauge.set(context.tokens, estimate(overhead), budget.warn, budget.hard);
+        }
         reply
     }
 
@@ -251,6 +290,10 @@ impl<'a> Conversation<'a> {
     fn fit(&mut self, ctx: &ToolContext, overhead: usize) -> u64 {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, overhead, budget.warn);
+        if self.target.provider.keeps_conversation() {
+            // It says itself how full it is.
+            return used;
+        }
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
                 Ok(true) => {

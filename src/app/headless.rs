@@ -23,6 +23,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::FAILURE_MARKER;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
+use crate::llm::copilot;
 use crate::pipeline::record;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -53,6 +54,7 @@ pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
     let watch = RunWatch::start(run.stop.clone(), leashed, move |status| {
         // The turn hangs where cancellation cannot reach it, such as a name lookup: end the run without it.
         if let Some(status) = late.end(status) {
+            copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
             std::process::exit(status.into());
         }
     });

@@ -9,6 +9,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::llm::catalog::{self, ProviderSpec};
 use crate::llm::choose;
+use crate::llm::copilot::{self, availability};
 use crate::llm::models::live::listed_models;
 use crate::llm::models::names::is_for_chat;
 
@@ -21,25 +22,32 @@ pub(crate) struct ModelLists {
     /// By provider; empty while a list is on its way, and when it did not come.
     lists: Arc<Mutex<BTreeMap<&'static str, Vec<String>>>>,
     /// The provider that answers.
-    own: Mutex<Option<&'static ProviderSpec>>,
+    own: Mutex<Option<&'static str>>,
     stop: Cancel,
 }
 
 impl ModelLists {
-    /// Names of models of `row`, as far as they are known now: the one that would answer first. Never waits: the first call asks the provider, and
+    /// Names of models of `provider`, as far as they are known now: the one that would answer first. Never waits: the first call asks the provider, and
     /// those after its answer have the list.
-    pub(crate) fn names(&self, env: &Env, row: &'static ProviderSpec) -> Vec<String> {
+    pub(crate) fn names(&self, env: &Env, provider: &str) -> Vec<String> {
+        let (name, chosen) = match catalog::row(provider) {
+            Some(row) => (row.name, choose::model(env, row)),
+            None if provider == copilot::NAME => (copilot::NAME, copilot::model(env)),
+            None => return Vec::new(),
+        };
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = match lists.get(row.name) {
+        let listed = match lists.get(name) {
             Some(list) => list.clone(),
             None => {
-                lists.insert(row.name, Vec::new());
-                self.ask(env, row);
+                lists.insert(name, Vec::new());
+                match catalog::row(name) {
+                    Some(row) => self.ask(env, row),
+                    None => self.ask_copilot(env),
+                }
                 Vec::new()
             }
         };
         drop(lists);
-        let chosen = choose::model(env, row);
         let others = listed.into_iter().filter(|name| name != chosen);
         [chosen.to_owned()].into_iter().chain(others).collect()
     }
@@ -47,12 +55,13 @@ impl ModelLists {
     /// The same of the provider that answers.
     pub(crate) fn own_names(&self, env: &Env) -> Vec<String> {
         let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.map_or_else(Vec::new, |row| self.names(env, row))
+        own.map_or_else(Vec::new, |name| self.names(env, name))
     }
 
     /// The provider called `name` answers from now on; the built-in one has no models.
     pub(crate) fn set_own(&self, name: &str) {
-        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = catalog::row(name);
+        let name = choose::names().find(|own| *own == name);
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = name;
     }
 
     fn ask(&self, env: &Env, row: &'static ProviderSpec) {
@@ -60,16 +69,39 @@ impl ModelLists {
         if row.key.is_some() && remote.key.is_none() && remote.base == row.base {
             return;
         }
-        let (lists, stop, env) = (Arc::clone(&self.lists), self.stop.clone(), env.clone());
+        let (env, stop) = (env.clone(), self.stop.clone());
+        self.fill(row.name, move || {
+            let models = listed_models(&remote, &env, TIMEOUT, &stop).ok()?;
+            Some(models.into_iter().map(|model| model.id).collect())
+        });
+    }
+
+    /// The same of Copilot, whose CLI is started for it if there is one.
+    fn ask_copilot(&self, env: &Env) {
+        if !availability::is_installed(env) {
+            return;
+        }
+        let (env, stop) = (env.clone(), self.stop.clone());
+        self.fill(copilot::NAME, move || {
+            let models = availability::models(&env, TIMEOUT, &stop).ok()?;
+            Some(models.into_iter().map(|model| model.id).collect())
+        });
+    }
+
+    fn fill(
+        &self,
+        name: &'static str,
+        list: impl FnOnce() -> Option<Vec<String>> + Send + 'static,
+    ) {
+        let lists = Arc::clone(&self.lists);
         // Without a thread there is no list, and nothing else is lost.
         let _ = thread::Builder::new()
             .name("model list".to_owned())
             .spawn(move || {
-                if let Ok(models) = listed_models(&remote, &env, TIMEOUT, &stop) {
-                    let names = models.into_iter().map(|model| model.id);
-                    let names = names.filter(|name| is_for_chat(name)).collect();
+                if let Some(mut names) = list() {
+                    names.retain(|name| is_for_chat(name));
                     let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
-                    lists.insert(row.name, names);
+                    lists.insert(name, names);
                 }
             });
     }

@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::trim_decimals;
 use crate::llm::choose::{self, RemoteTarget};
+use crate::llm::copilot::{self, availability};
 use crate::llm::models::endings::{self, ModelEnd};
 use crate::llm::models::list::ListedModel;
 use crate::llm::models::live::listed_models;
@@ -69,6 +71,9 @@ pub(crate) struct ReportedModel {
     pub price: Option<TokenPrice>,
     /// Reasoning efforts that it takes.
     pub efforts: Vec<&'static str>,
+    /// How much of a yearly plan's requests one request takes, at Copilot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multiplier: Option<f64>,
     /// It takes images.
     pub images: bool,
     /// `2026-12-11`, `gone` or `deprecated`.
@@ -102,6 +107,9 @@ impl ReportedModel {
         }
         if !self.listed {
             remarks.push("not in the list".to_owned());
+        }
+        if let Some(multiplier) = self.multiplier {
+            remarks.push(format!("× {}", trim_decimals(multiplier, 2)));
         }
         if let Some(end) = self.end {
             remarks.push(end.words(today));
@@ -185,6 +193,62 @@ pub(crate) fn report(
     })
 }
 
+/// Asks the Copilot CLI for the models of the user's plan.
+///
+/// # Errors
+/// There is no CLI, nobody is signed in, it does not answer, or somebody stopped it.
+pub(crate) fn copilot_report(
+    env: &Env,
+    registry: &ModelRegistry,
+    limit: Duration,
+    today: Date,
+    stop: &Cancel,
+) -> Outcome<ModelReport> {
+    let listed = availability::models(env, limit, stop)?;
+    let about = About {
+        provider: copilot::NAME,
+        default: copilot::DEFAULT_MODEL,
+        chosen: copilot::model(env),
+        registry,
+        today,
+    };
+    let mut models: Vec<ReportedModel> = listed
+        .iter()
+        .map(|model| {
+            let named = ListedModel {
+                window: model.window,
+                output: model.output,
+                ..ListedModel::named(&model.id)
+            };
+            ReportedModel {
+                // Its use is counted in AI credits.
+                price: None,
+                multiplier: model.multiplier,
+                ..about.model(&named, true)
+            }
+        })
+        .collect();
+    for name in [about.default, about.chosen] {
+        if !models.iter().any(|model| model.id == name) {
+            let missing = about.model(&ListedModel::named(name), false);
+            models.push(ReportedModel {
+                price: None,
+                ..missing
+            });
+        }
+    }
+    models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
+    Ok(ModelReport {
+        provider: copilot::NAME,
+        base: "GitHub".to_owned(),
+        source: ListSource::Provider,
+        table_date: TABLE_DATE,
+        problem: None,
+        models,
+        retired: Vec::new(),
+    })
+}
+
 /// What the report of a model needs besides its line of the list.
 struct About<'a> {
     provider: &'static str,
@@ -227,6 +291,7 @@ impl About<'_> {
                 .filter(|effort| info.efforts.takes(*effort))
                 .map(ReasoningEffort::word)
                 .collect(),
+            multiplier: None,
             images: info.images,
             ends: end.map(|end| end.to_string()),
             ended: end.is_some_and(|end| end.is_over(self.today)),

@@ -7,7 +7,7 @@ use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids;
-use crate::chat::usage::{Totals, charge};
+use crate::chat::usage::{Totals, charge, credits};
 use crate::net::http::{Client, ClientOptions, Timeouts};
 use crate::net::proxies::ProxyRoute;
 use crate::net::services;
@@ -33,10 +33,11 @@ pub(crate) fn notify_end(
     totals: &Totals,
 ) {
     let words = format!(
-        "Marvin {} after {} s{}.",
+        "Marvin {} after {} s{}{}.",
         if well { "is done" } else { "failed" },
         took.as_secs(),
-        charge(", ", totals.turns, totals.cost, totals.cost_estimated())
+        charge(", ", totals.turns, totals.cost, totals.cost_estimated()),
+        credits(", ", totals.credits)
     );
     send(env, topic, &words, timeout, &Cancel::new());
 }

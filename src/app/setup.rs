@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
-use crate::agent::model_target::ModelTarget;
+use crate::agent::model_target::{ModelTarget, Successor};
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::variables::{MARVIN_MODELS, MARVIN_PRICES, Text};
+use crate::base::variables::{MARVIN_MODELS, MARVIN_NO_FALLBACK, MARVIN_PRICES, Text};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, ProviderChoice};
+use crate::llm::copilot::{self, CopilotProvider};
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
@@ -88,13 +89,15 @@ pub(crate) fn effort(settings: &Settings) -> Outcome<Option<Effort>> {
         .transpose()
 }
 
-/// What model calls may cost; the same for every model of a run.
-#[derive(Debug, Clone)]
+/// What is the same for every model of a run: what calls may cost, and what answers when a model fails.
+#[derive(Clone)]
 pub(crate) struct Spending {
     /// Prices of the user.
     pub prices: Arc<ModelRegistry>,
     /// No further model call is made once this much was spent, in US dollars.
     pub max_cost: Option<f64>,
+    /// What answers when the chosen model fails; none when the user does not want it.
+    pub successor: Option<Arc<Successor>>,
 }
 
 /// The model that answers: the one in `choice`, else the first usable provider with its default model.
@@ -111,6 +114,15 @@ pub(crate) fn model_target(
     let (provider, model, local): (Box<dyn Provider>, _, _) =
         match choose::choose(env, choice.provider.as_deref())? {
             ProviderChoice::Offline => (Box::new(Offline), own.unwrap_or("offline"), true),
+            ProviderChoice::Copilot => {
+                let model = own.unwrap_or_else(|| copilot::model(env));
+                return Ok(copilot_target(
+                    CopilotProvider::new(env),
+                    model,
+                    spending,
+                    warn,
+                ));
+            }
             ProviderChoice::Remote(remote) => {
                 let row = remote.row;
                 let model = own.unwrap_or_else(|| choose::model(env, row));
@@ -130,6 +142,52 @@ pub(crate) fn model_target(
         local,
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
+        successor: spending.successor.clone(),
+    })
+}
+
+/// Copilot with `model`. Nothing takes over when it fails.
+fn copilot_target(
+    provider: CopilotProvider,
+    model: &str,
+    spending: &Spending,
+    warn: &mut dyn FnMut(String),
+) -> ModelTarget {
+    if spending.max_cost.is_some() {
+        warn("--max-cost does not limit Copilot, whose use is not counted in dollars.".to_owned());
+    }
+    ModelTarget {
+        info: spending.prices.facts(copilot::NAME, model),
+        provider: Box::new(provider),
+        model: model.to_owned(),
+        local: false,
+        prices: Arc::clone(&spending.prices),
+        max_cost: spending.max_cost,
+        successor: None,
+    }
+}
+
+/// Copilot with its model, for single messages.
+pub(crate) fn copilot(spending: &Spending, env: &Env, warn: &mut dyn FnMut(String)) -> ModelTarget {
+    copilot_target(
+        CopilotProvider::new(env),
+        copilot::model(env),
+        spending,
+        warn,
+    )
+}
+
+/// Copilot as it answers when another provider fails: only where its CLI is installed and signed in.
+fn successor(env: &Env, spending: &Spending) -> Successor {
+    let (env, spending) = (env.clone(), spending.clone());
+    Successor::new(move |stop| {
+        // Without a CLI nothing is started.
+        if !copilot::availability::is_installed(&env) {
+            return None;
+        }
+        let provider = CopilotProvider::signed_in(&env, stop).ok()?;
+        let model = copilot::model(&env);
+        Some(copilot_target(provider, model, &spending, &mut |_| {}))
     })
 }
 
@@ -155,10 +213,16 @@ const MODELS_CAP: u64 = 16 << 20;
 /// # Errors
 /// A file of the user cannot be read.
 pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> {
-    Ok(Spending {
+    let mut spending = Spending {
         prices: Arc::new(model_registry(settings, clock)?),
         max_cost: settings.max_cost,
-    })
+        successor: None,
+    };
+    // A child's announcement would be read by its parent, not by the user.
+    if !MARVIN_NO_FALLBACK.read(&settings.env) && !settings.is_leashed {
+        spending.successor = Some(Arc::new(successor(&settings.env, &spending)));
+    }
+    Ok(spending)
 }
 
 /// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table.

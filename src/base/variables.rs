@@ -99,6 +99,12 @@ macro_rules! variables {
 variables! {
     LLM_PROVIDER: Text, "provider, when --provider does not say";
     MARVIN_MODEL: Text, "model in non-interactive mode";
+    MARVIN_CHAT_MODEL: Text, "model of copilot (claude-haiku-4.5)";
+    MARVIN_COPILOT_CLI: Text, "the Copilot CLI, instead of copilot on PATH";
+    COPILOT_CLI_PATH: Text, "the same, when MARVIN_COPILOT_CLI is not set";
+    MARVIN_COPILOT_BASE_URL: Text, "address of a server of your own that the Copilot CLI asks instead of GitHub";
+    MARVIN_COPILOT_API_KEY: Secret, "key for that server";
+    MARVIN_NO_FALLBACK: Switch, "1 never lets Copilot answer when another provider fails";
     MARVIN_EFFORT: Text, "how hard the model thinks, as --effort";
     MARVIN_DEPTH: Whole = 0, "how many Marvins stand above this one";
     MARVIN_TICKET: Text, "parent ticket of a child";

@@ -184,6 +184,7 @@ mod tests {
                 },
                 cost: 0.25,
                 cost_estimated: true,
+                plan: None,
             }),
             Some(Event::Turn(_)) => Event::Pipeline(PipelineEvent::PhaseStarted {
                 phase: "1a".to_owned(),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::{counted, thousands};
+use crate::base::text::{counted, thousands, trim_decimals};
 
 /// Tokens of one model call, as reported by the provider or estimated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +105,29 @@ pub(crate) fn charge(separator: &str, turns: u64, cost: f64, estimated: bool) ->
     }
 }
 
+/// What a call took of a plan that is not counted in dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct PlanUse {
+    /// AI credits.
+    pub credits: f64,
+    /// The part of the plan's allowance that is left, in percent, if it was said.
+    pub quota_left: Option<f64>,
+}
+
+/// `1.25 AI credits` with a separator before them; nothing without any.
+pub(crate) fn credits(separator: &str, credits: f64) -> String {
+    if credits <= 0.0 {
+        return String::new();
+    }
+    let amount = trim_decimals(credits, if credits < 0.01 { 6 } else { 2 });
+    let unit = if amount == "1" {
+        "AI credit"
+    } else {
+        "AI credits"
+    };
+    format!("{separator}{amount} {unit}")
+}
+
 /// Usage and cost of one model call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnUsage {
@@ -118,6 +141,9 @@ pub struct TurnUsage {
     pub cost: f64,
     /// True when the model's price is not known, or the tokens are estimated and the provider does not say what it charges.
     pub cost_estimated: bool,
+    /// What it took of a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanUse>,
 }
 
 /// Totals of one run.
@@ -139,6 +165,10 @@ pub struct Totals {
     pub provider_tokens: BTreeMap<String, Tokens>,
     /// Calls per tool.
     pub tool_calls: BTreeMap<String, u64>,
+    /// AI credits, of calls that are not counted in dollars.
+    pub credits: f64,
+    /// The part of the plan's allowance that is left, in percent, as it was said last.
+    pub quota_left: Option<f64>,
 }
 
 /// What the cost line begins with.
@@ -158,6 +188,16 @@ struct CostLine<'a> {
     output_tokens: u64,
     /// Any number of the line is an estimate, of tokens or of dollars.
     estimated: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    ai_credits: f64,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 impl Totals {
@@ -176,6 +216,10 @@ impl Totals {
             .entry(turn.provider.clone())
             .or_default()
             .add(turn.tokens);
+        if let Some(plan) = turn.plan {
+            self.credits += plan.credits;
+            self.quota_left = plan.quota_left.or(self.quota_left);
+        }
     }
 
     /// Adds what a child reported, whose model is of `provider`.
@@ -196,6 +240,7 @@ impl Totals {
             .entry(provider.to_owned())
             .or_default()
             .add(cost.tokens());
+        self.credits += cost.ai_credits;
     }
 
     /// Tokens of all providers.
@@ -226,6 +271,7 @@ impl Totals {
             reasoning_tokens: tokens.reasoning,
             output_tokens: tokens.output,
             estimated: tokens.estimated || self.cost_estimated(),
+            ai_credits: rounded(self.credits),
         };
         format!(
             "{COST_PREFIX}{}",
@@ -251,6 +297,7 @@ pub struct ReportedCost {
     output_tokens: u64,
     /// Any of the numbers is an estimate.
     pub estimated: bool,
+    ai_credits: f64,
 }
 
 impl ReportedCost {
@@ -259,7 +306,9 @@ impl ReportedCost {
         let json = line.trim_end().strip_prefix(COST_PREFIX)?;
         let cost: Self = serde_json::from_str(json).ok()?;
         let is_amount = |dollars: &f64| (0.0..f64::MAX).contains(dollars);
-        let are_amounts = is_amount(&cost.session_cost) && cost.model_cost.values().all(is_amount);
+        let are_amounts = is_amount(&cost.session_cost)
+            && is_amount(&cost.ai_credits)
+            && cost.model_cost.values().all(is_amount);
         are_amounts.then_some(cost)
     }
 
@@ -384,7 +433,36 @@ mod tests {
             tokens,
             cost,
             cost_estimated,
+            plan: None,
         }
+    }
+
+    #[test]
+    fn credits_are_counted_beside_the_dollars() {
+        let mut totals = Totals::default();
+        for (credits, quota_left) in [(0.5, Some(80.0)), (0.25, None)] {
+            totals.add_turn(
+                &TurnUsage {
+                    plan: Some(PlanUse {
+                        credits,
+                        quota_left,
+                    }),
+                    ..turn(Tokens::default(), 0.0, false)
+                },
+                false,
+            );
+        }
+        assert_eq!((totals.credits, totals.quota_left), (0.75, Some(80.0)));
+        let line = totals.cost_line();
+        assert!(
+            line.ends_with(r#","estimated":false,"ai_credits":0.75}"#),
+            "{line}"
+        );
+        assert_eq!(ReportedCost::parse(&line).unwrap().ai_credits, 0.75);
+        assert_eq!(credits(", ", 0.75), ", 0.75 AI credits");
+        assert_eq!(credits(", ", 1.0), ", 1 AI credit");
+        assert_eq!(credits("", 0.000_12), "0.00012 AI credits");
+        assert_eq!(credits(", ", 0.0), "");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 
 use super::out::{print, print_words, say_words};
 use super::tool::stop_on_signals;
-use crate::app::model_report::{ListSource, ModelReport, ReportedModel, report};
+use crate::app::model_report::{ListSource, ModelReport, ReportedModel, copilot_report, report};
 use crate::app::settings::Settings;
 use crate::app::setup;
 use crate::base::cancel::Cancel;
@@ -15,6 +15,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, trim_decimals};
 use crate::llm::choose::{self, ProviderChoice};
+use crate::llm::copilot;
 use crate::llm::models::TokenPrice;
 use crate::llm::models::live::LIST_TIMEOUT;
 
@@ -31,26 +32,22 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         }
     };
     let provider = named.or(settings.model.provider.as_deref());
-    let ProviderChoice::Remote(remote) = choose::choose(&settings.env, provider)? else {
-        return Err(Problem::config(
-            "No provider of language models is set up, so there is no list of models.",
-        )
-        .next("Name one: marvin models PROVIDER (marvin doctor lists them).")
-        .next("Set its key, or run ollama."));
-    };
+    let chosen = choose::choose(&settings.env, provider)?;
     let clock = Clock::new(&settings.env);
     let registry = setup::model_registry(settings, &clock)?;
     let today = clock.now().date();
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
-    let found = report(
-        &remote,
-        &settings.env,
-        &registry,
-        LIST_TIMEOUT,
-        today,
-        &stop,
-    );
+    let (env, limit) = (&settings.env, LIST_TIMEOUT);
+    let found = match &chosen {
+        ProviderChoice::Remote(remote) => report(remote, env, &registry, limit, today, &stop),
+        ProviderChoice::Copilot => copilot_report(env, &registry, limit, today, &stop),
+        ProviderChoice::Offline => Err(Problem::config(
+            "No provider of language models is set up, so there is no list of models.",
+        )
+        .next("Name one: marvin models PROVIDER (marvin doctor lists them).")
+        .next("Set its key, or run ollama.")),
+    };
     let signal = signal.load(Ordering::SeqCst);
     if signal != 0 {
         return Ok(128 + signal);
@@ -97,20 +94,25 @@ fn text(report: &ModelReport, today: Date) -> String {
         widest(window),
         widest(price),
     );
+    let shown_price = |model: &ReportedModel| match report.provider {
+        copilot::NAME => String::new(),
+        _ => price(model),
+    };
     for model in &report.models {
         let mark = if model.chosen { '*' } else { ' ' };
         let line = format!(
             "{mark} {:<names$}  {:>windows$}  {:<prices$}  {}",
             model.id,
             window(model),
-            price(model),
+            shown_price(model),
             model.remarks(today)
         );
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    out.push_str(
-        "\nWindow in tokens; US dollars per million tokens of input / cached input / output.\n",
-    );
+    out.push_str(match report.provider {
+        copilot::NAME => "\nWindow in tokens; × is what a request takes of a yearly plan. Use is counted in AI credits.\n",
+        _ => "\nWindow in tokens; US dollars per million tokens of input / cached input / output.\n",
+    });
     if !report.retired.is_empty() {
         let retired: Vec<String> = report
             .retired

@@ -214,6 +214,11 @@ impl Paths {
         Ok(self.cache()?.join("blender"))
     }
 
+    /// Whether Copilot could answer when it was asked last.
+    pub fn copilot_state(&self) -> Outcome<PathBuf> {
+        Ok(self.cache()?.join("copilot.json"))
+    }
+
     /// The folder of rate limit files shared by processes.
     pub fn gates(&self) -> Outcome<PathBuf> {
         Ok(self.cache()?.join("gates"))

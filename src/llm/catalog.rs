@@ -259,6 +259,9 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
 /// Name of the embedded provider, which answers without a model and so has no row.
 pub(crate) const OFFLINE: &str = "offline";
 
+/// Name of the provider that is reached through a program instead of over HTTP, and so has no row.
+pub(crate) const COPILOT: &str = "copilot";
+
 /// The row called `name`.
 pub fn row(name: &str) -> Option<&'static ProviderSpec> {
     ROWS.iter().find(|row| row.name == name)

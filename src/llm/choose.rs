@@ -4,7 +4,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::catalog::{self, ProviderSpec, ROWS, Wire};
-use super::offline;
+use super::{copilot, offline};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
@@ -33,6 +33,8 @@ pub(crate) struct RemoteTarget {
 pub(crate) enum ProviderChoice {
     /// A provider of the table.
     Remote(RemoteTarget),
+    /// The user's Copilot CLI.
+    Copilot,
     /// The embedded one.
     Offline,
 }
@@ -42,6 +44,7 @@ impl ProviderChoice {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Remote(remote) => remote.row.name,
+            Self::Copilot => copilot::NAME,
             Self::Offline => offline::NAME,
         }
     }
@@ -49,7 +52,10 @@ impl ProviderChoice {
 
 /// Names that `--provider` takes.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|row| row.name).chain([offline::NAME])
+    [copilot::NAME]
+        .into_iter()
+        .chain(ROWS.iter().map(|row| row.name))
+        .chain([offline::NAME])
 }
 
 /// The provider called `named`, else the first that can work.
@@ -70,6 +76,10 @@ pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<ProviderChoice> 
 fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
     if name == offline::NAME {
         return Ok(ProviderChoice::Offline);
+    }
+    if name == copilot::NAME {
+        // Whether it can answer shows with the first message, which also says what is missing.
+        return Ok(ProviderChoice::Copilot);
     }
     let Some(row) = catalog::row(name) else {
         let mut problem = Problem::input(format!(
@@ -97,6 +107,9 @@ fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
 }
 
 fn first_that_works(env: &Env) -> ProviderChoice {
+    if copilot::availability::is_ready(env) {
+        return ProviderChoice::Copilot;
+    }
     let keyed = ROWS
         .iter()
         .filter(|row| row.key.is_some())
@@ -222,7 +235,10 @@ mod tests {
 
     fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<ProviderChoice> {
         // Nothing listens on port 1, so the local server is not found whatever runs on this machine.
-        let vars = vars.iter().chain([&("OLLAMA_URL", "http://127.0.0.1:1")]);
+        let vars = vars.iter().chain([
+            &("OLLAMA_URL", "http://127.0.0.1:1"),
+            &("MARVIN_COPILOT_CLI", "/no/such/file"),
+        ]);
         choose(
             &Env::new(vars.map(|(k, v)| ((*k).into(), (*v).into()))),
             named,

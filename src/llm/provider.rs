@@ -14,6 +14,7 @@ pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::chat::event::Level;
 use crate::chat::message::Message;
 
 /// Something that answers a conversation.
@@ -26,6 +27,16 @@ pub(crate) trait Provider: Send + Sync {
 
     /// False for the built-in provider, whose replies cost nothing and are not counted.
     fn is_model(&self) -> bool {
+        true
+    }
+
+    /// True when the provider keeps the conversation itself and gets only what is new of it: it also shortens it, so Marvin does not.
+    fn keeps_conversation(&self) -> bool {
+        false
+    }
+
+    /// False when its use is not counted in dollars.
+    fn bills_dollars(&self) -> bool {
         true
     }
 
@@ -97,7 +108,13 @@ pub(crate) struct CallOptions {
     pub window: Option<u64>,
     /// How long a reply in one piece may take: it has no first byte before its last one.
     pub limit: Option<Duration>,
+    /// How long a whole turn with its tool calls may take, at a provider that drives it.
+    pub turn_limit: Duration,
 }
+
+/// How long a turn may take at a provider that drives it, and the same of work on code.
+pub(crate) const TURN_LIMIT: Duration = Duration::from_secs(180);
+pub(crate) const CODING_TURN_LIMIT: Duration = Duration::from_secs(900);
 
 impl Default for CallOptions {
     fn default() -> Self {
@@ -107,6 +124,7 @@ impl Default for CallOptions {
             think: None,
             window: None,
             limit: None,
+            turn_limit: TURN_LIMIT,
         }
     }
 }
@@ -261,4 +279,6 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// Thinking, kept apart from the answer.
     Thinking(&'a str),
+    /// Why it takes longer, for the user.
+    Notice(Level, &'a str),
 }

@@ -1,7 +1,9 @@
 //! A reply, complete or partial.
 
+use std::time::Instant;
+
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall};
-use crate::chat::usage::Tokens;
+use crate::chat::usage::{PlanUse, Tokens};
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,8 +58,23 @@ pub struct Reply {
     pub usage: Option<Tokens>,
     /// The charge in US dollars, if the provider reports it.
     pub billed: Option<f64>,
+    /// What it took of the plan, at a provider that does not bill dollars.
+    pub plan: Option<PlanUse>,
+    /// How full the conversation is, if the provider keeps it.
+    pub context: Option<ContextUse>,
+    /// When the turn has to be over, tool calls included, if the provider limits it.
+    pub deadline: Option<Instant>,
     /// Why it ended.
     pub finish: FinishReason,
+}
+
+/// How full a conversation is, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextUse {
+    /// Those of the conversation, the system prompt and the tools.
+    pub tokens: u64,
+    /// The most there may be.
+    pub limit: u64,
 }
 
 impl Reply {

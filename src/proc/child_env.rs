@@ -123,6 +123,22 @@ const COMMAND: &[&str] = &[
     "KUBECONFIG",
 ];
 
+/// Also passed to the Copilot CLI: where it and the GitHub CLI keep their logins and settings, and the login itself when it comes by a variable. It is the one
+/// program that is handed such secrets: it is the user's own client of the service that they are for.
+const COPILOT: &[&str] = &[
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GITHUB_COPILOT_API_TOKEN",
+    "GH_HOST",
+    "GH_CONFIG_DIR",
+    "GITHUB_HOST",
+];
+
+/// Variables of the Copilot CLI itself.
+const COPILOT_FAMILY: &str = "COPILOT_";
+
 /// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
 /// one.
 const SECRET_ENDS: &[&str] = &[
@@ -159,6 +175,18 @@ pub(crate) fn git_env(env: &Env) -> Vec<(String, String)> {
         .map(str::to_owned)
         .collect();
     vars.push(("PATH".into(), path.join(":")));
+    vars.sort();
+    vars
+}
+
+/// The environment of the Copilot CLI: that of a command, and what its login needs.
+pub(crate) fn copilot_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = command_env(env);
+    let own = |name: &str| COPILOT.contains(&name) || name.starts_with(COPILOT_FAMILY);
+    let own = env
+        .all()
+        .filter(|(name, value)| own(name) && !value.contains('\0'));
+    vars.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
     vars.sort();
     vars
 }
@@ -265,6 +293,22 @@ mod tests {
         let git = git_env(&env);
         assert!(!is_listed(&git).contains(&"DISPLAY") && is_listed(&git).contains(&"HOME"));
         assert!(git.contains(&("PATH".into(), "/usr/bin:/home/u/.local/bin".into())));
+    }
+
+    #[test]
+    fn the_copilot_cli_gets_its_login_and_no_other_secret() {
+        let env = Env::from([
+            ("GH_TOKEN", "a"),
+            ("COPILOT_HOME", "/c"),
+            ("COPILOT_GITHUB_TOKEN", "b"),
+            ("OPENAI_API_KEY", "c"),
+            ("MARVIN_COPILOT_API_KEY", "d"),
+            ("GITHUB_WEBHOOK_SECRET", "e"),
+        ]);
+        assert_eq!(
+            is_listed(&copilot_env(&env)),
+            ["COPILOT_GITHUB_TOKEN", "COPILOT_HOME", "GH_TOKEN", "PATH"]
+        );
     }
 
     #[test]

@@ -12,15 +12,25 @@ pub(crate) fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
     find_on_path(name, &child_env::search_path(env))
 }
 
+/// All programs called `name` on the search path of child processes, in its order.
+pub(crate) fn find_all(name: &str, env: &Env) -> Vec<PathBuf> {
+    on_path(name, &child_env::search_path(env)).collect()
+}
+
 /// The first executable file called `name` in the absolute directories of `path`.
 pub(super) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
         return None;
     }
+    on_path(name, path).next()
+}
+
+/// The executable files called `name` in the absolute directories of `path`.
+fn on_path(name: &str, path: &str) -> impl Iterator<Item = PathBuf> {
     path.split(':')
         .filter(|dir| dir.starts_with('/'))
-        .map(|dir| Path::new(dir).join(name))
-        .find(|file| is_executable(file))
+        .map(move |dir| Path::new(dir).join(name))
+        .filter(|file| is_executable(file))
 }
 
 /// True for a regular file with any execute bit.

@@ -121,6 +121,7 @@ impl StageCaller {
                 think: Some(call.think),
                 window: Some(call.stage.window(&self.settings)),
                 limit: (!call.stream).then_some(call.limit + CONNECTION_SLACK),
+                ..CallOptions::default()
             },
         };
         self.repeat(call, &request, on)

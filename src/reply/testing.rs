@@ -187,6 +187,7 @@ impl ModelServer {
             local: row.local,
             prices,
             max_cost: None,
+            successor: None,
         })
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct LoggedCall {
     pub(crate) cost: f64,
     /// The dollars are an estimate.
     pub(crate) cost_estimated: bool,
+    /// AI credits.
+    pub(crate) credits: f64,
 }
 
 impl LoggedCall {
@@ -52,20 +54,25 @@ impl LoggedCall {
             },
             cost,
             cost_estimated: estimated("cost_estimated") && cost > 0.0,
+            credits: line.get("ai_credits").and_then(number).unwrap_or_default(),
         })
     }
 
     /// The line of a call that ended at `ts`.
     fn line(ts: &str, turn: &TurnUsage) -> Value {
         let TurnUsage { tokens, .. } = turn;
-        json!({
+        let mut line = json!({
             "ts": ts, "provider": turn.provider, "model": turn.model,
             "input": tokens.input, "output": tokens.output,
             "estimated": tokens.estimated || turn.cost_estimated, "cost": turn.cost,
             "cached": tokens.cached, "written": tokens.written, "written_1h": tokens.written_1h,
             "reasoning": tokens.reasoning,
             "tokens_estimated": tokens.estimated, "cost_estimated": turn.cost_estimated,
-        })
+        });
+        if let (Some(plan), Value::Object(line)) = (turn.plan, &mut line) {
+            line.insert("ai_credits".to_owned(), json!(plan.credits));
+        }
+        line
     }
 }
 
@@ -99,6 +106,7 @@ pub(crate) fn calls_since(
             tokens: turn.tokens,
             cost: turn.cost,
             cost_estimated: turn.cost_estimated,
+            credits: turn.plan.map_or(0.0, |plan| plan.credits),
         }));
     }
     Ok(calls)
@@ -151,6 +159,7 @@ mod tests {
             },
             cost: 0.5,
             cost_estimated: false,
+            plan: None,
         };
         let line = LoggedCall::line("2026-03-01T00:00:00Z", &turn);
         assert_eq!(line["estimated"], true);

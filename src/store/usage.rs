@@ -44,6 +44,8 @@ pub(crate) struct LifetimeUsage {
     pub(crate) cost_estimated: bool,
     /// Tokens of all providers.
     pub(crate) tokens: Tokens,
+    /// AI credits.
+    pub(crate) credits: f64,
     /// Calls and cost per model.
     pub(crate) models: BTreeMap<String, ModelSum>,
 }
@@ -114,6 +116,10 @@ pub(crate) fn lifetime(paths: &Paths, ledger: &Ledger) -> Outcome<Option<Lifetim
             .unwrap_or_default(),
         cost_estimated: object("total_model_estimated_cost").next().is_some(),
         tokens: Tokens::sum(tokens),
+        credits: map
+            .get("total_ai_credits")
+            .and_then(number)
+            .unwrap_or_default(),
         models,
     }))
 }
@@ -156,6 +162,9 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     add_number(map, "total_cost", totals.cost);
     add_count(map, "total_llm_turns", totals.turns);
     add_count(map, "total_ollama_turns", totals.local_turns);
+    if totals.credits > 0.0 {
+        add_number(map, "total_ai_credits", totals.credits);
+    }
     in_object(map, "total_provider_tokens", |providers| {
         for (provider, used) in &totals.provider_tokens {
             in_object(providers, provider, |entry| {
@@ -207,9 +216,14 @@ fn can_add(map: &Map<String, Value>) -> bool {
             .is_some_and(|map| map.values().all(|value| value.is_null() || fits(value)))
     };
     let is_number = |value: &Value| number(value).is_some();
-    ["total_cost", "total_llm_turns", "total_ollama_turns"]
-        .iter()
-        .all(|key| fits(key, &is_number))
+    [
+        "total_cost",
+        "total_llm_turns",
+        "total_ollama_turns",
+        "total_ai_credits",
+    ]
+    .iter()
+    .all(|key| fits(key, &is_number))
         && [
             "total_calls",
             "total_model_turns",
@@ -273,6 +287,7 @@ mod tests {
                 tokens,
                 cost: 0.5,
                 cost_estimated: false,
+                plan: None,
             },
             false,
         );
@@ -389,6 +404,7 @@ mod tests {
                 },
                 cost: 0.5,
                 cost_estimated: false,
+                plan: None,
             };
             ledger.add_turn(turn, false, ts.to_owned());
         };

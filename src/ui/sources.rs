@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
-use crate::llm::{catalog, choose};
+use crate::llm::choose;
 use crate::store::profiles;
 use crate::tools::engine::context::SessionContext;
 use crate::ui::editor::complete::Sources;
@@ -36,7 +36,7 @@ impl Sources for Candidates<'_> {
 
     fn models(&self, provider: &str) -> Vec<String> {
         let lists = self.0.modules.get::<ModelLists>();
-        catalog::row(provider).map_or_else(Vec::new, |row| lists.names(&self.0.env, row))
+        lists.names(&self.0.env, provider)
     }
 
     fn own_models(&self) -> Vec<String> {

@@ -27,6 +27,8 @@ mod commands;
 mod completions;
 mod context;
 mod contract;
+mod copilot;
+mod copilot_cli;
 mod cost;
 mod documents;
 mod downloads;

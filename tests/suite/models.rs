@@ -439,7 +439,11 @@ fn doctors_word(run: Marvin) -> (bool, String) {
 fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
     let home = Home::new();
     for (model, ok, wanted) in [
-        ("gpt-6.1-terra", true, "gpt-6.1-terra → "),
+        (
+            "gpt-6.1-terra",
+            true,
+            "gpt-6.1-terra, as OPENAI_MODEL says → ",
+        ),
         (
             "gpt-4",
             false,
@@ -502,9 +506,12 @@ fn doctor_asks_a_server_of_this_machine_whether_it_has_the_model() {
     };
     assert_eq!(
         doctor("qwen3-coder:30b"),
-        (true, "qwen3-coder:30b → ".to_owned())
+        (true, "qwen3-coder:30b, as OLLAMA_MODEL says → ".to_owned())
     );
-    assert_eq!(doctor("our-own"), (true, "our-own → ".to_owned()));
+    assert_eq!(
+        doctor("our-own"),
+        (true, "our-own, as OLLAMA_MODEL says → ".to_owned())
+    );
     assert_eq!(
         doctor("nobody:7b"),
         (false, "nobody:7b is not among the 2 models of ollama → ollama pull nobody:7b, or set OLLAMA_MODEL.".to_owned())

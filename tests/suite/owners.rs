@@ -5,8 +5,9 @@ use regex::Regex;
 use super::floors::{all, product};
 
 /// Methods of `Paths` and `ProfilePaths`, and the file or folder below src that alone may call them.
-const OWNERS: [(&str, &str); 9] = [
+const OWNERS: [(&str, &str); 10] = [
     ("bookmarks", "store/bookmarks"),
+    ("copilot_state", "llm/copilot/availability.rs"),
     ("cost_log", "store/cost_log.rs"),
     ("notes", "store/notes.rs"),
     ("notes_lock", "store/notes.rs"),

@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod blender;
+pub mod copilot_peer;
 pub mod cost;
 pub mod engineer;
 pub mod flood;

@@ -82,6 +82,7 @@ impl Pty {
         command
             .env("HOME", home.path())
             .env("MARVIN_CONFIG_DIR", home.config())
+            .env("MARVIN_COPILOT_CLI", "/nonexistent/copilot")
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
             .current_dir(home.work());

@@ -57,6 +57,8 @@ impl Marvin {
     pub fn new(program: &Path) -> Self {
         let mut command = Command::new(program);
         command.env_clear().process_group(0);
+        // The machine's own Copilot must not answer, nor be asked.
+        command.env("MARVIN_COPILOT_CLI", "/nonexistent/copilot");
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }

@@ -11,6 +11,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
 use crate::llm::choose::{self, ProviderChoice};
+use crate::llm::copilot;
 use crate::pipeline::repository;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::tier::{OwnModel, TierModels};
@@ -66,18 +67,18 @@ pub(crate) fn run(
 /// No provider can be used.
 pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModels> {
     let env = &settings.env;
-    let ProviderChoice::Remote(remote) = choose::choose(env, settings.model.provider.as_deref())?
-    else {
-        return Err(Problem::config("No model can be used here, and the pipeline's work is done by models.")
-            .next("Set a provider's key, start Ollama, or name one with --provider; marvin doctor says what is missing."));
+    let chosen = choose::choose(env, settings.model.provider.as_deref())?;
+    let default = match &chosen {
+        ProviderChoice::Remote(remote) => choose::model(env, remote.row),
+        ProviderChoice::Copilot => copilot::model(env),
+        ProviderChoice::Offline => {
+            return Err(Problem::config("No model can be used here, and the pipeline's work is done by models.")
+                .next("Set a provider's key, start Ollama, or name one with --provider; marvin doctor says what is missing."));
+        }
     };
     let own = OwnModel {
-        provider: remote.row.name,
-        model: settings
-            .model
-            .model
-            .as_deref()
-            .unwrap_or_else(|| choose::model(env, remote.row)),
+        provider: chosen.name(),
+        model: settings.model.model.as_deref().unwrap_or(default),
     };
     Ok(TierModels::resolve(
         &settings.tiers,

@@ -196,6 +196,21 @@ impl Session {
         }
     }
 
+    /// Sends one message to Copilot, whatever answers otherwise.
+    pub(super) fn ask_copilot(&mut self, text: &str) -> Outcome<()> {
+        if text.is_empty() {
+            return Err(Problem::input("There is no message after !pro.")
+                .next("For example: !pro explain this error."));
+        }
+        self.queue.push_back(Queued {
+            text: text.to_owned(),
+            resent: false,
+            by_copilot: true,
+        });
+        self.send_next();
+        Ok(())
+    }
+
     /// Shows the reasoning effort, or changes that of the messages to come.
     pub(super) fn change_effort(&mut self, word: &str) -> Outcome<()> {
         if !word.is_empty() {
@@ -324,7 +339,11 @@ impl Session {
                 let words = format!("Profile {}{made}.", switched.name);
                 self.updates.push(UiUpdate::System(words));
                 if let Some(text) = switched.resend {
-                    self.queue.push_front(Queued { text, resent: true });
+                    self.queue.push_front(Queued {
+                        text,
+                        resent: true,
+                        by_copilot: false,
+                    });
                 }
             }
             Err(problem) => self.updates.push(UiUpdate::Failed(problem)),

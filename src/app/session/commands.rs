@@ -95,6 +95,12 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         },
     ),
     taking(
+        &["!pro"],
+        "TEXT",
+        "send one message to Copilot",
+        Session::ask_copilot,
+    ),
+    taking(
         &["!effort"],
         "[low|medium|high]",
         "show or change how hard the model thinks",

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::app::profile;
 use crate::base::text::plural;
 use crate::llm::catalog::ROWS;
+use crate::llm::copilot::{self, availability};
 use crate::llm::{choose, offline};
 use crate::store::places::SavedPlaces;
 use crate::tools::engine::context::SessionContext;
@@ -67,6 +68,12 @@ pub(super) fn places(context: &SessionContext) -> String {
 /// The current provider and model, and the others that are available.
 pub(super) fn models(context: &SessionContext, current: &str) -> String {
     let mut out = format!("{current}\n\n");
+    let state = match availability::is_installed(&context.env) {
+        true => "its CLI is installed",
+        false => "npm install -g @github/copilot",
+    };
+    let model = copilot::model(&context.env);
+    let _ = writeln!(out, "{:<14} {:<28} {state}", copilot::NAME, model);
     for row in ROWS {
         let remote = choose::remote(&context.env, row);
         let state = match row.key {

@@ -105,6 +105,8 @@ struct RunningTurn {
 struct Queued {
     text: String,
     resent: bool,
+    /// Copilot answers it, whatever answers otherwise.
+    by_copilot: bool,
 }
 
 /// A conversation with the user.
@@ -115,6 +117,8 @@ pub(crate) struct Session {
     scribe: DiskWriter,
     log_writer: LogWriter,
     backend: BackendState,
+    /// Copilot, once it was asked for a single message.
+    copilot: Option<Arc<ModelTarget>>,
     spending: Spending,
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
@@ -201,6 +205,7 @@ impl Session {
             scribe: DiskWriter::default(),
             log_writer: LogWriter::default(),
             backend: BackendState::Choosing,
+            copilot: None,
             spending,
             effort,
             messages: Vec::new(),
@@ -338,6 +343,7 @@ impl Session {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
                     resent: false,
+                    by_copilot: false,
                 });
                 self.send_next();
             }
@@ -467,6 +473,7 @@ impl Session {
             messages: self.messages.len(),
             cost: totals.cost,
             cost_estimated: totals.cost_estimated(),
+            credits: totals.credits,
             tokens: totals.tokens(),
             context: self.context.gauge.percent(),
             coding: self.context.coding(),

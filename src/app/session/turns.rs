@@ -8,9 +8,11 @@ use super::{BackendState, Queued, RunningTurn, Session};
 use super::{log_writer, turn};
 use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
+use crate::app::setup;
 use crate::base::problem::Problem;
 use crate::base::redact::scrub;
 use crate::chat::message::Message;
+use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
 use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
@@ -20,6 +22,10 @@ impl Session {
     pub(super) fn send_next(&mut self) {
         if self.turn.is_some() || self.pending_changes > 0 || self.exiting {
             return;
+        }
+        if let Some(queued) = self.queue.pop_front_if(|queued| queued.by_copilot) {
+            let target = self.copilot();
+            return self.begin(queued, target);
         }
         match &self.backend {
             BackendState::Choosing => {}
@@ -47,8 +53,24 @@ impl Session {
         }
     }
 
+    /// Copilot: the one that answers anyway, or one for single messages, which keeps its process.
+    fn copilot(&mut self) -> Arc<ModelTarget> {
+        if let BackendState::Ready(target) = &self.backend
+            && target.provider.name() == copilot::NAME
+        {
+            return Arc::clone(target);
+        }
+        let (spending, env) = (&self.spending, &self.context.env);
+        let updates = &mut self.updates;
+        let made = self.copilot.get_or_insert_with(|| {
+            let mut warn = |text| updates.push(UiUpdate::System(text));
+            Arc::new(setup::copilot(spending, env, &mut warn))
+        });
+        Arc::clone(made)
+    }
+
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>) {
-        let Queued { text, resent } = queued;
+        let Queued { text, resent, .. } = queued;
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
         let time = self.context.clock.hour_minute();

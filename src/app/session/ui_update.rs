@@ -101,6 +101,8 @@ pub(crate) struct SessionStatus {
     pub cost: f64,
     /// Whether a part of the cost is an estimate.
     pub cost_estimated: bool,
+    /// AI credits of this session.
+    pub credits: f64,
     /// Tokens of this session.
     pub tokens: Tokens,
     /// Percentage of the context window in use, if known.

@@ -7,8 +7,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::base::problem::Outcome;
-use crate::base::text::{clip, counted};
-use crate::chat::usage::{Tokens, charge, estimate_mark};
+use crate::base::text::{clip, counted, trim_decimals};
+use crate::chat::usage::{Tokens, charge, credits, estimate_mark};
 use crate::store::cost_log::{self, LoggedCall};
 use crate::store::usage;
 use crate::tools::engine::context::SessionContext;
@@ -25,6 +25,7 @@ struct UsageSum {
     tokens: Tokens,
     cost: f64,
     cost_estimated: bool,
+    credits: f64,
 }
 
 pub(super) fn report(context: &SessionContext) -> Outcome<String> {
@@ -79,6 +80,7 @@ impl UsageSum {
             tokens: Tokens::sum([self.tokens, other.tokens]),
             cost: self.cost + other.cost,
             cost_estimated: self.cost_estimated || other.cost_estimated,
+            credits: self.credits + other.credits,
         }
     }
 }
@@ -96,10 +98,11 @@ fn short(day: Date) -> String {
 
 fn line(period: &str, sum: UsageSum) -> String {
     format!(
-        "{period}: {}, {}{}\n",
+        "{period}: {}, {}{}{}\n",
         counted(sum.turns, "model call"),
         sum.tokens.words(),
-        charge(", ", sum.turns, sum.cost, sum.cost_estimated)
+        charge(", ", sum.turns, sum.cost, sum.cost_estimated),
+        credits(", ", sum.credits)
     )
 }
 
@@ -110,8 +113,14 @@ fn session(context: &SessionContext) -> String {
         tokens: totals.tokens(),
         cost: totals.cost,
         cost_estimated: totals.cost_estimated(),
+        credits: totals.credits,
     };
-    line("This session", sum)
+    let mut out = line("This session", sum);
+    if let Some(left) = totals.quota_left {
+        let left = trim_decimals(left, 1);
+        let _ = writeln!(out, "Copilot: {left} % of the plan's allowance is left.");
+    }
+    out
 }
 
 /// Sums per day and per model. Days after today come from a wrong clock and are left out.
@@ -134,6 +143,7 @@ fn sums(
                 tokens: call.tokens,
                 cost: call.cost,
                 cost_estimated: call.cost_estimated,
+                credits: call.credits,
             });
         }
     }
@@ -196,6 +206,7 @@ fn lifetime(context: &SessionContext) -> String {
                 tokens: all.tokens,
                 cost: all.cost,
                 cost_estimated: all.cost_estimated,
+                credits: all.credits,
             };
             line("Lifetime, all profiles", sum)
         }

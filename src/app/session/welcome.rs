@@ -6,6 +6,7 @@ use crate::agent::model_target::ModelTarget;
 use crate::base::env::Env;
 use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
+use crate::llm::copilot::{self, availability};
 
 /// The providers that the welcome mentions; `marvin doctor` lists all.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
@@ -33,6 +34,14 @@ fn offline(env: &Env, new: bool) -> String {
     out.push_str("  try   convert 5 miles to km      show the tree      note: buy milk\n");
     out.push_str("  or    !tools calendar            !tool code_grep pattern=TODO\n\n");
     out.push_str("To give me something to think with, one of:\n");
+    let (how, looked) = match availability::is_installed(env) {
+        true => ("gh auth login", "not signed in"),
+        false => (
+            "npm install -g @github/copilot && gh auth login",
+            "not installed",
+        ),
+    };
+    let _ = writeln!(out, "  {:<10} {how:<36} {looked}", copilot::NAME);
     for name in NAMED {
         if let Some(row) = ROWS.iter().find(|row| row.name == name) {
             let (how, looked) = setting(env, row);

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 mod blender;
+mod copilot;
 mod finding;
 mod flow;
 mod model;
@@ -14,7 +15,7 @@ use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
-    MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT,
+    LLM_PROVIDER, MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT,
 };
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
@@ -73,7 +74,9 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         [word] if word == "--json" => true,
         _ => return Err(Problem::input("marvin doctor takes only --json.")),
     };
-    let mut findings: Vec<Finding> = ROWS.iter().map(|row| provider(row, settings)).collect();
+    // First, because the choice depends on its answer, which is kept.
+    let mut findings = vec![copilot::provider(&settings.env)];
+    findings.extend(ROWS.iter().map(|row| provider(row, settings)));
     let chosen = choose::choose(&settings.env, settings.model.provider.as_deref());
     findings.insert(
         0,
@@ -82,8 +85,12 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
                 "choice",
                 "provider",
                 chosen.name() != "offline",
-                format!("{} would answer now", chosen.name()),
-                "Set a key below, or run ollama.",
+                format!(
+                    "{} would answer now: {}",
+                    chosen.name(),
+                    reason(chosen, settings)
+                ),
+                "Install the Copilot CLI, set a key below, or run ollama.",
             ),
             Err(problem) => finding(
                 "choice",
@@ -97,6 +104,9 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     if let Ok(ProviderChoice::Remote(remote)) = &chosen {
         findings.insert(1, model::chosen(remote, settings));
         findings.insert(2, flow::answers(remote, settings));
+    }
+    if let Ok(ProviderChoice::Copilot) = &chosen {
+        findings.insert(1, copilot::model(settings));
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
     findings.push(blender::answers(&settings.env));
@@ -153,6 +163,21 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         );
     }
     Ok(out)
+}
+
+/// Why this provider was chosen.
+fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {
+    if settings.model.provider.is_some() {
+        return format!("{} or --provider names it", LLM_PROVIDER.name);
+    }
+    match chosen {
+        ProviderChoice::Copilot => "its CLI is signed in".to_owned(),
+        ProviderChoice::Remote(remote) => match remote.row.key {
+            Some(key) => format!("the first with a key ({key})"),
+            None => "it answers on this machine".to_owned(),
+        },
+        ProviderChoice::Offline => "nothing else is set up".to_owned(),
+    }
 }
 
 fn provider(row: &'static ProviderSpec, settings: &Settings) -> Finding {

@@ -18,6 +18,18 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The name that servers with one model do not look at.
 const ANY_MODEL: &str = "default";
 
+/// Why this model was chosen; `variable` is the provider's own.
+pub(super) fn reason(settings: &Settings, variable: &str) -> String {
+    let why = if settings.model.model.is_some() {
+        "as --model or MARVIN_MODEL says"
+    } else if settings.env.get(variable).is_some() {
+        return format!(", as {variable} says");
+    } else {
+        "the default"
+    };
+    format!(", {why}")
+}
+
 /// What there is to say of the model that `remote` would answer with.
 pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings) -> Finding {
     let row = remote.row;
@@ -61,5 +73,5 @@ pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings) -> Finding {
             return about(false, state, &advice);
         }
     }
-    about(true, model.to_owned(), "")
+    about(true, format!("{model}{}", reason(settings, &variable)), "")
 }

@@ -154,7 +154,10 @@ impl<'a> CallPhase<'a> {
 
     /// Starts one call on a thread of its own, with a token that also fires when the turn's does.
     fn start(&self, index: usize, call: ToolCall) -> Outcome<CallThread> {
-        let limit = self.ctx.session.registry.plan(&call).limit;
+        let own = self.ctx.session.registry.plan(&call).limit;
+        let left = self.ctx.deadline;
+        let left = left.map(|at| at.saturating_duration_since(Instant::now()));
+        let limit = left.map_or(own, |left| own.min(left));
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(CallPauses::default());
         let answered_by = Arc::new(AnsweredBy::default());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::time::Instant;
 
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
@@ -237,6 +238,8 @@ pub struct ToolContext {
     pub pauses: Arc<CallPauses>,
     /// Who approves the actions of this call: as in the session, unless the user made the call.
     pub approval: Approval,
+    /// When every call has to be over, whatever its own limit, if there is such a time.
+    pub deadline: Option<Instant>,
     /// Id of the call; empty outside calls.
     pub call: String,
 }
@@ -268,6 +271,7 @@ impl ToolContext {
             listener,
             answered_by: Arc::default(),
             pauses: Arc::default(),
+            deadline: None,
             call: String::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::usage::{Tokens, charge};
+use crate::chat::usage::{Tokens, charge, credits};
 use crate::store::cost_log;
 use crate::store::usage::{self, ModelSum};
 use crate::tools::engine::context::ToolContext;
@@ -172,6 +172,7 @@ fn session(ctx: &ToolContext) -> String {
     for (provider, tokens) in &totals.provider_tokens {
         let _ = write!(out, "\n  {provider}: {}", tokens.words());
     }
+    out.push_str(&credits("\n  ", totals.credits));
     if !totals.tool_calls.is_empty() {
         let calls: Vec<String> = totals
             .tool_calls
@@ -190,7 +191,8 @@ fn lifetime(ctx: &ToolContext) -> Outcome<String> {
         cost: all.cost,
         cost_estimated: all.cost_estimated,
     };
-    Ok(summary("Lifetime", sum, &all.models) + &tokens_line(all.tokens))
+    let credits = credits("\n  ", all.credits);
+    Ok(summary("Lifetime", sum, &all.models) + &tokens_line(all.tokens) + &credits)
 }
 
 /// `PERIOD: $0.7500, 2 model calls`, and a line for each model. `~` marks what is estimated; what is free has no price.

@@ -15,6 +15,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::llm::copilot;
 use crate::ui::term::signals::Signals;
 use crate::ui::term::{Input, SignalEvent};
 
@@ -76,6 +77,7 @@ impl LineWatch {
                         }
                         stopper.fire();
                         restore(modes.as_ref());
+                        copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
                         std::process::exit(status.into());
                     }
                     let _ = sender.send(signal);

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::layout_context::{format_running, spinner};
 use crate::app::session::ui_update::SessionStatus;
-use crate::chat::usage::{Tokens, estimate_mark};
+use crate::chat::usage::{Tokens, credits, estimate_mark};
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -188,6 +188,10 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         let text = money(status.cost, status.cost_estimated);
         parts.push(part(text, theme.dim, 6));
     }
+    let spent = credits("", status.credits);
+    if !spent.is_empty() {
+        parts.push(part(spent, theme.dim, 6));
+    }
     if let Some(percent) = status.context {
         let text = format!("ctx {percent}%");
         parts.push(StatusPart {
@@ -279,6 +283,7 @@ mod tests {
             messages: 2,
             cost: 0.0004,
             cost_estimated: false,
+            credits: 0.0,
             tokens: Tokens {
                 input: 1_200,
                 cached: 900,

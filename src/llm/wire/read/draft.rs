@@ -201,6 +201,7 @@ impl ReplyDraft {
             usage,
             billed: self.billed,
             finish,
+            ..Reply::default()
         }
     }
 

@@ -419,6 +419,7 @@ fn requests_with_default_options_have_the_same_bytes_as_ever() {
 /// The body of a request that is answered in one piece, without the messages.
 fn auxiliary(provider: &str, model: &str) -> Value {
     let options = CallOptions {
+        turn_limit: CallOptions::default().turn_limit,
         stream: false,
         temperature: Some(0.0),
         think: Some(false),

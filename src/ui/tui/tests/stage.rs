@@ -55,6 +55,7 @@ impl Stage {
                 messages: 2,
                 cost: 0.0004,
                 cost_estimated: false,
+                credits: 0.0,
                 tokens: Tokens {
                     input: 1_200,
                     cached: 900,

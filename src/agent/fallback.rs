@@ -1,0 +1,72 @@
+//! Another model answers when the chosen one fails and nothing of its answer was shown yet.
+
+use super::model_target::ModelTarget;
+use crate::base::text::{clip, escape_controls};
+use crate::chat::event::{Event, Level};
+use crate::chat::message::Message;
+use crate::llm::failure::Failure;
+use crate::llm::fallback::{AttemptState, Decision, decide};
+use crate::tools::engine::context::ToolContext;
+
+/// Characters of the reason in the announcement, which is one line.
+const REASON: usize = 300;
+
+/// The model that takes over after `failure`, with the turn as it is `now`: none when text was shown or a tool has changed something, since another model would
+/// repeat it.
+pub(super) fn successor<'a>(
+    ctx: &ToolContext,
+    target: &'a ModelTarget,
+    failure: &Failure,
+    now: AttemptState,
+) -> Option<&'a ModelTarget> {
+    let successor = target.successor.as_ref()?;
+    let exhausted = AttemptState {
+        waited: usize::MAX,
+        repeated: true,
+        tools: false,
+        successor: true,
+        ..now
+    };
+    if decide(failure, exhausted) != Decision::FallBack || ctx.stop.is_fired() {
+        return None;
+    }
+    successor.get(&ctx.stop)
+}
+
+/// Tells the user that, and when their text leaves the machine by it.
+pub(super) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failure) {
+    let provider = target.provider.name();
+    let reason = clip(&escape_controls(&failure.problem.what), REASON);
+    let reason = reason.trim_end_matches('.');
+    let leaves = match target.local {
+        true => "; the conversation now leaves this machine and goes to GitHub",
+        false => "",
+    };
+    let words = format!("⚠️ {provider} error: {reason} — falling back to Copilot SDK{leaves}");
+    ctx.listener.emit(Event::Notice(Level::Warning, words));
+}
+
+/// Takes the conversation back to the user's message.
+pub(super) fn rewind(messages: &mut Vec<Message>) {
+    let is_user = |message: &Message| matches!(message, Message::User(_));
+    if let Some(at) = messages.iter().rposition(is_user) {
+        messages.truncate(at + 1);
+    }
+}
+
+/// The failure when the successor fails too: the first is what the user has to do something about.
+pub(super) fn both(first: Failure, second: Failure) -> Failure {
+    if second.problem.is_cancelled() {
+        return second;
+    }
+    let also = format!("Copilot failed too: {}", second.problem.one_line());
+    let facts = match &first.problem.facts {
+        Some(facts) => format!("{facts}\n{also}"),
+        None => also,
+    };
+    Failure {
+        problem: Box::new(first.problem.facts(facts)),
+        partial: second.partial,
+        ..first
+    }
+}
