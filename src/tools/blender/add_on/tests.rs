@@ -54,14 +54,24 @@ fn silence_and_half_a_reply_end_at_the_limit() {
 }
 
 #[test]
-fn cancelling_ends_the_wait() {
+fn cancelling_ends_the_wait_for_a_reply() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let own = AddOn {
+        host: "127.0.0.1".to_owned(),
+        port: listener.local_addr().unwrap().port(),
+    };
     let (stop, (tell, told)) = (Cancel::new(), channel());
-    let (own, halt) = (add_on(b"{\"status\""), stop.clone());
+    let halt = stop.clone();
     thread::spawn(move || tell.send(own.ask(Command::SceneInfo, &json!({}), LONG, &halt)));
-    // Whatever the wait is at: connecting, sending or reading.
+    let (mut stream, _) = listener.accept().unwrap();
+    assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+    stream.write_all(b"{\"status\"").unwrap();
     stop.fire();
-    let outcome = told.recv_timeout(Duration::from_secs(10)).unwrap();
+    let outcome = told.recv_timeout(LONG / 3).unwrap();
     assert!(outcome.unwrap_err().is_cancelled());
+    // The connection is closed, and not only left alone.
+    stream.set_read_timeout(Some(LONG / 3)).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
 }
 
 #[test]
