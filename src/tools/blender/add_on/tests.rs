@@ -4,8 +4,11 @@ use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::base::problem::ProblemKind;
+use crate::tools::test_mutate::spoiled;
 
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(30);
@@ -167,5 +170,31 @@ fn the_environment_names_host_and_port() {
     for wrong in ["0", "65536", "-1", "port", "98 76"] {
         let problem = address([(host, ""), (port, wrong)]).unwrap_err();
         assert!(problem.one_line().contains(port), "{wrong}: {problem}");
+    }
+}
+
+fn reply() -> Value {
+    let cube = json!({"name": "Cube", "type": "MESH", "location": [0.0, 1.5, -2.0]});
+    json!({"status": "success", "message": "m", "result": {"name": "Scene", "objects": [cube], "error": null}})
+}
+
+proptest! {
+    #[test]
+    fn a_reply_that_is_almost_right_is_a_result_or_explained(reply in spoiled(reply())) {
+        let Value::Object(map) = reply.clone() else {
+            return Ok(());
+        };
+        match result(map) {
+            Ok(result) => {
+                prop_assert_eq!(&reply["status"], "success");
+                prop_assert_eq!(&result, &reply["result"]);
+                prop_assert!(result["error"].is_null() && result.is_object());
+            }
+            Err(problem) => {
+                let line = problem.one_line();
+                prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+                prop_assert!(problem.what.starts_with("Blender"));
+            }
+        }
     }
 }
