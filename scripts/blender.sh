@@ -84,6 +84,11 @@ fine '' blender_execute_code 'code=bpy.context.view_layer.objects.active = bpy.d
 fails 'go back to object mode' blender_create_object object_type=cube
 fails 'go back to object mode' blender_delete_object object_name=Cube
 fine '' blender_execute_code 'code=bpy.ops.object.mode_set(mode="OBJECT")'
+# What a tool changes is one step back for the user.
+fine '"My step"' blender_create_object object_type=cube 'name=My step'
+fine '' blender_execute_code 'code=bpy.ops.ed.undo()'
+fails 'Object not found' blender_get_object 'object_name=My step'
+fine '"Felt' blender_execute_code 'code=print([m.name for m in bpy.data.materials])'
 fine '200 x' blender_screenshot max_size=200
 picture=$(sed -n 's/^The picture is //p' "$work/said")
 [ -s "$picture" ] && [ "$(find "$work/.cache/marvin/blender" -mindepth 1 | wc -l)" = 1 ]

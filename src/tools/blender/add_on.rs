@@ -162,7 +162,7 @@ impl ExchangeFailure {
         match self {
             Self::Cancelled => Problem::cancelled(),
             Self::TimedOut(0) => Problem::timeout(format!("Blender did not answer within {seconds} s."))
-                .next("It answers only when it is idle: wait for a render or a running script to end, and close open dialogs."),
+                .next("It answers only when it has a window and is idle: wait for a render or a running script to end, and close open dialogs."),
             Self::TimedOut(bytes) => Problem::timeout(format!(
                 "Blender stopped in the middle of its reply: {bytes} bytes arrived within {seconds} s."
             ))

@@ -91,6 +91,8 @@ fn unused(folder: &Path, time: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -109,6 +111,15 @@ mod tests {
             let path = unused(dir.path(), "t");
             assert_eq!(path, dir.path().join(name));
             std::fs::write(path, "").unwrap();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_a_size_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let begun = [PNG_SIGNATURE, b"\0\0\0\rIHDR", &bytes].concat();
+            prop_assert_eq!(size(&begun).is_some(), bytes.len() >= 8);
+            let _ = size(&bytes);
         }
     }
 }

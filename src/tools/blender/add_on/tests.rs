@@ -4,8 +4,11 @@ use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::base::problem::ProblemKind;
+use crate::tools::test_mutate::spoiled;
 
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(30);
@@ -54,14 +57,24 @@ fn silence_and_half_a_reply_end_at_the_limit() {
 }
 
 #[test]
-fn cancelling_ends_the_wait() {
+fn cancelling_ends_the_wait_for_a_reply() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let own = AddOn {
+        host: "127.0.0.1".to_owned(),
+        port: listener.local_addr().unwrap().port(),
+    };
     let (stop, (tell, told)) = (Cancel::new(), channel());
-    let (own, halt) = (add_on(b"{\"status\""), stop.clone());
+    let halt = stop.clone();
     thread::spawn(move || tell.send(own.ask(Command::SceneInfo, &json!({}), LONG, &halt)));
-    // Whatever the wait is at: connecting, sending or reading.
+    let (mut stream, _) = listener.accept().unwrap();
+    assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+    stream.write_all(b"{\"status\"").unwrap();
     stop.fire();
-    let outcome = told.recv_timeout(Duration::from_secs(10)).unwrap();
+    let outcome = told.recv_timeout(LONG / 3).unwrap();
     assert!(outcome.unwrap_err().is_cancelled());
+    // The connection is closed, and not only left alone.
+    stream.set_read_timeout(Some(LONG / 3)).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
 }
 
 #[test]
@@ -157,5 +170,31 @@ fn the_environment_names_host_and_port() {
     for wrong in ["0", "65536", "-1", "port", "98 76"] {
         let problem = address([(host, ""), (port, wrong)]).unwrap_err();
         assert!(problem.one_line().contains(port), "{wrong}: {problem}");
+    }
+}
+
+fn reply() -> Value {
+    let cube = json!({"name": "Cube", "type": "MESH", "location": [0.0, 1.5, -2.0]});
+    json!({"status": "success", "message": "m", "result": {"name": "Scene", "objects": [cube], "error": null}})
+}
+
+proptest! {
+    #[test]
+    fn a_reply_that_is_almost_right_is_a_result_or_explained(reply in spoiled(reply())) {
+        let Value::Object(map) = reply.clone() else {
+            return Ok(());
+        };
+        match result(map) {
+            Ok(result) => {
+                prop_assert_eq!(&reply["status"], "success");
+                prop_assert_eq!(&result, &reply["result"]);
+                prop_assert!(result["error"].is_null() && result.is_object());
+            }
+            Err(problem) => {
+                let line = problem.one_line();
+                prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+                prop_assert!(problem.what.starts_with("Blender"));
+            }
+        }
     }
 }
