@@ -10,7 +10,7 @@
 //! | 2 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
 //! | 3 | [`chat`] | messages, events, usage, token counts: pure data |
 //! | 4 | [`store`], [`llm`] | Marvin's files about a user, one module per file; providers: wire formats, choice, retry decisions |
-//! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled and announced |
+//! | 5 | [`alerts`], [`voice`] | alarms, timers, reminders, push messages: scheduled and announced; recording, speech to text, text to speech |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
 //! | 7 | [`agent`], [`pipeline`] | the loop of requests and tool rounds that produces a reply; the phases in which child Marvins build software |
 //! | 8 | [`reply`] | the reply flow: stages around the model that make small local models reliable |
@@ -79,6 +79,7 @@ mod store;
 pub mod testing;
 mod tools;
 mod ui;
+mod voice;
 
 use std::ffi::OsString;
 

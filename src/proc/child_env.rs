@@ -123,6 +123,21 @@ const COMMAND: &[&str] = &[
     "KUBECONFIG",
 ];
 
+/// Also passed to programs that record and play sound: which device, and where its server is.
+const AUDIO: &[&str] = &[
+    "ALSA_CARD",
+    "ALSA_CONFIG_DIR",
+    "ALSA_CONFIG_PATH",
+    "AUDIODEV",
+    "AUDIODRIVER",
+    "ESPEAK_DATA_PATH",
+    "PIPEWIRE_REMOTE",
+    "PIPEWIRE_RUNTIME_DIR",
+    "PULSE_COOKIE",
+    "PULSE_SINK",
+    "PULSE_SOURCE",
+];
+
 /// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
 /// one.
 const SECRET_ENDS: &[&str] = &[
@@ -145,6 +160,14 @@ pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     vars.extend(select(env, |name| COMMAND.contains(&name)));
     vars.push(("PATH".into(), search_path(env)));
+    vars.sort();
+    vars
+}
+
+/// The environment of programs that record and play sound.
+pub(crate) fn audio_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = command_env(env);
+    vars.extend(select(env, |name| AUDIO.contains(&name)));
     vars.sort();
     vars
 }
@@ -247,7 +270,9 @@ mod tests {
             ("DISPLAY", ":0"),
             ("CARGO_HOME", "/cargo"),
             ("TERM", "xterm"),
+            ("AUDIODEV", "hw:1"),
         ]);
+        assert!(is_listed(&audio_env(&env)).contains(&"AUDIODEV"));
         assert_eq!(
             is_listed(&command_env(&env)),
             [

@@ -65,7 +65,17 @@ struct Rows {
 struct SaidRow {
     at: Timestamp,
     speaker: Speaker,
+    /// It was spoken, or answers what was.
+    spoken: bool,
     text: String,
+}
+
+/// A message of the user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SaidMessage<'a> {
+    pub text: &'a str,
+    /// It was heard rather than typed.
+    pub spoken: bool,
 }
 
 /// Who said something.
@@ -109,22 +119,28 @@ impl DialogueMemory {
     }
 
     /// Adds a message of the user; secrets are removed.
-    pub(crate) fn add_user(&self, text: &str, now: Timestamp) {
-        self.add(Speaker::User, redact(text), now);
+    pub(crate) fn add_message(&self, said: &SaidMessage<'_>, now: Timestamp) {
+        self.add(Speaker::User, said.spoken, redact(said.text), now);
     }
 
     /// Adds an answer; secrets are removed.
     pub(crate) fn add_assistant(&self, text: &str, now: Timestamp) {
-        self.add(Speaker::Assistant, scrub(text), now);
+        let spoken = self.rows().said.last().is_some_and(|row| row.spoken);
+        self.add(Speaker::Assistant, spoken, scrub(text), now);
     }
 
-    fn add(&self, speaker: Speaker, text: String, now: Timestamp) {
+    fn add(&self, speaker: Speaker, spoken: bool, text: String, now: Timestamp) {
         if text.trim().is_empty() {
             return;
         }
         let mut rows = self.rows();
         let at = rows.stamp(now);
-        rows.said.push(SaidRow { at, speaker, text });
+        rows.said.push(SaidRow {
+            at,
+            speaker,
+            spoken,
+            text,
+        });
         self.prune(&mut rows, now);
     }
 
@@ -143,7 +159,8 @@ impl DialogueMemory {
 
     /// Adds what was said before this process began, and is in the diary already or not.
     pub(crate) fn seed(&self, speaker: Speaker, text: &str, at: Timestamp, is_saved: bool) {
-        self.add(speaker, redact(text), at);
+        // The log does not tell what was spoken.
+        self.add(speaker, false, redact(text), at);
         let mut rows = self.rows();
         if is_saved {
             rows.saved = rows.last;
@@ -231,14 +248,16 @@ impl DialogueMemory {
         }
     }
 
-    /// What the diary does not have yet.
+    /// What the diary does not have yet: the first of it, as far as all of that was typed, or all spoken.
     pub(crate) fn pending(&self) -> PendingDialogue {
         let rows = self.rows();
         let mut pending = PendingDialogue::default();
         if !self.limits.is_remembered {
             return pending;
         }
-        for row in rows.pending() {
+        let mut rows = rows.pending().peekable();
+        pending.spoken = rows.peek().is_some_and(|row| row.spoken);
+        for row in rows.take_while(|row| row.spoken == pending.spoken) {
             let speaker = match row.speaker {
                 Speaker::User => "User",
                 Speaker::Assistant => "Assistant",
@@ -303,6 +322,39 @@ mod tests {
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    impl DialogueMemory {
+        fn add_user(&self, text: &str, now: Timestamp) {
+            let spoken = false;
+            self.add_message(&SaidMessage { text, spoken }, now);
+        }
+    }
+
+    #[test]
+    fn what_was_spoken_waits_apart_from_what_was_typed() {
+        let memory = memory();
+        let spoken = |text| SaidMessage { text, spoken: true };
+        memory.add_user("one", at(0));
+        memory.add_assistant("two", at(1));
+        memory.add_message(&spoken("three"), at(2));
+        memory.add_assistant("four", at(3));
+        memory.add_user("five", at(4));
+        let mut parts = Vec::new();
+        loop {
+            let pending = memory.pending();
+            if pending.rows.is_empty() {
+                break;
+            }
+            memory.mark_saved(pending.through, at(5));
+            parts.push((pending.spoken, pending.rows.join(" ")));
+        }
+        let want = [
+            (false, "User: one Assistant: two"),
+            (true, "User: three Assistant: four"),
+            (false, "User: five"),
+        ];
+        assert_eq!(parts, want.map(|(spoken, rows)| (spoken, rows.to_owned())));
     }
 
     fn memory() -> DialogueMemory {

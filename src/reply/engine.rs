@@ -15,7 +15,7 @@ use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Delta, Offer, Reply};
-use crate::reply::dialogue::{DialogueLimits, DialogueMemory, Speaker};
+use crate::reply::dialogue::{DialogueLimits, DialogueMemory, SaidMessage, Speaker};
 use crate::reply::guard;
 use crate::reply::memory_update;
 use crate::reply::model_size::{self, ModelSize};
@@ -42,8 +42,14 @@ const APOLOGY: &str = "Sorry, something went wrong with that reply. Please try a
 pub(crate) struct ReplyInput<'a> {
     /// As it was typed or heard.
     pub text: &'a str,
-    /// It was heard, and the answer will be spoken.
+    /// It was heard.
     pub spoken: bool,
+    /// The language that was heard (ISO 639-1), if it is known.
+    pub language: Option<&'a str>,
+    /// The answer will be read aloud.
+    pub read_aloud: bool,
+    /// The only language of the voice that reads it, by its English name.
+    pub voice_language: Option<&'a str>,
     /// Preferences, saved places and background jobs.
     pub person: &'a UserFacts,
 }
@@ -202,6 +208,9 @@ impl ReplyEngine {
             history: &history,
             person: input.person,
             spoken: input.spoken,
+            language: input.language,
+            read_aloud: input.read_aloud,
+            voice_language: input.voice_language,
         });
         let mut turn_end = TurnEnd::default();
         let outcome = if ctx.stop.is_fired() {
@@ -241,7 +250,11 @@ impl ReplyEngine {
         for warning in self.store.iter().flat_map(MemoryStore::take_warnings) {
             ctx.listener.emit(Event::Notice(Level::Warning, warning));
         }
-        self.finish(ctx, models, &trace, &query, outcome, turn_end)
+        let said = SaidMessage {
+            text: &query,
+            spoken: input.spoken,
+        };
+        self.finish(ctx, models, &trace, &said, outcome, turn_end)
     }
 
     /// Shows the answer and remembers what was said.
@@ -250,7 +263,7 @@ impl ReplyEngine {
         ctx: &ToolContext,
         models: &ReplyModels<'_>,
         trace: &Trace,
-        query: &str,
+        said: &SaidMessage<'_>,
         outcome: TurnOutcome,
         end: TurnEnd,
     ) -> Result<ReplyEnd, Failure> {
@@ -277,7 +290,7 @@ impl ReplyEngine {
             }
             TurnOutcome::Cancelled => {
                 *locked(&self.left_effects) = end.effects;
-                self.dialogue.add_user(query, now(&ctx.session));
+                self.dialogue.add_message(said, now(&ctx.session));
                 self.dialogue.add_tools(end.rows, now(&ctx.session));
                 return Err(Failure::cancelled());
             }
@@ -288,7 +301,7 @@ impl ReplyEngine {
             text.clone()
         };
         ctx.listener.emit(Event::Delta(shown));
-        self.dialogue.add_user(query, now(&ctx.session));
+        self.dialogue.add_message(said, now(&ctx.session));
         self.dialogue.add_tools(end.rows, now(&ctx.session));
         self.dialogue.add_assistant(&text, now(&ctx.session));
         Ok(ReplyEnd {
@@ -348,23 +361,28 @@ impl ReplyEngine {
         ctx: &ToolContext,
         target: &Arc<ModelTarget>,
     ) -> Outcome<()> {
-        let pending = self.dialogue.pending();
-        let Some(store) = self.store.as_ref().filter(|_| !pending.rows.is_empty()) else {
+        let Some(store) = self.store.as_ref().filter(|_| self.has_pending()) else {
             return Ok(());
         };
         let caller = StageCaller::new(ctx, target, &self.settings, None);
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
         let now = now(&ctx.session);
-        let is_saved = memory_update::run(
-            store,
-            &caller,
-            &self.settings,
-            &pending,
-            &trace,
-            now,
-            &ctx.stop,
-        )?;
-        if is_saved {
+        // What was typed and what was spoken have entries of their own.
+        loop {
+            let pending = self.dialogue.pending();
+            let is_saved = !pending.rows.is_empty()
+                && memory_update::run(
+                    store,
+                    &caller,
+                    &self.settings,
+                    &pending,
+                    &trace,
+                    now,
+                    &ctx.stop,
+                )?;
+            if !is_saved {
+                break;
+            }
             self.dialogue.mark_saved(pending.through, now);
         }
         store.flush()

@@ -93,6 +93,7 @@ mod tickets;
 mod travel;
 mod utilities;
 mod variables;
+mod voice;
 mod weather;
 mod web;
 mod wiki;

@@ -289,7 +289,7 @@ impl Session {
     }
 
     /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
-    pub(super) fn switch(&mut self, name: String, resend: Option<String>) {
+    pub(super) fn switch(&mut self, name: String, resend: Option<Queued>) {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
@@ -323,8 +323,8 @@ impl Session {
                 };
                 let words = format!("Profile {}{made}.", switched.name);
                 self.updates.push(UiUpdate::System(words));
-                if let Some(text) = switched.resend {
-                    self.queue.push_front(Queued { text, resent: true });
+                if let Some(message) = switched.resend {
+                    self.queue.push_front(message);
                 }
             }
             Err(problem) => self.updates.push(UiUpdate::Failed(problem)),

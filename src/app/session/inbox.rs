@@ -10,7 +10,9 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
+use crate::app::session::Queued;
 use crate::app::session::ui_update::PendingQuestion;
+use crate::app::session::voice::VoiceEvent;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
@@ -59,6 +61,8 @@ pub(super) enum WorkerEvent {
     Undone(Outcome<()>),
     /// From the thread that writes memory.
     Memory(Event),
+    /// From the threads that listen and speak, with the number of what they do.
+    Voice(u64, VoiceEvent),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }
@@ -94,7 +98,7 @@ pub(super) struct ProfileSwitch {
     /// The end of its chat log.
     pub(super) entries: Vec<LogEntry>,
     /// The message that caused the switch; it is sent again.
-    pub(super) resend: Option<String>,
+    pub(super) resend: Option<Queued>,
 }
 
 pub(super) struct Inbox {

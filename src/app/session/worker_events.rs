@@ -65,6 +65,7 @@ impl Session {
             WorkerEvent::Undone(outcome) => self.undone(outcome),
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
+            WorkerEvent::Voice(id, event) => self.voice_event(id, event),
             WorkerEvent::Remembered => {}
         }
     }
@@ -90,6 +91,9 @@ impl Session {
             | Event::Turn(_)
             | Event::Pipeline(_)
             | Event::Reply(_) => {}
+        }
+        if turn.cancelled.is_none() {
+            self.speak_event(id, &event);
         }
         self.updates.push(UiUpdate::Event(event));
     }

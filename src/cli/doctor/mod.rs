@@ -8,6 +8,7 @@ mod finding;
 mod flow;
 mod model;
 mod outside;
+mod voice;
 
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
@@ -98,6 +99,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         findings.insert(2, flow::answers(remote, settings));
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
+    findings.extend(voice::findings(&settings.env));
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));
     let terminal = std::io::stdout().is_terminal();

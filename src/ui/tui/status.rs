@@ -6,9 +6,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout_context::{format_running, spinner};
-use crate::app::session::ui_update::SessionStatus;
+use crate::app::session::ui_update::{SessionStatus, VoicePhase, VoiceStatus};
 use crate::chat::usage::{Tokens, estimate_mark};
 use crate::ui::text::clean::clean_line;
+use crate::ui::text::meter;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
@@ -133,6 +134,9 @@ fn part(text: String, style: Style, priority: u8) -> StatusPart {
 
 fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
     let mut parts = Vec::new();
+    if let Some(voice) = &status.voice {
+        parts.extend(voice_parts(voice, theme, now));
+    }
     let front = status.running.iter().find(|command| !command.background);
     if let Some(front) = front {
         let text = format!(
@@ -197,6 +201,40 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     }
     if status.topics > 0 {
         parts.push(part(format!("🔔 {}", status.topics), theme.dim, 3));
+    }
+    parts
+}
+
+/// The parts about voice: what it is doing with the keys for it, and that voice mode is on.
+fn voice_parts(voice: &VoiceStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
+    let passed = |since: &Instant| format_running(now.saturating_duration_since(*since));
+    let (text, keys) = match &voice.phase {
+        Some(VoicePhase::Recording {
+            since,
+            seconds,
+            levels,
+        }) => {
+            let levels: String = levels.iter().map(|step| meter::column(*step)).collect();
+            let (limit, keys) = match seconds {
+                Some(seconds) => (format!(" of {seconds}s"), "any key ends it, Esc drops it"),
+                None => (String::new(), "Enter sends, Esc ends voice mode"),
+            };
+            (format!("🎤 {}{limit} {levels}", passed(since)), keys)
+        }
+        Some(VoicePhase::Transcribing { since }) => {
+            let text = format!("{} {} writing it down", spinner(*since, now), passed(since));
+            (text, "Esc drops it")
+        }
+        Some(VoicePhase::Speaking) => ("🔊 speaking".to_owned(), "any key stops it"),
+        None if voice.is_paused => ("🎤 paused".to_owned(), "Enter listens again"),
+        None => return vec![part("🎤 voice".to_owned(), theme.accent, 7)],
+    };
+    let mut parts = vec![
+        part(text, theme.accent, 9),
+        part(keys.to_owned(), theme.dim, 6),
+    ];
+    if voice.is_on {
+        parts.push(part("voice".to_owned(), theme.accent, 7));
     }
     parts
 }
@@ -290,6 +328,7 @@ mod tests {
             shell: None,
             topics: 0,
             running: Vec::new(),
+            voice: None,
         }
     }
 

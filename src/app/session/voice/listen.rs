@@ -1,0 +1,126 @@
+//! The thread that records and has the recording written down.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{VoiceEvent, check};
+use crate::app::session::inbox::{Inbox, WorkerEvent};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::tools::engine::context::SessionContext;
+use crate::voice::activity::SILENCE_DB;
+use crate::voice::record::{MAX_SECONDS, RecordOrder};
+use crate::voice::recorder::Recorder;
+use crate::voice::speaker::Speaker;
+use crate::voice::transcribe::{self, Transcript};
+
+/// Voice mode ends when nobody has spoken for so long: a microphone must not stay open because somebody forgot it.
+const VOICE_MODE_PATIENCE: Duration = Duration::from_secs(300);
+
+/// What voice mode works with.
+pub(in crate::app::session) struct Voices {
+    recorder: Recorder,
+    pub(super) speaker: Option<Speaker>,
+    model: String,
+}
+
+impl Voices {
+    /// Looks for a recorder, a key and a speaker.
+    ///
+    /// # Errors
+    /// There is no recorder or no key, or a command that the user set cannot be used.
+    pub(super) fn find(env: &Env) -> Outcome<Self> {
+        Ok(Self {
+            recorder: check(env)?,
+            speaker: Speaker::find(env)?,
+            model: transcribe::model(env).to_owned(),
+        })
+    }
+
+    /// What the user is told when voice mode begins.
+    pub(super) fn words(&self) -> String {
+        let (recorder, model) = (&self.recorder.name, &self.model);
+        let speaker = match &self.speaker {
+            Some(speaker) => format!("{} speaks", speaker.name),
+            None => {
+                "replies are not spoken (install espeak-ng, or set MARVIN_SPEAK_COMMAND)".to_owned()
+            }
+        };
+        format!(
+            "Voice mode is on: {recorder} records, {model} writes it down, {speaker}. Speak, and pause to send. Enter sends at once, typing pauses, Esc or !voice ends it."
+        )
+    }
+}
+
+/// One recording, on its way to a text.
+pub(super) struct Listener {
+    pub(super) id: u64,
+    pub(super) context: Arc<SessionContext>,
+    pub(super) inbox: Arc<Inbox>,
+    /// The longest time; `None` in voice mode.
+    pub(super) seconds: Option<u64>,
+    pub(super) supervisor: Option<PathBuf>,
+    pub(super) finish: Cancel,
+    pub(super) stop: Cancel,
+}
+
+impl Listener {
+    /// Records and reports. It sends exactly one [`VoiceEvent::Heard`], even when it panics.
+    pub(super) fn run(self) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.listen())).unwrap_or_else(|_| {
+            Err(Problem::internal(
+                "Marvin crashed while listening. This is a bug in Marvin.",
+            ))
+        });
+        self.send(VoiceEvent::Heard(outcome));
+    }
+
+    fn send(&self, event: VoiceEvent) {
+        self.inbox.send(WorkerEvent::Voice(self.id, event));
+    }
+
+    /// What was said; `None` when nobody spoke in voice mode.
+    fn listen(&self) -> Outcome<Option<Transcript>> {
+        let env = &self.context.env;
+        let recorder = check(env)?;
+        self.send(VoiceEvent::Recording);
+        let is_voice_mode = self.seconds.is_none();
+        let recording = RecordOrder {
+            env,
+            recorder: &recorder,
+            seconds: self.seconds.unwrap_or(MAX_SECONDS),
+            patience: is_voice_mode.then_some(VOICE_MODE_PATIENCE),
+            supervisor: self.supervisor.as_deref(),
+            finish: &self.finish,
+            stop: &self.stop,
+        }
+        .record(&mut |level| self.send(VoiceEvent::Level(level)))?;
+        if !recording.has_voice {
+            // A microphone that gives nothing at all is a fault; a quiet room is none.
+            return if is_voice_mode && recording.loudest > SILENCE_DB {
+                Ok(None)
+            } else {
+                Err(recording.silence())
+            };
+        }
+        self.send(VoiceEvent::Transcribing);
+        let said = transcribe::transcribe(
+            &recording,
+            env,
+            &self.context.services,
+            self.context.contact(),
+            &mut |words| self.inbox.send(WorkerEvent::Notice(words)),
+            &self.stop,
+        )?;
+        match said {
+            None if !is_voice_mode => {
+                Err(Problem::input("No words were recognized in the recording.")
+                    .next("Speak closer to the microphone, and say more than a word."))
+            }
+            said => Ok(said),
+        }
+    }
+}
