@@ -33,6 +33,10 @@
 //! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
 //! the session's inbox; the interface's thread never waits for any of them. [`ui::term`] owns the terminal and restores it on every exit path.
 //!
+//! # Life of a spoken message
+//! `app::session::voice` starts a thread that records ([`voice::record`]), has it written down ([`voice::transcribe`]) and queues it as the user's message, never
+//! as a command → the answer's pieces go through [`reply::speech`] to [`voice::speech`], which speaks them sentence by sentence.
+//!
 //! # Life of a message in the reply flow
 //! [`app::session`] asks [`reply::applies`] and hands the message to [`reply::engine`] on the turn's thread → [`reply::preparation`] runs the stages before
 //! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. What was said becomes memory on a

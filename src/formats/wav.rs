@@ -389,6 +389,24 @@ mod tests {
             }
         }
 
+        /// What the fuzz target checks too.
+        #[test]
+        fn a_header_of_our_own_describes_the_same_samples(
+            format in 0usize..5, channels in 1u16..4, rate in 1_000u32..100_000, samples in proptest::collection::vec(any::<u8>(), 0..64)
+        ) {
+            let formats = [SampleFormat::U8, SampleFormat::I16, SampleFormat::I24, SampleFormat::I32, SampleFormat::F32];
+            let wav = Wav { format: formats[format], channels, rate, samples: 0..0 };
+            let whole = samples.len() - samples.len() % wav.frame_bytes();
+            let bytes = file(&wav, u32::try_from(whole).unwrap(), &samples[..whole]);
+            let read = Wav::read(&bytes).unwrap();
+            prop_assert_eq!((read.format, read.channels, read.rate), (wav.format, channels, rate));
+            prop_assert_eq!(&bytes[read.samples.clone()], &samples[..whole]);
+            for sample in bytes[read.samples].chunks(usize::from(wav.format.bytes())) {
+                let value = wav.format.value(sample).unwrap();
+                prop_assert!((-1.0..=1.0).contains(&value));
+            }
+        }
+
         #[test]
         fn every_beginning_of_a_recording_is_incomplete_or_whole(cut in 0usize..=60) {
             let bytes = file(&speech(), 16, &[7; 16]);

@@ -27,6 +27,8 @@ pub(crate) const MAX_FILE_BYTES: u64 = 25_000_000;
 const FULL_BYTES: u64 = MAX_FILE_BYTES - 1_000_000;
 /// The longest recording that may be asked for, in seconds: at 32,000 bytes a second it stays below [`FULL_BYTES`].
 pub(crate) const MAX_SECONDS: u64 = 720;
+/// Less than this is too short for a word, in seconds.
+const MIN_SECONDS: f64 = 0.5;
 /// Between two looks at what was written.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a recorder may take to open the device; that much later than it should have ended it is told to.
@@ -70,8 +72,24 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
+    /// One that was ended before the first sound.
+    fn empty() -> Self {
+        Self {
+            header: [0; HEADER_BYTES],
+            samples: Vec::new(),
+            seconds: 0.0,
+            has_voice: false,
+            loudest: SILENCE_DB,
+        }
+    }
+
     /// Why there is nothing to write down: nobody speaks in it.
     pub(crate) fn silence(&self) -> Problem {
+        if self.seconds < MIN_SECONDS {
+            return Problem::input("The recording was too short to hear anything in it.").next(
+                "Wait for the meter to move before you speak, and until you have said everything.",
+            );
+        }
         let what = if self.loudest <= SILENCE_DB {
             "Nothing was recorded but silence: the microphone is muted, or it is another one."
                 .to_owned()
@@ -172,7 +190,11 @@ impl RecordOrder<'_> {
             .next("Record less at once: with 16,000 samples a second of 16 bits, mono, that is 12 minutes."));
         }
         if size <= HEADER_BYTES as u64 {
-            return Err(self.nothing(output));
+            return if self.finish.is_fired() && !output.cancelled {
+                Ok(Recording::empty())
+            } else {
+                Err(self.nothing(output))
+            };
         }
         let bytes = file.bytes().map_err(|error| {
             Problem::system(format!("Cannot read what {name} has recorded"), error)

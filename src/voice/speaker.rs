@@ -274,8 +274,8 @@ fn describe(voice: &Path) -> (u32, Option<&'static Language>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::voice::testing;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     struct Place(tempfile::TempDir);
 
@@ -289,9 +289,7 @@ mod tests {
         }
 
         fn program(&self, name: &str, script: &str) {
-            let path = self.path(name);
-            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            testing::script(self.0.path(), name, script);
         }
 
         fn env(&self, vars: &[(&str, &str)]) -> Env {

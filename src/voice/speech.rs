@@ -89,16 +89,14 @@ impl Drop for Speech {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::voice::testing;
     use crossbeam_channel::bounded;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::time::{Duration, Instant};
 
     fn options(home: &Path, script: &str) -> SpeechOptions {
-        let talk = home.join("talk");
-        fs::write(&talk, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&talk, fs::Permissions::from_mode(0o755)).unwrap();
+        let talk = testing::script(home, "talk", script);
         let env = Env::from([
             ("PATH", "/usr/bin:/bin"),
             ("HOME", home.to_str().unwrap()),

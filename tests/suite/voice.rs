@@ -475,7 +475,7 @@ fn the_doctor_tells_what_records_writes_down_and_speaks() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(text.contains("-- voice"), "{text}");
+    assert!(text.contains("--  voice"), "{text}");
     let piper = home.write("voice.onnx", "");
     home.write("voice.onnx.json", r#"{"language": {"code": "de_DE"}}"#);
     for name in ["piper", "aplay", "arecord"] {
@@ -483,7 +483,7 @@ fn the_doctor_tells_what_records_writes_down_and_speaks() {
     }
     let marvin = home.marvin().env("PATH", &nowhere).env("GROQ_API_KEY", "k");
     let text = report(marvin.env("MARVIN_PIPER_VOICE", piper));
-    assert!(!text.contains("-- voice"), "{text}");
+    assert!(!text.contains("--  voice"), "{text}");
     assert!(
         text.contains("piper, in German") && text.contains("whisper-large-v3"),
         "{text}"

@@ -1,8 +1,8 @@
 //! Recordings, recorders and speakers for tests of voice: WAV files that are made here, and small scripts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process};
@@ -48,10 +48,14 @@ pub fn left_behind(home: &Home) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A script below the home.
+/// A script below the home. Another process puts it there: had this one ever had it open for writing, a child that is started at the same time could
+/// still have, and the system would not run it ("text file busy").
 pub fn script(home: &Home, name: &str, text: &str) -> PathBuf {
-    let path = home.write(name, format!("#!/bin/sh\n{text}\n"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let source = home.write(&format!("{name}.text"), format!("#!/bin/sh\n{text}\n"));
+    let path = home.path().join(name);
+    let mut install = Command::new("install");
+    let status = install.args(["-m", "755"]).arg(&source).arg(&path).status();
+    assert!(status.unwrap().success());
     path
 }
 

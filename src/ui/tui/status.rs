@@ -411,6 +411,68 @@ mod tests {
     }
 
     #[test]
+    fn voice_shows_what_it_does_and_its_keys() {
+        let since = Instant::now();
+        let shown = |is_on, is_paused, phase| {
+            let mut status = status();
+            status.coding = false;
+            status.voice = Some(VoiceStatus {
+                is_on,
+                is_paused,
+                phase,
+            });
+            shown(&status, 100)
+        };
+        let levels = vec![0, 4, 8];
+        let once = VoicePhase::Recording {
+            since,
+            seconds: Some(5),
+            levels: levels.clone(),
+        };
+        let on = VoicePhase::Recording {
+            since,
+            seconds: None,
+            levels,
+        };
+        for (is_on, is_paused, phase, want) in [
+            (
+                false,
+                false,
+                Some(once),
+                " 🎤 0s of 5s ·▄█ · any key ends it, Esc drops it · ⚡ llama",
+            ),
+            (
+                true,
+                false,
+                Some(on),
+                " 🎤 0s ·▄█ · Enter sends, Esc ends voice mode · voice · ⚡ llama",
+            ),
+            (
+                true,
+                false,
+                Some(VoicePhase::Transcribing { since }),
+                " ⠋ 0s writing it down · Esc drops it · voice · ",
+            ),
+            (
+                true,
+                false,
+                Some(VoicePhase::Speaking),
+                " 🔊 speaking · any key stops it · voice · ",
+            ),
+            (
+                true,
+                true,
+                None,
+                " 🎤 paused · Enter listens again · voice · ",
+            ),
+            (true, false, None, " 🎤 voice · ⚡ llama"),
+        ] {
+            let line = shown(is_on, is_paused, phase);
+            assert!(line.starts_with(want), "{line}");
+        }
+    }
+
+    #[test]
     fn a_running_command_comes_first() {
         let mut busy = status();
         busy.running.push(RunningCall {

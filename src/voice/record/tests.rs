@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::variables::MARVIN_RECORD_COMMAND;
-use std::os::unix::fs::PermissionsExt;
+use crate::voice::testing;
 
 struct Place {
     dir: tempfile::TempDir,
@@ -45,8 +45,8 @@ impl Place {
     }
 
     fn script(&self, text: &str) -> String {
-        let path = self.write("recorder", format!("#!/bin/sh\n{text}\n").as_bytes());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = testing::script(self.dir.path(), "recorder", text);
+        let path = path.display();
         format!("{path} {{file}} {{seconds}}")
     }
 
@@ -250,6 +250,29 @@ fn a_finished_recording_is_kept_and_a_stopped_one_is_not() {
             Err(problem) => assert!(!keep && problem.is_cancelled(), "{problem}"),
         }
     }
+}
+
+#[test]
+fn a_recording_that_is_ended_before_the_first_sound_is_empty() {
+    let place = Place::new();
+    let begun = place.dir.path().join("begun");
+    let command = place.script(&format!(
+        "trap 'exit 0' INT; touch {}; while :; do sleep 0.05; done",
+        begun.display()
+    ));
+    let finish = Cancel::new();
+    let ender = finish.clone();
+    let watcher = thread::spawn(move || {
+        while !begun.exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        ender.fire();
+    });
+    let recording = place
+        .record_until(&command, 600, &finish, &Cancel::new())
+        .unwrap();
+    watcher.join().unwrap();
+    assert!(!recording.has_voice && recording.silence().what.contains("too short"));
 }
 
 #[test]

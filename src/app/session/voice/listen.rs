@@ -99,8 +99,9 @@ impl Listener {
         }
         .record(&mut |level| self.send(VoiceEvent::Level(level)))?;
         if !recording.has_voice {
-            // A microphone that gives nothing at all is a fault; a quiet room is none.
-            return if is_voice_mode && recording.loudest > SILENCE_DB {
+            // A microphone that gives nothing at all is a fault; a quiet room is none, nor is a user who goes on typing.
+            let is_fault = recording.loudest <= SILENCE_DB && !self.finish.is_fired();
+            return if is_voice_mode && !is_fault {
                 Ok(None)
             } else {
                 Err(recording.silence())
