@@ -12,7 +12,7 @@ use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::ui_update::PendingQuestion;
-use crate::app::session::voice::VoiceEvent;
+use crate::app::session::voice::event::VoiceEvent;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;

@@ -241,13 +241,13 @@ fn a_reply_is_made_in_the_order_of_its_stages_and_reported() {
 fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
     for (language, is_cut) in [(Some("de"), true), (None, false)] {
         let stand = Stand::new(ReplySettings::default());
-        let model = Model::new(|stage, number| match (stage, number) {
-            (Stage::Planner, _) => Err(FailureKind::Stalled),
-            (Stage::Chat, 0..=2) => Ok(
-                "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"}}\n```"
-                    .to_owned(),
-            ),
-            (stage, _) => answers(stage),
+        let has_called = AtomicBool::new(false);
+        let call =
+            "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"}}\n```";
+        let model = Model::new(|stage, _| match stage {
+            Stage::Planner => Err(FailureKind::Stalled),
+            Stage::Chat if !has_called.swap(true, Ordering::SeqCst) => Ok(call.to_owned()),
+            stage => answers(stage),
         });
         let input = ReplyInput {
             text: "wie lautet das Rufzeichen und wer hat es vergeben",

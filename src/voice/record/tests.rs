@@ -206,6 +206,23 @@ fn three_hours_are_refused_and_a_file_that_grows_is_ended_in_time() {
 }
 
 #[test]
+fn a_recorder_that_knows_no_time_is_ended_after_it() {
+    let place = Place::new();
+    // Somebody speaks on and on.
+    let command = place.script(&format!(
+        "trap 'exit 0' INT; cp {} $1; while :; do tail -c 1600 {} >> $1; sleep 0.05; done",
+        place.open_wav(1, 8_000),
+        place.wav(1, 8_000)
+    ));
+    let recording = place.record(&command, 1).unwrap();
+    assert!(
+        recording.has_voice && recording.seconds >= 1.0,
+        "{}",
+        recording.seconds
+    );
+}
+
+#[test]
 fn a_pause_ends_the_recording() {
     let place = Place::new();
     let from = place.open_wav(1, 8_000);

@@ -5,55 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{VoiceEvent, check};
+use super::event::VoiceEvent;
+use super::voices::check;
 use crate::app::session::inbox::{Inbox, WorkerEvent};
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::SessionContext;
 use crate::voice::activity::SILENCE_DB;
 use crate::voice::record::{MAX_SECONDS, RecordOrder};
-use crate::voice::recorder::Recorder;
-use crate::voice::speaker::Speaker;
 use crate::voice::transcribe::{self, Transcript};
 
 /// Voice mode ends when nobody has spoken for so long: a microphone must not stay open because somebody forgot it.
 const VOICE_MODE_PATIENCE: Duration = Duration::from_secs(300);
-
-/// What voice mode works with.
-pub(in crate::app::session) struct Voices {
-    recorder: Recorder,
-    pub(super) speaker: Option<Speaker>,
-    model: String,
-}
-
-impl Voices {
-    /// Looks for a recorder, a key and a speaker.
-    ///
-    /// # Errors
-    /// There is no recorder or no key, or a command that the user set cannot be used.
-    pub(super) fn find(env: &Env) -> Outcome<Self> {
-        Ok(Self {
-            recorder: check(env)?,
-            speaker: Speaker::find(env)?,
-            model: transcribe::model(env).to_owned(),
-        })
-    }
-
-    /// What the user is told when voice mode begins.
-    pub(super) fn words(&self) -> String {
-        let (recorder, model) = (&self.recorder.name, &self.model);
-        let speaker = match &self.speaker {
-            Some(speaker) => format!("{} speaks", speaker.name),
-            None => {
-                "replies are not spoken (install espeak-ng, or set MARVIN_SPEAK_COMMAND)".to_owned()
-            }
-        };
-        format!(
-            "Voice mode is on: {recorder} records, {model} writes it down, {speaker}. Speak, and pause to send. Enter sends at once, typing pauses, Esc or !voice ends it."
-        )
-    }
-}
 
 /// One recording, on its way to a text.
 pub(super) struct Listener {

@@ -3,10 +3,13 @@
 //! Only one of listening, answering and speaking happens at a time, so that Marvin does not hear itself: after an answer is spoken, voice mode listens
 //! again. [`listen`] records and has it written down; [`speak`] reads answers aloud.
 
+pub(in crate::app::session) mod event;
 mod listen;
 mod speak;
+mod voices;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,11 +21,12 @@ use crate::base::problem::{Outcome, Problem};
 use crate::voice::activity::meter_step;
 use crate::voice::languages::Language;
 use crate::voice::record::MAX_SECONDS;
-use crate::voice::recorder::Recorder;
 use crate::voice::speaker::Speaker;
-use crate::voice::transcribe::{self, Transcript};
-use listen::{Listener, Voices};
+use crate::voice::transcribe::Transcript;
+use event::VoiceEvent;
+use listen::Listener;
 use speak::RunningSpeech;
+use voices::Voices;
 
 /// Seconds that `!v` records unless the user says how many.
 const DEFAULT_SECONDS: u64 = 5;
@@ -73,22 +77,6 @@ struct Listening {
 enum ListeningPhase {
     Recording,
     Transcribing,
-}
-
-/// What the thread that listens reports.
-pub(in crate::app::session) enum VoiceEvent {
-    /// `!voice`: what there is to record and speak with.
-    Found(Outcome<Voices>),
-    /// The recorder starts.
-    Recording,
-    /// Loudness in decibels below full scale.
-    Level(f32),
-    /// The recording is sent.
-    Transcribing,
-    /// The end of it: what was said, if anything.
-    Heard(Outcome<Option<Transcript>>),
-    /// All sentences are spoken, or the speaker has failed.
-    SpeechEnded(Outcome<()>),
 }
 
 /// How a message came in.
@@ -293,7 +281,7 @@ impl Session {
             context: Arc::clone(&self.context),
             inbox: Arc::clone(&self.inbox),
             seconds,
-            supervisor: self.settings.process.executable.clone(),
+            supervisor: self.supervisor(),
             finish: finish.clone(),
             stop: stop.clone(),
         };
@@ -311,6 +299,12 @@ impl Session {
         } else {
             self.voice.mode = VoiceMode::Off;
         }
+    }
+
+    /// This executable, which ends recorders and speakers when this process is killed. After an update that has moved it, they end by themselves.
+    fn supervisor(&self) -> Option<PathBuf> {
+        let executable = self.settings.process.executable.clone();
+        executable.filter(|path| path.exists())
     }
 
     /// Drops the recording and the speech. True when there was any; voice mode ends with its recording.
@@ -414,18 +408,5 @@ impl Session {
             is_paused: self.voice.is_paused,
             phase,
         })
-    }
-}
-
-/// What has to be there before anything is recorded: a recorder, and somebody who writes it down. Both are named when both are missing.
-fn check(env: &crate::base::env::Env) -> Outcome<Recorder> {
-    match (transcribe::ready(env), Recorder::find(env)) {
-        (Ok(()), recorder) => recorder,
-        (Err(problem), Ok(_)) => Err(problem),
-        (Err(mut problem), Err(other)) => {
-            problem.what = format!("{} {}", problem.what, other.what);
-            problem.next.extend(other.next);
-            Err(problem)
-        }
     }
 }

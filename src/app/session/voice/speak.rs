@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{VoiceEvent, VoiceMode};
+use super::VoiceMode;
+use super::event::VoiceEvent;
 use crate::app::session::Session;
 use crate::app::session::inbox::WorkerEvent;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
@@ -102,6 +103,7 @@ impl Session {
 
     /// Speaks a sentence after those before it.
     fn say_aloud(&mut self, sentence: String) -> Outcome<()> {
+        let supervisor = self.supervisor();
         let (VoiceMode::On(Some(speaker)), Some(running)) =
             (&self.voice.mode, &mut self.voice.speech)
         else {
@@ -113,7 +115,7 @@ impl Session {
                 speaker: speaker.clone(),
                 language: self.voice.language,
                 env: self.context.env.clone(),
-                supervisor: self.settings.process.executable.clone(),
+                supervisor,
             };
             running.speech = Some(Speech::start(options, &self.stop_all, move |outcome| {
                 inbox.send(WorkerEvent::Voice(id, VoiceEvent::SpeechEnded(outcome)));
