@@ -10,7 +10,7 @@
 //! | 2 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
 //! | 3 | [`chat`] | messages, events, usage, token counts: pure data |
 //! | 4 | [`store`], [`llm`] | Marvin's files about a user, one module per file; providers: wire formats, choice, retry decisions |
-//! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled and announced |
+//! | 5 | [`alerts`], [`voice`] | alarms, timers, reminders, push messages: scheduled and announced; recording, speech to text, text to speech |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
 //! | 7 | [`agent`], [`pipeline`] | the loop of requests and tool rounds that produces a reply; the phases in which child Marvins build software |
 //! | 8 | [`reply`] | the reply flow: stages around the model that make small local models reliable |
@@ -32,6 +32,10 @@
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and
 //! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
 //! the session's inbox; the interface's thread never waits for any of them. [`ui::term`] owns the terminal and restores it on every exit path.
+//!
+//! # Life of a spoken message
+//! `app::session::voice` starts a thread that records ([`voice::record`]), has it written down ([`voice::transcribe`]) and queues it as the user's message, never
+//! as a command → the answer's pieces go through [`reply::speech`] to [`voice::speech`], which speaks them sentence by sentence.
 //!
 //! # Life of a message in the reply flow
 //! [`app::session`] asks [`reply::applies`] and hands the message to [`reply::engine`] on the turn's thread → [`reply::preparation`] runs the stages before
@@ -80,6 +84,7 @@ mod store;
 pub mod testing;
 mod tools;
 mod ui;
+mod voice;
 
 use std::ffi::OsString;
 

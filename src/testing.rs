@@ -115,6 +115,10 @@ pub mod terminal {
     pub use crate::ui::term::{Input, SignalEvent};
 }
 
+pub mod wav {
+    pub use crate::formats::wav::{SampleFormat, Wav, WavError};
+}
+
 pub mod text {
     pub use crate::ui::text::clean::Cleaner;
     pub use crate::ui::text::theme::{ColorMode, Theme};

@@ -153,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("config.yaml"),
-            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nWHISPER_MODEL: x\nMARVIN_LEASH: 1\n",
+            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nWISPER_MODEL: x\nMARVIN_LEASH: 1\n",
         )
         .unwrap();
         let mut env = Env::from([
@@ -172,7 +172,7 @@ mod tests {
         );
         assert!(
             warnings.len() == 4
-                && warnings.concat().contains("no setting \"WHISPER_MODEL\"")
+                && warnings.concat().contains("no setting \"WISPER_MODEL\"")
                 && warnings.concat().contains("\"MARVIN_TOOLS\"")
                 && warnings.concat().contains("keys are not read")
                 && warnings

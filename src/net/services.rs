@@ -98,6 +98,7 @@ services! {
     FRANKFURTER = Service::new("frankfurter", "Frankfurter", "https://api.frankfurter.dev", "currencies");
     DICTIONARYAPI = Service::new("dictionaryapi", "dictionaryapi.dev", "https://api.dictionaryapi.dev", "words");
     MYMEMORY = Service::new("mymemory", "MyMemory", "https://api.mymemory.translated.net", "translation");
+    GROQ_WHISPER = Service::new("groq-whisper", "Groq Whisper", "https://api.groq.com", "speech to text").key("GROQ_API_KEY");
     NTFY = Service::new("ntfy", "ntfy", "https://ntfy.sh", "push messages");
     GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
 }

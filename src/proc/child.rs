@@ -70,7 +70,7 @@ pub(crate) struct ProgramSpec {
     /// Its standard input.
     pub stdin: Stdin,
     /// This executable, when the program must not outlive Marvin even if that is killed and can end nothing: it is started under a supervisor (see
-    /// [`crate::proc::supervise`]), and reads nothing.
+    /// [`crate::proc::supervise`]), and reads [`Stdin::Bytes`] or nothing.
     pub supervisor: Option<PathBuf>,
     /// When its group gets TERM.
     pub limit: Duration,
@@ -82,6 +82,8 @@ pub(crate) struct ProgramSpec {
     pub stdout: KeepLimits,
     /// What to keep of standard error.
     pub stderr: KeepLimits,
+    /// When this fires, its group gets INT and may end by itself, as a recorder that is to complete its file.
+    pub interrupt: Option<Cancel>,
     /// What happens to processes it leaves behind.
     pub leftovers: Leftovers,
     /// Limits enforced by the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
@@ -116,6 +118,7 @@ impl ProgramSpec {
             cancel_grace: CANCEL_GRACE,
             stdout: KeepLimits::first(1 << 20),
             stderr: KeepLimits::first(1 << 20),
+            interrupt: None,
             leftovers: Leftovers::Kill,
             ceiling: None,
         }
@@ -189,6 +192,10 @@ impl ProgramSpec {
                 wake_with(for_closer, CANCEL_FIRED);
             })
         };
+        let interrupt = self.interrupt.as_ref().map(|interrupt| {
+            let group = group.clone();
+            interrupt.on_fire(move || group.signal(Signal::INT))
+        });
         let pump = Pump::new(
             wake,
             &mut child,
@@ -196,6 +203,7 @@ impl ProgramSpec {
                 Stdin::Bytes(bytes) => Some(bytes.clone()),
                 Stdin::Null | Stdin::File(_) | Stdin::Leash => None,
             },
+            self.supervisor.is_some(),
             Captured::new(self.stdout.clone()),
             Captured::new(self.stderr.clone()),
             delivery,
@@ -222,7 +230,7 @@ impl ProgramSpec {
             group.signal(Signal::KILL);
         }
         group.forget();
-        drop(closer);
+        drop((closer, interrupt));
         let status = if serving.as_ref().is_ok_and(|serving| serving.exited) {
             child.wait().ok()
         } else {
@@ -254,7 +262,13 @@ impl ProgramSpec {
                 .ok_or_else(|| missing(name))?
         };
         let mut command = match &self.supervisor {
-            Some(supervisor) => supervise::command(supervisor, &program),
+            Some(supervisor) => {
+                let input = match &self.stdin {
+                    Stdin::Bytes(bytes) => bytes.len(),
+                    Stdin::Null | Stdin::File(_) | Stdin::Leash => 0,
+                };
+                supervise::command(supervisor, &program, input)
+            }
             None => Command::new(program),
         };
         if let Some(dir) = &self.dir {
@@ -264,7 +278,7 @@ impl ProgramSpec {
             command.current_dir(dir);
         }
         let stdin = match &self.stdin {
-            // The supervisor's own; what it starts reads nothing.
+            // The supervisor's own; it passes on what is for the program.
             _ if self.supervisor.is_some() => Stdio::piped(),
             Stdin::Bytes(_) | Stdin::Leash => Stdio::piped(),
             Stdin::File(file) => file

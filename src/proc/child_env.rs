@@ -139,6 +139,21 @@ const COPILOT: &[&str] = &[
 /// Variables of the Copilot CLI itself.
 const COPILOT_FAMILY: &str = "COPILOT_";
 
+/// Also passed to programs that record and play sound: which device, and where its server is.
+const AUDIO: &[&str] = &[
+    "ALSA_CARD",
+    "ALSA_CONFIG_DIR",
+    "ALSA_CONFIG_PATH",
+    "AUDIODEV",
+    "AUDIODRIVER",
+    "ESPEAK_DATA_PATH",
+    "PIPEWIRE_REMOTE",
+    "PIPEWIRE_RUNTIME_DIR",
+    "PULSE_COOKIE",
+    "PULSE_SINK",
+    "PULSE_SOURCE",
+];
+
 /// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
 /// one.
 const SECRET_ENDS: &[&str] = &[
@@ -161,6 +176,14 @@ pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     vars.extend(select(env, |name| COMMAND.contains(&name)));
     vars.push(("PATH".into(), search_path(env)));
+    vars.sort();
+    vars
+}
+
+/// The environment of programs that record and play sound.
+pub(crate) fn audio_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = command_env(env);
+    vars.extend(select(env, |name| AUDIO.contains(&name)));
     vars.sort();
     vars
 }
@@ -275,7 +298,9 @@ mod tests {
             ("DISPLAY", ":0"),
             ("CARGO_HOME", "/cargo"),
             ("TERM", "xterm"),
+            ("AUDIODEV", "hw:1"),
         ]);
+        assert!(is_listed(&audio_env(&env)).contains(&"AUDIODEV"));
         assert_eq!(
             is_listed(&command_env(&env)),
             [

@@ -80,6 +80,8 @@ pub(super) struct Pump<'a> {
     /// What is written to it; without it the pipe stays open and empty.
     input: Option<Vec<u8>>,
     fed: usize,
+    /// The pipe stays open after the input: its end tells the child that Marvin is gone.
+    is_leash: bool,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     out: Captured,
@@ -94,6 +96,7 @@ impl<'a> Pump<'a> {
         wake: PipeReader,
         child: &mut Child,
         input: Option<Vec<u8>>,
+        is_leash: bool,
         out: Captured,
         err: Captured,
         delivery: Delivery<'a>,
@@ -108,6 +111,7 @@ impl<'a> Pump<'a> {
             stdin,
             input,
             fed: 0,
+            is_leash,
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             out,
@@ -204,7 +208,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Writes as much input as the pipe takes; closes it at the end, or when the child has closed its side.
+    /// Writes as much input as the pipe takes; closes it at the end unless it is a leash, or when the child has closed its side.
     fn feed(&mut self) {
         let (Some(stdin), Some(input)) = (&mut self.stdin, &self.input) else {
             return;
@@ -222,7 +226,10 @@ impl<'a> Pump<'a> {
             Err(_) => self.fed = input.len(),
         }
         if self.fed >= input.len() {
-            self.stdin = None;
+            self.input = None;
+            if !self.is_leash {
+                self.stdin = None;
+            }
         }
     }
 

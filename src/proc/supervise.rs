@@ -2,12 +2,12 @@
 //!
 //! A command has a session of its own, so no signal to Marvin's group reaches it, and a Marvin that is killed with SIGKILL ends nothing. Therefore Marvin
 //! starts itself once more as the leader of the command's group: this supervisor starts the command, waits for it, and kills the group when its own standard
-//! input closes, which happens when Marvin is gone.
+//! input closes, which happens when Marvin is gone. The flag's value is the number of bytes at the beginning of that input that are for the program.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -24,18 +24,23 @@ pub(crate) const FLAG: &str = "supervise";
 /// Time between TERM and KILL when Marvin is gone.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`.
-pub(super) fn command(marvin: &Path, program: &Path) -> Command {
+/// The command that starts `program`, whose arguments are to follow, under the supervisor `marvin`. It reads the first `input` bytes of what the
+/// supervisor reads.
+pub(super) fn command(marvin: &Path, program: &Path, input: usize) -> Command {
     let mut command = Command::new(marvin);
-    command.arg(format!("--{FLAG}")).arg("--").arg(program);
+    command
+        .arg(format!("--{FLAG}={input}"))
+        .arg("--")
+        .arg(program);
     command
 }
 
-/// Runs the program `words[0]` and returns its exit status; a signal that ended it ends this process too.
+/// Runs the program `words[0]`, which reads the first `input` bytes of standard input, and returns its exit status; a signal that ended it ends this
+/// process too.
 ///
 /// # Errors
 /// It cannot be started.
-pub(crate) fn run(words: &[String]) -> Outcome<u8> {
+pub(crate) fn run(words: &[String], input: u64) -> Outcome<u8> {
     let [program, args @ ..] = words else {
         return Err(Problem::input(format!("--{FLAG} needs a program to run.")));
     };
@@ -47,13 +52,32 @@ pub(crate) fn run(words: &[String]) -> Outcome<u8> {
     }
     let mut command = Command::new(program);
     // The group is the one that this process leads.
-    command.args(args).stdin(Stdio::null());
+    command.args(args).stdin(if input > 0 {
+        Stdio::piped()
+    } else {
+        Stdio::null()
+    });
     let mut child = command.spawn().map_err(cannot)?;
+    let pipe = child.stdin.take();
     thread::Builder::new()
         .name("leash".into())
-        .spawn(kill_group_at_end_of_input)
+        .spawn(move || {
+            if let Some(pipe) = pipe {
+                feed(pipe, input);
+            }
+            kill_group_at_end_of_input();
+        })
         .map_err(cannot)?;
     Ok(pass_on(child.wait().map_err(cannot)?))
+}
+
+/// Passes on the program's input, on a thread of its own: a program that does not read it must not keep the end of input from being noticed.
+fn feed(mut pipe: ChildStdin, input: u64) {
+    let mut bytes = Vec::new();
+    let _cut = io::stdin().lock().take(input).read_to_end(&mut bytes);
+    let _unfed = thread::Builder::new().name("feed".into()).spawn(move || {
+        let _unread = pipe.write_all(&bytes);
+    });
 }
 
 fn kill_group_at_end_of_input() {

@@ -66,7 +66,19 @@ struct SaidRow {
     /// The diary has it.
     is_saved: bool,
     speaker: Speaker,
+    /// It was spoken, or answers what was.
+    spoken: bool,
     text: String,
+}
+
+/// A message of the user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SaidMessage<'a> {
+    pub text: &'a str,
+    /// A [`DialogueMemory::stamp`].
+    pub at: Timestamp,
+    /// It was heard rather than typed.
+    pub spoken: bool,
 }
 
 /// Who said something.
@@ -119,17 +131,18 @@ impl DialogueMemory {
         self.rows().stamp(now)
     }
 
-    /// Adds a message of the user that was said at a [`DialogueMemory::stamp`]; secrets are removed.
-    pub(crate) fn add_user(&self, text: &str, at: Timestamp, now: Timestamp) {
-        self.add(Speaker::User, redact(text), at, now);
+    /// Adds a message of the user; secrets are removed.
+    pub(crate) fn add_message(&self, said: &SaidMessage<'_>, now: Timestamp) {
+        self.add(Speaker::User, said.spoken, redact(said.text), said.at, now);
     }
 
     /// Adds an answer that was given at a [`DialogueMemory::stamp`]; secrets are removed.
     pub(crate) fn add_assistant(&self, text: &str, at: Timestamp, now: Timestamp) {
-        self.add(Speaker::Assistant, scrub(text), at, now);
+        let spoken = self.rows().said.last().is_some_and(|row| row.spoken);
+        self.add(Speaker::Assistant, spoken, scrub(text), at, now);
     }
 
-    fn add(&self, speaker: Speaker, text: String, at: Timestamp, now: Timestamp) {
+    fn add(&self, speaker: Speaker, spoken: bool, text: String, at: Timestamp, now: Timestamp) {
         if text.trim().is_empty() {
             return;
         }
@@ -138,6 +151,7 @@ impl DialogueMemory {
             at,
             is_saved: false,
             speaker,
+            spoken,
             text,
         });
         self.prune(&mut rows, now);
@@ -168,6 +182,8 @@ impl DialogueMemory {
             at,
             is_saved,
             speaker,
+            // The log does not tell.
+            spoken: false,
             text,
         });
         self.prune(&mut rows, at);
@@ -249,14 +265,16 @@ impl DialogueMemory {
         }
     }
 
-    /// What the diary does not have yet.
+    /// What the diary does not have yet: the first of it, as far as all of that was typed, or all spoken.
     pub(crate) fn pending(&self) -> PendingDialogue {
         let rows = self.rows();
         let mut pending = PendingDialogue::default();
         if !self.limits.is_remembered {
             return pending;
         }
-        for row in rows.pending() {
+        let mut rows = rows.pending().peekable();
+        pending.spoken = rows.peek().is_some_and(|row| row.spoken);
+        for row in rows.take_while(|row| row.spoken == pending.spoken) {
             let speaker = match row.speaker {
                 Speaker::User => "User",
                 Speaker::Assistant => "Assistant",
@@ -333,6 +351,36 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
+    #[test]
+    fn what_was_spoken_waits_apart_from_what_was_typed() {
+        let memory = memory();
+        let spoken = |text, at| SaidMessage {
+            text,
+            at,
+            spoken: true,
+        };
+        user(&memory, "one", at(0));
+        assistant(&memory, "two", at(1));
+        memory.add_message(&spoken("three", memory.stamp(at(2))), at(2));
+        assistant(&memory, "four", at(3));
+        user(&memory, "five", at(4));
+        let mut parts = Vec::new();
+        loop {
+            let pending = memory.pending();
+            if pending.rows.is_empty() {
+                break;
+            }
+            memory.mark_saved(&pending, at(5));
+            parts.push((pending.spoken, texts_of(&pending).join(" ")));
+        }
+        let want = [
+            (false, "User: one Assistant: two"),
+            (true, "User: three Assistant: four"),
+            (false, "User: five"),
+        ];
+        assert_eq!(parts, want.map(|(spoken, rows)| (spoken, rows.to_owned())));
+    }
+
     fn memory() -> DialogueMemory {
         DialogueMemory::new((&ReplySettings::default()).into())
     }
@@ -342,7 +390,12 @@ mod tests {
     }
 
     fn user(memory: &DialogueMemory, text: &str, now: Timestamp) {
-        memory.add_user(text, memory.stamp(now), now);
+        let message = SaidMessage {
+            text,
+            at: memory.stamp(now),
+            spoken: false,
+        };
+        memory.add_message(&message, now);
     }
 
     fn assistant(memory: &DialogueMemory, text: &str, now: Timestamp) {

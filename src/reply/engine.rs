@@ -16,7 +16,7 @@ use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Delta, Effort, Offer, Reply};
-use crate::reply::dialogue::{DialogueLimits, DialogueMemory, Speaker};
+use crate::reply::dialogue::{DialogueLimits, DialogueMemory, SaidMessage, Speaker};
 use crate::reply::guard;
 use crate::reply::memory_update;
 use crate::reply::model_size::{self, ModelSize};
@@ -46,8 +46,14 @@ pub(crate) struct ReplyInput<'a> {
     pub text: &'a str,
     /// When it was said, of [`ReplyEngine::stamp`].
     pub at: Timestamp,
-    /// It was heard, and the answer will be spoken.
+    /// It was heard.
     pub spoken: bool,
+    /// The language that was heard (ISO 639-1), if it is known.
+    pub language: Option<&'a str>,
+    /// The answer will be read aloud.
+    pub read_aloud: bool,
+    /// The only language of the voice that reads it, by its English name.
+    pub voice_language: Option<&'a str>,
     /// The reasoning effort that the user chose.
     pub effort: Option<Effort>,
     /// Preferences, saved places and background jobs.
@@ -216,6 +222,9 @@ impl ReplyEngine {
             history: &history,
             person: input.person,
             spoken: input.spoken,
+            language: input.language,
+            read_aloud: input.read_aloud,
+            voice_language: input.voice_language,
         });
         let mut turn_end = TurnEnd::default();
         let outcome = if ctx.stop.is_fired() {
@@ -255,7 +264,12 @@ impl ReplyEngine {
         for warning in self.store.iter().flat_map(MemoryStore::take_warnings) {
             ctx.listener.emit(Event::Notice(Level::Warning, warning));
         }
-        self.finish(ctx, models, &trace, (&query, input.at), outcome, turn_end)
+        let said = SaidMessage {
+            text: &query,
+            at: input.at,
+            spoken: input.spoken,
+        };
+        self.finish(ctx, models, &trace, &said, outcome, turn_end)
     }
 
     /// Shows the answer and remembers what was said.
@@ -264,7 +278,7 @@ impl ReplyEngine {
         ctx: &ToolContext,
         models: &ReplyModels<'_>,
         trace: &Trace,
-        (query, asked_at): (&str, Timestamp),
+        said: &SaidMessage<'_>,
         outcome: TurnOutcome,
         end: TurnEnd,
     ) -> Result<ReplyEnd, Failure> {
@@ -292,7 +306,7 @@ impl ReplyEngine {
             TurnOutcome::Cancelled => {
                 *locked(&self.left_effects) = end.effects;
                 let now = now(&ctx.session);
-                self.dialogue.add_user(query, asked_at, now);
+                self.dialogue.add_message(said, now);
                 self.dialogue.add_tools(end.rows, now);
                 return Err(Failure::cancelled());
             }
@@ -304,7 +318,7 @@ impl ReplyEngine {
         };
         ctx.listener.emit(Event::Delta(shown));
         let now = now(&ctx.session);
-        self.dialogue.add_user(query, asked_at, now);
+        self.dialogue.add_message(said, now);
         self.dialogue.add_tools(end.rows, now);
         let at = self.stamp(now);
         self.dialogue.add_assistant(&text, at, now);
@@ -383,16 +397,20 @@ impl ReplyEngine {
     /// # Errors
     /// As there.
     pub(crate) fn remember(&self, ctx: &ToolContext, model: &dyn StageModel) -> Outcome<bool> {
-        let pending = self.dialogue.pending();
-        let Some(store) = self.store.as_ref().filter(|_| !pending.rows.is_empty()) else {
+        let Some(store) = self.store.as_ref().filter(|_| self.has_pending()) else {
             return Ok(true);
         };
         let trace = Trace::new(self.settings.trace, Arc::clone(&ctx.listener));
         let (settings, now) = (&self.settings, now(&ctx.session));
-        let is_saved =
-            memory_update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
-        if is_saved {
-            self.dialogue.mark_saved(&pending, now);
+        // What was typed and what was spoken have entries of their own.
+        let mut is_saved = true;
+        while is_saved && self.has_pending() {
+            let pending = self.dialogue.pending();
+            is_saved =
+                memory_update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
+            if is_saved {
+                self.dialogue.mark_saved(&pending, now);
+            }
         }
         store.flush()?;
         Ok(is_saved)

@@ -26,7 +26,7 @@ pub(crate) mod plan;
 pub(crate) mod planner;
 pub(crate) mod preparation;
 mod prompt_dump;
-mod prompts;
+pub(crate) mod prompts;
 pub(crate) mod recall_gate;
 pub(crate) mod report;
 pub(crate) mod router;

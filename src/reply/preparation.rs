@@ -43,6 +43,11 @@ pub(crate) struct PreparationInput<'a> {
     pub history: &'a [Message],
     pub person: &'a UserFacts,
     pub spoken: bool,
+    /// The language that was heard.
+    pub language: Option<&'a str>,
+    pub read_aloud: bool,
+    /// The only language of the voice that reads the answer.
+    pub voice_language: Option<&'a str>,
 }
 
 /// What they found.
@@ -138,7 +143,7 @@ impl<'a> Preparation<'a> {
             settings.tool_search_max_calls > 0,
         );
         let parts = if plan.steps().is_empty() {
-            split::compound(query, None).map_or_else(Vec::new, Vec::from)
+            split::compound(query, input.language).map_or_else(Vec::new, Vec::from)
         } else {
             Vec::new()
         };
@@ -173,7 +178,8 @@ impl<'a> Preparation<'a> {
                 jobs: &person.jobs,
             },
             is_spoken: input.spoken,
-            voice_language: None,
+            is_read_aloud: input.read_aloud,
+            voice_language: input.voice_language,
             warm_profile: &self.warm_profile,
             memory: match &self.memory {
                 Memory::Nothing => MemoryBlock::None,

@@ -2,6 +2,7 @@
 
 mod inline;
 mod links;
+pub(crate) mod stream;
 
 use std::borrow::Cow;
 
@@ -12,33 +13,54 @@ const MIN_UNDERLINE: usize = 3;
 
 /// `answer` without links and markup.
 pub(crate) fn spoken(answer: &str) -> String {
-    let answer = links::in_words(answer);
-    let numbered = numbered_lines(&answer);
-    let mut out: Vec<Cow<'_, str>> = Vec::new();
-    let mut fence: Option<&str> = None;
-    let mut previous_is_text = false;
-    for (line, is_numbered) in answer.split('\n').zip(numbered) {
+    let mut cleaner = LineCleaner::default();
+    let lines: Vec<Cow<'_, str>> = answer.split('\n').map(links::in_words).collect();
+    let has_number: Vec<bool> = lines.iter().map(|line| has_number(line)).collect();
+    let at = |i: Option<usize>| {
+        i.and_then(|i| has_number.get(i))
+            .copied()
+            .unwrap_or_default()
+    };
+    let out = lines.iter().enumerate().filter_map(|(i, line)| {
+        // At least two entries make a list.
+        let is_entry = at(Some(i)) && (at(i.checked_sub(1)) || at(Some(i + 1)));
+        cleaner.line(line, is_entry)
+    });
+    out.collect::<Vec<String>>().join("\n")
+}
+
+/// Cleans the lines of an answer one after the other.
+#[derive(Debug, Default)]
+struct LineCleaner {
+    /// The mark of the block of code that is open.
+    fence: Option<&'static str>,
+    previous_is_text: bool,
+}
+
+impl LineCleaner {
+    /// A line, with its links in words already, as it is spoken; `None` if it is only markup. `is_entry` says that it belongs to a numbered list.
+    fn line(&mut self, line: &str, is_entry: bool) -> Option<String> {
         let trimmed = line.trim();
-        if let Some(mark) = fence {
-            match trimmed.strip_prefix(mark) {
-                Some(rest) if rest.trim_matches(['`', '~']).is_empty() => fence = None,
-                _ => out.push(Cow::Borrowed(line)),
-            }
-            continue;
+        if let Some(mark) = self.fence {
+            return match trimmed.strip_prefix(mark) {
+                Some(rest) if rest.trim_matches(['`', '~']).is_empty() => {
+                    self.fence = None;
+                    None
+                }
+                _ => Some(line.to_owned()),
+            };
         }
         if let Some(mark) = opening_fence(trimmed) {
-            fence = Some(mark);
-            continue;
+            self.fence = Some(mark);
+            return None;
         }
-        if previous_is_text && is_underline(trimmed) {
-            previous_is_text = false;
-            continue;
+        if self.previous_is_text && is_underline(trimmed) {
+            self.previous_is_text = false;
+            return None;
         }
-        previous_is_text = !trimmed.is_empty();
-        let text = without_marker(line, is_numbered);
-        out.push(Cow::Owned(inline::plain(text)));
+        self.previous_is_text = !trimmed.is_empty();
+        Some(inline::plain(without_marker(line, is_entry)))
     }
-    out.join("\n")
 }
 
 /// The mark that opens a block of code.
@@ -56,20 +78,8 @@ fn is_underline(line: &str) -> bool {
             .any(|mark| line.trim_start_matches(mark).is_empty())
 }
 
-/// Which lines are entries of a numbered list: at least two, one below the other.
-fn numbered_lines(text: &str) -> Vec<bool> {
-    let has_number: Vec<bool> = text
-        .split('\n')
-        .map(|line| after_number(line).is_some())
-        .collect();
-    let at = |i: Option<usize>| {
-        i.and_then(|i| has_number.get(i))
-            .copied()
-            .unwrap_or_default()
-    };
-    (0..has_number.len())
-        .map(|i| at(Some(i)) && (at(i.checked_sub(1)) || at(Some(i + 1))))
-        .collect()
+fn has_number(line: &str) -> bool {
+    after_number(line).is_some()
 }
 
 /// What follows the number of a list entry.

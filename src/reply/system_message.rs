@@ -18,6 +18,7 @@ pub(crate) struct SystemParts<'a> {
     pub facts: ProfileFacts<'a>,
     /// The message was heard.
     pub is_spoken: bool,
+    pub is_read_aloud: bool,
     /// The only language of the voice that speaks the answer.
     pub voice_language: Option<&'a str>,
     /// As [`crate::reply::warm_profile`] renders it.
@@ -68,7 +69,7 @@ pub(crate) fn build(parts: &SystemParts<'_>) -> String {
     out.add(prompts::INFERENCE);
     let by_size = |small, large| if parts.is_small { small } else { large };
     out.add(by_size(prompts::INCENTIVE_SMALL, prompts::INCENTIVE_LARGE));
-    out.add(if parts.is_spoken {
+    out.add(if parts.is_read_aloud {
         prompts::STYLE_SPOKEN
     } else {
         prompts::STYLE_TYPED
@@ -175,6 +176,7 @@ mod tests {
             is_small: false,
             facts: ProfileFacts::default(),
             is_spoken: false,
+            is_read_aloud: false,
             voice_language: None,
             warm_profile: "",
             memory: MemoryBlock::None,
@@ -278,6 +280,7 @@ mod tests {
         let text = build(&SystemParts {
             memory: MemoryBlock::Note("They take size 42."),
             is_spoken: true,
+            is_read_aloud: true,
             voice_language: Some("Portuguese"),
             steps: &strings(["Reply to the user."]),
             tools: &strings(["tool_search"]),

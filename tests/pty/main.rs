@@ -31,3 +31,4 @@ mod stage;
 mod svg;
 mod terminal;
 mod tools;
+mod voice;

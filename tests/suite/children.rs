@@ -204,6 +204,37 @@ fn the_supervisor_passes_signals_and_status_on() {
 }
 
 #[test]
+fn the_supervisor_passes_input_on_and_ends_what_does_not_read_it() {
+    let home = Home::new();
+    let start = |bytes: &str, script: &str| {
+        let marvin = home
+            .marvin()
+            .arg(format!("--supervise={bytes}"))
+            .args(["--", "sh", "-c", script]);
+        marvin.stdin_open().spawn()
+    };
+    let mut run = start("5", "cat; echo .");
+    run.write(b"hello");
+    run.wait_stdout("hello.", LONG);
+    assert_eq!(run.wait_open().code(), Some(0));
+    // Marvin may die before it has written everything.
+    let mut run = start(
+        "100000",
+        "trap '' TERM; echo up; while :; do sleep 0.02; done",
+    );
+    run.wait_stdout("up", LONG);
+    run.write(&[b'x'; 70_000]);
+    run.close_stdin();
+    assert_eq!(run.wait_open().signal(), Some(9));
+    let wrong = start("many", "true").wait_open().expect(1);
+    assert!(
+        wrong.errors().contains("number of bytes"),
+        "{}",
+        wrong.errors()
+    );
+}
+
+#[test]
 fn commands_get_the_next_depth_and_no_other_variable_of_marvin() {
     let home = Home::new();
     for (depth, next) in [("", "1"), ("2", "3")] {

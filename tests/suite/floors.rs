@@ -10,7 +10,7 @@ const FLOORS: [&[&str]; 11] = [
     &["disk", "net", "proc"],
     &["chat"],
     &["store", "llm"],
-    &["alerts"],
+    &["alerts", "voice"],
     &["tools"],
     &["agent", "pipeline"],
     &["reply"],

@@ -101,6 +101,7 @@ mod tickets;
 mod travel;
 mod utilities;
 mod variables;
+mod voice;
 mod weather;
 mod web;
 mod wiki;

@@ -14,10 +14,16 @@ use crate::support::samples::PROGRAMS;
 use crate::support::samples::cases::{Case, CaseKind, cases, folder};
 
 /// Services without fixtures, and why.
-const WITHOUT_FIXTURES: [(&str, &str); 1] = [(
-    "github",
-    "answers git, not HTTP: world.rs clones from a repository of its own",
-)];
+const WITHOUT_FIXTURES: [(&str, &str); 2] = [
+    (
+        "github",
+        "answers git, not HTTP: world.rs clones from a repository of its own",
+    ),
+    (
+        "groq-whisper",
+        "no tool asks it: voice.rs plays its answers",
+    ),
+];
 
 /// Folders that belong to no service of the table, and why.
 const EXTRA_FOLDERS: [(&str, &str); 2] = [

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use crate::support::home::Home;
 
 /// Variables that every program reads; they need no documentation by Marvin.
-const SYSTEM: [&str; 8] = [
+const SYSTEM: [&str; 10] = [
     "COLORTERM",
     "DBUS_SYSTEM_BUS_ADDRESS",
     "HOME",
     "PATH",
+    "PULSE_SERVER",
     "TERM",
     "TMPDIR",
     "TZDIR",
+    "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
 ];
 

@@ -24,5 +24,6 @@ pub mod snapshot;
 pub mod stages;
 pub mod tcp;
 pub mod tls;
+pub mod voice;
 pub mod wire;
 pub mod words;

@@ -206,6 +206,7 @@ impl Session {
             text: text.to_owned(),
             resent: false,
             by_copilot: true,
+            spoken: None,
         });
         self.send_next();
         Ok(())
@@ -304,7 +305,7 @@ impl Session {
     }
 
     /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
-    pub(super) fn switch(&mut self, name: String, resend: Option<String>) {
+    pub(super) fn switch(&mut self, name: String, resend: Option<Queued>) {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
@@ -338,12 +339,8 @@ impl Session {
                 };
                 let words = format!("Profile {}{made}.", switched.name);
                 self.updates.push(UiUpdate::System(words));
-                if let Some(text) = switched.resend {
-                    self.queue.push_front(Queued {
-                        text,
-                        resent: true,
-                        by_copilot: false,
-                    });
+                if let Some(message) = switched.resend {
+                    self.queue.push_front(message);
                 }
             }
             Err(problem) => self.updates.push(UiUpdate::Failed(problem)),

@@ -160,6 +160,18 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "run a command; with & at the end in the background",
         run_in_shell,
     ),
+    taking(
+        &["!v"],
+        "[SECONDS]",
+        "record (5 s unless you say), and send what you said",
+        Session::record_once,
+    ),
+    taking(
+        &["!voice"],
+        "",
+        "voice mode on or off: listen, and speak the answers",
+        Session::toggle_voice,
+    ),
     bare(
         &["!stop"],
         "stop what runs in the background",

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
+use crate::app::session::Queued;
 use crate::app::session::ui_update::PendingQuestion;
+use crate::app::session::voice::event::VoiceEvent;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
@@ -63,6 +65,8 @@ pub(super) enum WorkerEvent {
     FlowSettings(Box<FlowSettings>),
     /// From the thread that writes memory.
     Memory(Event),
+    /// From the threads that listen and speak, with the number of what they do.
+    Voice(u64, VoiceEvent),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }
@@ -100,7 +104,7 @@ pub(super) struct ProfileSwitch {
     /// The end of its chat log.
     pub(super) entries: Vec<LogEntry>,
     /// The message that caused the switch; it is sent again.
-    pub(super) resend: Option<String>,
+    pub(super) resend: Option<Queued>,
 }
 
 /// The settings of the reply flow for a profile.

@@ -24,6 +24,7 @@ mod turn;
 mod turns;
 pub(crate) mod ui_update;
 mod usage;
+pub(crate) mod voice;
 mod welcome;
 mod why;
 mod worker_events;
@@ -59,6 +60,7 @@ use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
+use voice::Spoken;
 
 /// Messages of the chat log that a session starts with.
 const SEED: usize = 20;
@@ -85,6 +87,8 @@ struct RunningTurn {
     _with_session: OnFire,
     since: Instant,
     message: String,
+    /// The message was spoken.
+    spoken: Option<Spoken>,
     /// The profile it was sent under; a tool may change the profile during the turn.
     profile: String,
     /// When it was sent, if it takes the reply flow.
@@ -102,11 +106,14 @@ struct RunningTurn {
 }
 
 /// A message that has not been sent yet.
+#[derive(Debug, Clone)]
 struct Queued {
     text: String,
     resent: bool,
     /// Copilot answers it, whatever answers otherwise.
     by_copilot: bool,
+    /// It was spoken rather than typed.
+    spoken: Option<Spoken>,
 }
 
 /// A conversation with the user.
@@ -164,6 +171,7 @@ pub(crate) struct Session {
     updates: Vec<UiUpdate>,
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
+    voice: voice::Voice,
 }
 
 impl Session {
@@ -235,6 +243,7 @@ impl Session {
             updates,
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
+            voice: voice::Voice::default(),
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -283,6 +292,7 @@ impl Session {
             || !self.queue.is_empty()
             || matches!(self.backend, BackendState::Choosing)
             || self.jobs.iter().any(|job| !job.background)
+            || self.is_voice_busy()
     }
 
     /// Messages that have not been sent yet, in order.
@@ -324,6 +334,8 @@ impl Session {
     pub(crate) fn submit(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
+            // Voice mode that paused goes on.
+            self.voice_key(voice::VoiceKey::Enter, true);
             return;
         }
         let kept = self.for_history(line);
@@ -344,14 +356,16 @@ impl Session {
                     text: line.to_owned(),
                     resent: false,
                     by_copilot: false,
+                    spoken: None,
                 });
                 self.send_next();
             }
         }
     }
 
-    /// Cancels the running answer, else the last command in the foreground. False when nothing is running.
+    /// Cancels recording and speech and the running answer, else the last command in the foreground. False when nothing is running.
     pub(crate) fn cancel(&mut self) -> bool {
+        let had_voice = self.cancel_voice();
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
             turn.stop.fire();
@@ -362,10 +376,11 @@ impl Session {
             .iter()
             .rev()
             .find(|job| !job.background && !job.stop.is_fired());
-        if let Some(job) = job {
+        if let Some(job) = job.filter(|_| !had_voice) {
             job.stop.fire();
+            return true;
         }
-        job.is_some() || self.turn.is_some()
+        had_voice || self.turn.is_some()
     }
 
     /// Stops everything that is running when it fires: for a process that ends without calling [`Session::close`].
@@ -390,6 +405,7 @@ impl Session {
         {
             self.abandon();
         }
+        self.listen_on();
     }
 
     /// The user has closed the editor that was opened for the preferences.
@@ -403,6 +419,7 @@ impl Session {
     /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved.
     pub(crate) fn close(mut self) -> Option<String> {
         let start = Instant::now();
+        self.end_voice();
         if self.turn.is_some() {
             self.cancel();
             while self.turn.is_some() && start.elapsed() < GRACE * 2 {
@@ -483,6 +500,7 @@ impl Session {
                 .chain(jobs)
                 .chain(self.reviews.running.iter().cloned())
                 .collect(),
+            voice: self.voice_status(),
         }
     }
 }

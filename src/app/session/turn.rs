@@ -17,12 +17,14 @@ use crate::app::profile;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::redact::scrub;
+use crate::base::template::fill;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
+use crate::reply::prompts;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
@@ -50,6 +52,36 @@ pub(super) struct TurnJob {
     pub(super) saved: Receiver<()>,
     /// The message takes the reply flow instead of the plain loop.
     pub(super) flow: Option<FlowTurn>,
+    pub(super) voice: TurnVoice,
+}
+
+/// What voice has to do with a turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TurnVoice {
+    /// The message was heard.
+    pub(super) is_spoken: bool,
+    /// In this language (ISO 639-1), if it is known.
+    pub(super) language: Option<&'static str>,
+    /// The answer is read aloud.
+    pub(super) read_aloud: bool,
+    /// The only language of the voice that reads it, by its English name.
+    pub(super) voice_language: Option<&'static str>,
+}
+
+impl TurnVoice {
+    /// What the model is told about a message and its answer in the plain loop.
+    fn note(self) -> Option<String> {
+        let language = self
+            .voice_language
+            .map(|language| fill(prompts::LANGUAGE_FIXED, &[("language", language)]));
+        let parts = [
+            self.is_spoken.then_some(prompts::INPUT_SPOKEN),
+            self.read_aloud.then_some(prompts::STYLE_SPOKEN),
+            language.as_deref(),
+        ];
+        let parts: Vec<&str> = parts.into_iter().flatten().map(str::trim).collect();
+        (!parts.is_empty()).then(|| format!("About the next message: {}", parts.join(" ")))
+    }
 }
 
 /// What a turn of the reply flow needs beside the rest.
@@ -109,15 +141,16 @@ impl TurnJob {
         if self.flow.is_some() {
             return self.run_flow(&ctx, &person, &notice);
         }
-        let mut messages = self.messages;
-        let mut system = self.system;
+        let mut messages = std::mem::take(&mut self.messages);
+        let mut system = self.system.take();
         if let Some(system) = &mut system
             && system.fits(&self.context, &person, self.coding)
             && let Some(text) = system.news(&self.context, &person)
         {
             messages.push(Message::System { text });
         }
-        let text = attach::with_files(&self.text, &ctx, &mut |message| notice(message));
+        let text = self.message(&ctx, &notice);
+        messages.extend(self.voice.note().map(|text| Message::System { text }));
         messages.push(Message::user(text));
         // Built for each message, because tools may have been registered since the last one.
         let offer = (self.context.registry).offer(&self.context.policy, self.target.info.tools);
@@ -151,6 +184,14 @@ impl TurnJob {
         }
     }
 
+    /// The message with the files that it names. What was heard names none: nobody means a file by a misheard word.
+    fn message(&self, ctx: &ToolContext, notice: &dyn Fn(String)) -> String {
+        if self.voice.is_spoken {
+            return self.text.clone();
+        }
+        attach::with_files(&self.text, ctx, &mut |message| notice(message))
+    }
+
     /// Answers through the reply flow. The plain loop's conversation gets the exchange too, so that it continues when the mode changes.
     fn run_flow(
         mut self,
@@ -164,11 +205,14 @@ impl TurnJob {
         flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
             notice(message);
         });
-        let text = attach::with_files(&self.text, ctx, &mut |message| notice(message));
+        let text = self.message(ctx, notice);
         let input = ReplyInput {
             text: &text,
             at: flow.at,
-            spoken: false,
+            spoken: self.voice.is_spoken,
+            language: self.voice.language,
+            read_aloud: self.voice.read_aloud,
+            voice_language: self.voice.voice_language,
             effort: self.effort,
             person,
         };

@@ -34,8 +34,11 @@ impl Session {
                 self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.context.clock.hour_minute();
-                    let text = queued.text;
-                    self.updates.push(UiUpdate::UserMessage { text, time });
+                    self.updates.push(UiUpdate::UserMessage {
+                        text: queued.text,
+                        time,
+                        spoken: queued.spoken.is_some(),
+                    });
                     let problem = Problem::config(reason.clone())
                         .next("!model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
@@ -70,13 +73,19 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>) {
-        let Queued { text, resent, .. } = queued;
+        let Queued {
+            text,
+            resent,
+            spoken,
+            ..
+        } = queued;
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
         let time = self.context.clock.hour_minute();
         self.updates.push(UiUpdate::UserMessage {
             text: text.clone(),
             time,
+            spoken: spoken.is_some(),
         });
         let profile = self.context.profile();
         let flow = self.flow_engine(&target).map(|engine| {
@@ -106,6 +115,12 @@ impl Session {
             inbox: Arc::clone(&self.inbox),
             saved,
             flow,
+            voice: turn::TurnVoice {
+                is_spoken: spoken.is_some(),
+                language: spoken.and_then(|spoken| Some(spoken.language?.code)),
+                read_aloud: self.reads_aloud(),
+                voice_language: self.voice_language(),
+            },
         };
         self.turn = Some(RunningTurn {
             id,
@@ -113,6 +128,7 @@ impl Session {
             _with_session: with_session,
             since: Instant::now(),
             message: text,
+            spoken,
             profile,
             flow: at,
             resent,
@@ -214,6 +230,7 @@ impl Session {
         if end.is_stop {
             self.forget_exchange();
         }
+        self.end_speech(turn.id, outcome);
         self.failed = outcome == TurnOutcome::Failed;
         // The turn may have started one.
         self.watch_reviews();
@@ -229,7 +246,13 @@ impl Session {
         {
             self.watch_memory(&engine);
         }
-        self.effects(end.effects, (!turn.resent).then_some(turn.message));
+        let again = (!turn.resent).then_some(Queued {
+            by_copilot: false,
+            text: turn.message,
+            resent: true,
+            spoken: turn.spoken,
+        });
+        self.effects(end.effects, again);
         self.send_next();
     }
 
@@ -253,7 +276,7 @@ impl Session {
     }
 
     /// Applies the effects that tools requested. `said` is the message to send again if the profile has changed.
-    pub(super) fn effects(&mut self, effects: Vec<Effect>, message: Option<String>) {
+    pub(super) fn effects(&mut self, effects: Vec<Effect>, message: Option<Queued>) {
         for effect in effects {
             match effect {
                 Effect::WorkingDir(dir) => {

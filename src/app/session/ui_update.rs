@@ -27,7 +27,11 @@ pub(crate) enum UiUpdate {
         text: String,
         /// Such as `14:30`.
         time: String,
+        /// It was heard rather than typed.
+        spoken: bool,
     },
+    /// A recording goes on.
+    Voice(VoiceUpdate),
     /// From the running turn.
     Event(Event),
     AnswerEnd(TurnOutcome),
@@ -114,6 +118,54 @@ pub(crate) struct SessionStatus {
     pub topics: usize,
     /// Running calls, the oldest first.
     pub running: Vec<RunningCall>,
+    /// `None` while voice mode is off and nothing is recorded.
+    pub voice: Option<VoiceStatus>,
+}
+
+/// What happens to a recording, for an interface that writes lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum VoiceUpdate {
+    /// It starts.
+    Recording {
+        /// The longest time; `None` in voice mode.
+        seconds: Option<u64>,
+    },
+    /// How loud it is.
+    Level {
+        /// From zero to [`crate::voice::activity::METER_STEPS`].
+        step: u8,
+    },
+    /// It is over and being written down.
+    Transcribing,
+    /// It was written down, dropped, or has failed.
+    Ended,
+}
+
+/// Voice, as a status line shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct VoiceStatus {
+    /// Voice mode is on.
+    pub is_on: bool,
+    /// It waits until the user has sent what they type.
+    pub is_paused: bool,
+    pub phase: Option<VoicePhase>,
+}
+
+/// What voice is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum VoicePhase {
+    Recording {
+        since: Instant,
+        /// The longest time; `None` in voice mode.
+        seconds: Option<u64>,
+        /// The latest steps of the meter, the newest last.
+        levels: Vec<u8>,
+    },
+    Transcribing {
+        since: Instant,
+    },
+    Speaking,
 }
 
 /// Something that is running.

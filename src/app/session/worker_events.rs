@@ -66,6 +66,7 @@ impl Session {
             WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
+            WorkerEvent::Voice(id, event) => self.voice_event(id, event),
             WorkerEvent::Remembered => {}
         }
     }
@@ -91,6 +92,9 @@ impl Session {
             | Event::Turn(_)
             | Event::Pipeline(_)
             | Event::Reply(_) => {}
+        }
+        if turn.cancelled.is_none() {
+            self.speak_event(id, &event);
         }
         self.updates.push(UiUpdate::Event(event));
     }

@@ -198,8 +198,8 @@ pub(crate) struct CliArgs {
     pub fire_alarm: Option<String>,
     /// `--review-job`, with which Marvin starts a review in the background.
     pub review_job: Option<String>,
-    /// `--supervise`: the words are a program to run as its supervisor.
-    pub supervise: bool,
+    /// `--supervise`: the words are a program to run as its supervisor, which passes on so many bytes of standard input.
+    pub supervise: Option<u64>,
     /// `--help`.
     pub help: bool,
     /// `--version`.
@@ -420,10 +420,14 @@ pub(crate) static FLAGS: &[Flag] = &[
     .hidden(),
     flag(
         supervise::FLAG,
-        ValueMode::Nothing,
+        ValueMode::Maybe("BYTES"),
         "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
-        |args, _| {
-            args.supervise = true;
+        |args, value| {
+            let value = text(value, "--supervise")?;
+            let bytes = if value.is_empty() { "0" } else { &value };
+            args.supervise = Some(bytes.parse().map_err(|_| {
+                Problem::input(format!("--supervise wants a number of bytes, not \"{value}\"."))
+            })?);
             Ok(())
         },
     )

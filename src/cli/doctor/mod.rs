@@ -10,6 +10,7 @@ mod finding;
 mod flow;
 mod model;
 mod outside;
+mod voice;
 
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
@@ -110,6 +111,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
     findings.push(blender::answers(&settings.env));
+    findings.extend(voice::findings(&settings.env));
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));
     let terminal = std::io::stdout().is_terminal();

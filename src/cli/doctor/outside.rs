@@ -27,6 +27,7 @@ fn without(id: &str) -> MissingKey {
         "steam-api" => MissingKey::Less("what users own and play needs it"),
         "google-places" => MissingKey::Unused("OpenStreetMap is used instead"),
         "gnews" | "newsapi" => MissingKey::Unused("other news sources are used instead"),
+        "groq-whisper" => MissingKey::Unused("voice input needs it"),
         "omdb" | "rawg" => MissingKey::Unused("the web is searched instead"),
         _ => MissingKey::Unused("it is not used"),
     }

@@ -20,7 +20,8 @@ const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 /// The body of a request.
 pub(super) enum RequestBody<'a> {
     Nothing,
-    Body(&'static str, &'a [u8]),
+    /// Its content type and its bytes.
+    Body(&'a str, &'a [u8]),
 }
 
 /// Ids of the services that answered, without duplicates, in the order of their first answers; shared by the requests of a call.
@@ -64,6 +65,7 @@ pub struct RequestBuilder<'a> {
     pub(crate) again_failed: Option<Duration>,
     pub(crate) once: bool,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) patience: Option<Duration>,
     pub(crate) answered_by: Option<Arc<AnsweredBy>>,
 }
 
@@ -93,6 +95,7 @@ impl<'a> RequestBuilder<'a> {
             again_failed: None,
             once: false,
             timeout: None,
+            patience: None,
             answered_by: None,
         }
     }
@@ -232,6 +235,13 @@ impl<'a> RequestBuilder<'a> {
         self
     }
 
+    /// For a service that computes for a long time: how long it may stay silent, before its answer and within it.
+    #[must_use]
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = Some(time);
+        self
+    }
+
     /// Records in `by` that the service has answered.
     #[must_use]
     pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
@@ -273,6 +283,14 @@ impl<'a> RequestBuilder<'a> {
             "application/json",
             value.to_string().as_bytes(),
         ))
+    }
+
+    /// Posts a body of the type `kind`.
+    ///
+    /// # Errors
+    /// As [`RequestBuilder::get`].
+    pub fn body(self, kind: &str, body: &[u8]) -> Outcome<ServiceResponse> {
+        self.send(&RequestBody::Body(kind, body))
     }
 }
 

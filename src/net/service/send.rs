@@ -183,7 +183,9 @@ impl RequestBuilder<'_> {
     ) -> Result<Response, NetError> {
         match sent {
             RequestBody::Nothing => client.get(url, &self.headers, &self.stop),
-            RequestBody::Body(_, body) => client.post(url, &self.headers, body, &self.stop),
+            RequestBody::Body(_, body) => {
+                client.post_within(url, &self.headers, body, self.patience, &self.stop)
+            }
         }
     }
 

@@ -175,6 +175,30 @@ fn the_limit_kills_grandchildren_that_ignore_term() {
 }
 
 #[test]
+fn an_interrupt_lets_the_program_end_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = dir.path().join("begun");
+    let interrupt = Cancel::new();
+    let (watched, at) = (interrupt.clone(), begun.clone());
+    let watcher = thread::spawn(move || {
+        while !at.exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        watched.fire();
+    });
+    let output = run(&ProgramSpec {
+        interrupt: Some(interrupt),
+        ..sh(&format!(
+            "trap 'echo completed; exit 0' INT; touch {}; while :; do sleep 0.02; done",
+            begun.display()
+        ))
+    });
+    watcher.join().unwrap();
+    assert!(output.success() && !output.cancelled, "{}", output.ending());
+    assert_eq!(text(&output).0, "completed\n");
+}
+
+#[test]
 fn a_group_that_obeys_term_ends_without_the_grace_period() {
     let start = Instant::now();
     let output = run(&ProgramSpec {

@@ -151,20 +151,35 @@ impl Stand {
     where
         F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
     {
+        let input = ReplyInput {
+            text,
+            at: self.engine.stamp(now(&self.ctx.session)),
+            effort: None,
+            spoken: false,
+            language: None,
+            read_aloud: false,
+            voice_language: None,
+            person: &UserFacts::default(),
+        };
+        self.answer(model, is_small, &input)
+    }
+
+    fn answer<F>(
+        &self,
+        model: &Model<F>,
+        is_small: bool,
+        input: &ReplyInput<'_>,
+    ) -> Result<ReplyEnd, Failure>
+    where
+        F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
+    {
         let models = ReplyModels {
             stages: model,
             chat: model,
             is_small,
             max_tools: 128,
         };
-        let input = ReplyInput {
-            text,
-            at: self.engine.stamp(now(&self.ctx.session)),
-            spoken: false,
-            effort: None,
-            person: &UserFacts::default(),
-        };
-        self.engine.reply(&self.ctx, &models, &input)
+        self.engine.reply(&self.ctx, &models, input)
     }
 
     fn shown(&self) -> String {
@@ -222,6 +237,50 @@ fn a_reply_is_made_in_the_order_of_its_stages_and_reported() {
     assert_eq!(report.end, ReplyOutcome::Answered);
     let names: Vec<&str> = report.stages.iter().map(|stage| stage.name).collect();
     assert_eq!(names, ["router", "planner", "loop"]);
+}
+
+#[test]
+fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
+    for (language, is_cut) in [(Some("de"), true), (None, false)] {
+        let stand = Stand::new(ReplySettings::default());
+        let has_called = AtomicBool::new(false);
+        let call =
+            "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"}}\n```";
+        let model = Model::new(|stage, _| match stage {
+            Stage::Planner => Err(FailureKind::Stalled),
+            Stage::Chat if !has_called.swap(true, Ordering::SeqCst) => Ok(call.to_owned()),
+            stage => answers(stage),
+        });
+        let input = ReplyInput {
+            text: "wie lautet das Rufzeichen und wer hat es vergeben",
+            at: stand.engine.stamp(now(&stand.ctx.session)),
+            effort: None,
+            spoken: true,
+            language,
+            read_aloud: true,
+            voice_language: Some("German"),
+            person: &UserFacts::default(),
+        };
+        stand.answer(&model, true, &input).unwrap();
+        let asked = locked(&model.asked);
+        let chats: Vec<&String> = asked
+            .iter()
+            .filter(|(stage, _)| *stage == Stage::Chat)
+            .map(|(_, text)| text)
+            .collect();
+        assert!(
+            chats[0].contains("a machine wrote down what it heard"),
+            "{}",
+            chats[0]
+        );
+        assert!(
+            chats[0].contains("read aloud") && chats[0].contains("Your voice speaks only German")
+        );
+        let last = chats.last().unwrap();
+        assert_eq!(last.contains("Still open: "), is_cut, "{last}");
+        let pending = stand.engine.dialogue.pending();
+        assert!(pending.spoken && pending.rows.len() == 2, "{pending:?}");
+    }
 }
 
 #[test]

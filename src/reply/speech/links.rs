@@ -1,14 +1,17 @@
 //! Web addresses in words.
 
+use std::borrow::Cow;
+
 use crate::base::text;
 
-/// `text` with a phrase in place of every link and every bare address outside parentheses.
-pub(super) fn in_words(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        line_in_words(line, &mut out);
+/// `line` with a phrase in place of every link and every bare address outside parentheses.
+pub(super) fn in_words(line: &str) -> Cow<'_, str> {
+    if !line.contains(['[', ':', '.', '<']) {
+        return Cow::Borrowed(line);
     }
-    out
+    let mut out = String::with_capacity(line.len());
+    line_in_words(line, &mut out);
+    Cow::Owned(out)
 }
 
 fn line_in_words(line: &str, out: &mut String) {

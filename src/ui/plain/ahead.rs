@@ -92,6 +92,11 @@ impl TypedAhead {
         self.take(&String::from_utf8_lossy(&bytes));
     }
 
+    /// Adds what was typed.
+    pub(super) fn add(&mut self, text: &str) {
+        self.take(text);
+    }
+
     fn take(&mut self, text: &str) {
         // The system marks an end of input with NUL or EOT.
         self.draft.push_str(&text.replace(['\0', '\u{4}'], ""));

@@ -3,6 +3,7 @@
 //! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
 
 mod ahead;
+mod key_watch;
 mod print;
 mod read;
 mod watch;
@@ -15,6 +16,7 @@ use crossbeam_channel::{Receiver, after, never, select};
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
+use crate::app::session::voice::VoiceKey;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::env::Env;
@@ -24,12 +26,15 @@ use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::term::SignalEvent;
 use ahead::ReadLine;
 use ahead::TypedAhead;
+use key_watch::{KeyPress, KeyWatch};
 use print::Printer;
 use read::LineSource;
 use watch::LineWatch;
 
 /// How often the end of a session looks whether its memory is written.
 const FAREWELL_CHECK: Duration = Duration::from_millis(500);
+/// How often keys are looked for while voice takes them.
+const KEY_CHECK: Duration = Duration::from_millis(50);
 
 /// Runs the conversation to its end; returns the exit status.
 pub(super) fn run(settings: Settings, first: &str) -> u8 {
@@ -40,6 +45,7 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         AskMode::Nobody
     };
     let env = settings.env.clone();
+    let has_keys = settings.process.stdin_is_terminal;
     // On these terminals rustyline does not handle the keys.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
     let twice = settings.process.stdin_is_terminal && undriven;
@@ -58,6 +64,8 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env),
         interrupts: Interrupts::default(),
+        keys: None,
+        has_keys,
         env,
         session,
         leave: None,
@@ -86,6 +94,10 @@ struct PlainUi {
     ahead: TypedAhead,
     printer: Printer,
     interrupts: Interrupts,
+    /// Single keys are read, while voice takes them.
+    keys: Option<KeyWatch>,
+    /// Standard input is a terminal.
+    has_keys: bool,
     env: Env,
     /// The exit status, once leaving is decided.
     leave: Option<u8>,
@@ -160,6 +172,11 @@ impl PlainUi {
 
     /// Shows updates until nothing is running.
     fn until_idle(&mut self) {
+        self.show_until_idle();
+        self.keys = None;
+    }
+
+    fn show_until_idle(&mut self) {
         loop {
             self.session.receive();
             for show in self.session.take_updates() {
@@ -168,12 +185,19 @@ impl PlainUi {
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
+            self.read_keys();
+            let key_check = if self.keys.is_some() {
+                after(KEY_CHECK)
+            } else {
+                never()
+            };
             let late = self.session.deadline().map_or_else(never, |deadline| {
                 after(deadline.saturating_duration_since(std::time::Instant::now()))
             });
             select! {
                 recv(self.bell) -> _ => {}
                 recv(late) -> _ => {}
+                recv(key_check) -> _ => {}
                 recv(self.watch.signals) -> signal => match signal {
                     Ok(SignalEvent::Interrupt) => self.interrupt(),
                     Ok(signal) => self.leave = signal.exit_status(),
@@ -183,9 +207,38 @@ impl PlainUi {
         }
     }
 
+    /// Reads single keys while voice takes them: Enter completes a recording, any key stops the speech, and what else is typed begins the next line.
+    fn read_keys(&mut self) {
+        if !self.has_keys || !self.session.voice_takes_keys() {
+            self.keys = None;
+            return;
+        }
+        if self.keys.is_none() {
+            self.keys = KeyWatch::start();
+        }
+        let pressed = self.keys.as_ref().map(KeyWatch::pressed);
+        match pressed {
+            None | Some(KeyPress::Nothing) => {}
+            Some(KeyPress::Cancel) => {
+                self.session.cancel();
+            }
+            Some(KeyPress::Enter) => {
+                self.session.voice_key(VoiceKey::Enter, true);
+            }
+            Some(KeyPress::Typed(text)) => {
+                if !self.session.voice_key(VoiceKey::Typing, true) {
+                    self.ahead.add(&text);
+                }
+            }
+        }
+    }
+
     fn show(&mut self, show: UiUpdate) {
         match show {
-            UiUpdate::Ask(question) => self.ask(question),
+            UiUpdate::Ask(question) => {
+                self.keys = None;
+                self.ask(question);
+            }
             UiUpdate::Edit(path) => match editor::edit(&path, &self.env) {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use ratatui::style::{Color, Style};
 
-use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate};
+use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
@@ -18,6 +18,7 @@ use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
+use crate::ui::text::meter;
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
@@ -116,8 +117,12 @@ impl Printer {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.after(entry));
             }
+            UiUpdate::UserMessage {
+                text, spoken: true, ..
+            } => self.labelled("You (spoken): ", self.theme.you, &text),
             // The line is already on the screen, or was printed when it was read.
             UiUpdate::UserMessage { .. } => {}
+            UiUpdate::Voice(update) => self.voice(update),
             UiUpdate::Event(event) => self.event(event),
             UiUpdate::AnswerEnd(end) => {
                 self.end_line();
@@ -186,6 +191,31 @@ impl Printer {
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
+        }
+    }
+
+    /// A recording. On a terminal its meter grows on a line of its own.
+    fn voice(&mut self, update: VoiceUpdate) {
+        match update {
+            VoiceUpdate::Recording { seconds } => {
+                let limit =
+                    seconds.map_or_else(String::new, |seconds| format!(", at most {seconds} s"));
+                let keys = match (self.terminal, seconds) {
+                    (false, _) => ".",
+                    (true, Some(_)) => ". Any key ends it, Ctrl-C drops it.",
+                    (true, None) => ". Enter sends, typing pauses, Ctrl-C ends voice mode.",
+                };
+                self.system(&format!("Recording{limit}{keys}"));
+            }
+            VoiceUpdate::Level { step } if self.terminal => {
+                self.foreign_text(&meter::column(step).to_string());
+            }
+            VoiceUpdate::Level { .. } => {}
+            VoiceUpdate::Transcribing => {
+                self.end_line();
+                self.system("Writing down what you said.");
+            }
+            VoiceUpdate::Ended => self.end_line(),
         }
     }
 

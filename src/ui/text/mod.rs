@@ -2,6 +2,7 @@
 
 pub(crate) mod clean;
 pub(crate) mod diff;
+pub(crate) mod meter;
 pub(crate) mod spinner;
 pub(crate) mod theme;
 pub(crate) mod width;

@@ -12,6 +12,7 @@ use super::part::Tone;
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
 use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
+use crate::app::session::voice::VoiceKey;
 use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
@@ -152,13 +153,10 @@ impl App {
 
     /// True while the screen changes with time alone.
     pub(super) fn is_animated(&self) -> bool {
+        let status = self.session.status();
         self.chat.is_animated()
-            || self
-                .session
-                .status()
-                .running
-                .iter()
-                .any(|command| !command.background)
+            || status.running.iter().any(|command| !command.background)
+            || status.voice.is_some_and(|voice| voice.phase.is_some())
     }
 
     /// Processes input from the user and the system.
@@ -179,12 +177,17 @@ impl App {
                             self.editor.key_context()
                         }
                     };
-                    if let Some(action) = keys::action(&key, situation) {
+                    let action = keys::action(&key, situation);
+                    if self.is_for_voice(action, situation) {
+                        self.flash = None;
+                    } else if let Some(action) = action {
                         self.flash = None;
                         self.act(action);
                     }
                 }
                 Input::Paste(text) if self.help.is_none() => {
+                    self.session
+                        .voice_key(VoiceKey::Typing, self.editor.is_empty());
                     self.editor.paste(&text);
                 }
                 Input::Paste(_) => {}
@@ -204,6 +207,18 @@ impl App {
                     .push_back(HostAction::Leave(TERMINAL_GONE)),
             }
         }
+    }
+
+    /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.
+    fn is_for_voice(&mut self, action: Option<Action>, context: KeyContext) -> bool {
+        let key = match action {
+            Some(Action::Cancel | Action::Escape) => return false,
+            Some(Action::Send | Action::Insert(' ')) => VoiceKey::Enter,
+            Some(action) if !keys::is_for_the_interface(action) => VoiceKey::Typing,
+            _ => VoiceKey::Other,
+        };
+        let is_free = context != KeyContext::Question && self.help.is_none();
+        is_free && self.session.voice_key(key, self.editor.is_empty())
     }
 
     /// True in the middle of a draft: a question that appears then must not take the next letter as its answer.

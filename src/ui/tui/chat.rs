@@ -117,9 +117,11 @@ impl Chat {
                 }
                 self.profile.clone_from(name);
             }
-            UiUpdate::UserMessage { text, time } => {
+            UiUpdate::UserMessage { text, time, spoken } => {
                 self.push_text(Speaker::You, time);
-                self.parts.extend(texts(Tone::Plain, &clean(text)));
+                let mark = if *spoken { "🎤 " } else { "" };
+                let text = format!("{mark}{text}");
+                self.parts.extend(texts(Tone::Plain, &clean(&text)));
                 self.waiting = Some(now);
                 self.reply = Some(ReplyProgress::default());
                 self.top = None;
@@ -143,7 +145,7 @@ impl Chat {
             }
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}
+            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) | UiUpdate::Voice(_) => {}
         }
     }
 

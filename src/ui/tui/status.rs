@@ -6,9 +6,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout_context::{format_running, spinner};
-use crate::app::session::ui_update::SessionStatus;
+use crate::app::session::ui_update::{SessionStatus, VoicePhase, VoiceStatus};
 use crate::chat::usage::{Tokens, credits, estimate_mark};
 use crate::ui::text::clean::clean_line;
+use crate::ui::text::meter;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
@@ -133,6 +134,9 @@ fn part(text: String, style: Style, priority: u8) -> StatusPart {
 
 fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
     let mut parts = Vec::new();
+    if let Some(voice) = &status.voice {
+        parts.extend(voice_parts(voice, theme, now));
+    }
     let front = status.running.iter().find(|command| !command.background);
     if let Some(front) = front {
         let text = format!(
@@ -201,6 +205,40 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     }
     if status.topics > 0 {
         parts.push(part(format!("🔔 {}", status.topics), theme.dim, 3));
+    }
+    parts
+}
+
+/// The parts about voice: what it is doing with the keys for it, and that voice mode is on.
+fn voice_parts(voice: &VoiceStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
+    let passed = |since: &Instant| format_running(now.saturating_duration_since(*since));
+    let (text, keys) = match &voice.phase {
+        Some(VoicePhase::Recording {
+            since,
+            seconds,
+            levels,
+        }) => {
+            let levels: String = levels.iter().map(|step| meter::column(*step)).collect();
+            let (limit, keys) = match seconds {
+                Some(seconds) => (format!(" of {seconds}s"), "any key ends it, Esc drops it"),
+                None => (String::new(), "Enter sends, Esc ends voice mode"),
+            };
+            (format!("🎤 {}{limit} {levels}", passed(since)), keys)
+        }
+        Some(VoicePhase::Transcribing { since }) => {
+            let text = format!("{} {} writing it down", spinner(*since, now), passed(since));
+            (text, "Esc drops it")
+        }
+        Some(VoicePhase::Speaking) => ("🔊 speaking".to_owned(), "any key stops it"),
+        None if voice.is_paused => ("🎤 paused".to_owned(), "Enter listens again"),
+        None => return vec![part("🎤 voice".to_owned(), theme.accent, 7)],
+    };
+    let mut parts = vec![
+        part(text, theme.accent, 9),
+        part(keys.to_owned(), theme.dim, 6),
+    ];
+    if voice.is_on {
+        parts.push(part("voice".to_owned(), theme.accent, 7));
     }
     parts
 }
@@ -295,6 +333,7 @@ mod tests {
             shell: None,
             topics: 0,
             running: Vec::new(),
+            voice: None,
         }
     }
 
@@ -374,6 +413,68 @@ mod tests {
         let mut tokens_of = status().tokens;
         tokens_of.estimated = true;
         assert_eq!(tokens(tokens_of), "~1.2k in (900 cached), 34 out");
+    }
+
+    #[test]
+    fn voice_shows_what_it_does_and_its_keys() {
+        let since = Instant::now();
+        let shown = |is_on, is_paused, phase| {
+            let mut status = status();
+            status.coding = false;
+            status.voice = Some(VoiceStatus {
+                is_on,
+                is_paused,
+                phase,
+            });
+            shown(&status, 100)
+        };
+        let levels = vec![0, 4, 8];
+        let once = VoicePhase::Recording {
+            since,
+            seconds: Some(5),
+            levels: levels.clone(),
+        };
+        let on = VoicePhase::Recording {
+            since,
+            seconds: None,
+            levels,
+        };
+        for (is_on, is_paused, phase, want) in [
+            (
+                false,
+                false,
+                Some(once),
+                " 🎤 0s of 5s ·▄█ · any key ends it, Esc drops it · ⚡ llama",
+            ),
+            (
+                true,
+                false,
+                Some(on),
+                " 🎤 0s ·▄█ · Enter sends, Esc ends voice mode · voice · ⚡ llama",
+            ),
+            (
+                true,
+                false,
+                Some(VoicePhase::Transcribing { since }),
+                " ⠋ 0s writing it down · Esc drops it · voice · ",
+            ),
+            (
+                true,
+                false,
+                Some(VoicePhase::Speaking),
+                " 🔊 speaking · any key stops it · voice · ",
+            ),
+            (
+                true,
+                true,
+                None,
+                " 🎤 paused · Enter listens again · voice · ",
+            ),
+            (true, false, None, " 🎤 voice · ⚡ llama"),
+        ] {
+            let line = shown(is_on, is_paused, phase);
+            assert!(line.starts_with(want), "{line}");
+        }
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl Stage {
                 shell: None,
                 topics: 0,
                 running: Vec::new(),
+                voice: None,
             },
             flash: None,
             queue: Vec::new(),
@@ -83,6 +84,7 @@ impl Stage {
         self.show(&UiUpdate::UserMessage {
             text: text.to_owned(),
             time: "09:05".to_owned(),
+            spoken: false,
         });
     }
 
