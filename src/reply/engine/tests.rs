@@ -272,6 +272,47 @@ fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
 }
 
 #[test]
+fn stop_forgets_the_calls_of_the_conversation() {
+    let stand = Stand::new(without_memory());
+    let calling = Model::new(|stage, _| match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    });
+    stand.say(&calling, true, "what is the call sign").unwrap();
+    assert_eq!(stand.recent().len(), 4);
+    let stopping = Model::new(|stage, _| match stage {
+        Stage::Chat => Ok("CALL stop {}".to_owned()),
+        stage => answers(stage),
+    });
+    stand.say(&stopping, false, "that is all").unwrap();
+    assert_eq!(stand.recent().len(), 2);
+}
+
+#[test]
+fn a_new_conversation_asks_the_router_again_and_has_no_calls() {
+    let stand = Stand::new(ReplySettings {
+        dialogue_window: std::time::Duration::ZERO,
+        ..without_memory()
+    });
+    let model = Model::new(|stage, _| match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    });
+    for _ in 0..2 {
+        model.forget();
+        stand.say(&model, true, "what is the call sign").unwrap();
+        assert_eq!(model.stages(), [Stage::Router, Stage::Planner, Stage::Chat]);
+        let asked = locked(&model.asked);
+        let (_, chat) = asked.last().unwrap();
+        assert_eq!(
+            chat.matches("[Tool result: read_note]").count(),
+            1,
+            "{chat}"
+        );
+    }
+}
+
+#[test]
 fn apologies_are_marked_shown_and_remembered() {
     for (answer, small, has) in [
         (Ok("{\"forecast\": 1}"), true, "larger one"),
