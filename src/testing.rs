@@ -59,6 +59,10 @@ pub mod html {
     };
 }
 
+pub mod json_object {
+    pub use crate::formats::json_object::{ObjectError, ObjectReader};
+}
+
 pub mod llm {
     pub use crate::llm::catalog::{ProviderSpec, row};
     pub use crate::llm::models::list::{ListPage, ListedModel, parse_list};

@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::limits::check_cost;
 use super::model_target::ModelTarget;
 use crate::base::cancel::Cancel;
+use crate::base::embedding::Embedding;
+use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -87,6 +89,35 @@ pub(crate) fn ask_once(
     answered
 }
 
+/// Vectors of texts, within the spending limit, and counted like a call.
+pub(crate) fn embed(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    model: &str,
+    texts: &[String],
+    stop: &Cancel,
+) -> Outcome<Vec<Embedding>> {
+    check_cost(ctx, target.max_cost).map_err(|failure| *failure.problem)?;
+    let embeddings = target.provider.embed(model, texts, stop)?;
+    let known = embeddings.tokens.filter(|tokens| *tokens < MAX_CALL_TOKENS);
+    let length = texts.iter().map(String::len).sum();
+    let tokens = Tokens {
+        input: known.unwrap_or_else(|| estimate(length)),
+        estimated: known.is_none(),
+        ..Tokens::default()
+    };
+    let info = target.prices.facts(target.provider.name(), model);
+    let (cost, estimated) = target.prices.call_cost(model, &info, tokens, None);
+    record(
+        ctx,
+        target,
+        model,
+        tokens,
+        (cost, estimated && !(target.local && cost == 0.0)),
+    );
+    Ok(embeddings.vectors)
+}
+
 /// Tells the user why the answer takes longer.
 pub(crate) fn announce_wait(
     ctx: &ToolContext,
@@ -111,10 +142,21 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
         return;
     }
     let tokens = used_tokens(request, reply);
-    let (cost, cost_estimated) = price(target, request, tokens, reply.billed);
+    let cost = price(target, request, tokens, reply.billed);
+    record(ctx, target, request.model, tokens, cost);
+}
+
+/// Records a call: `cost` in US dollars, and whether it is estimated.
+fn record(
+    ctx: &ToolContext,
+    target: &ModelTarget,
+    model: &str,
+    tokens: Tokens,
+    (cost, cost_estimated): (f64, bool),
+) {
     let turn = TurnUsage {
         provider: target.provider.name().to_owned(),
-        model: request.model.to_owned(),
+        model: model.to_owned(),
         tokens,
         cost,
         cost_estimated,

@@ -17,28 +17,22 @@ pub(crate) struct UserFacts {
     pub preferences: String,
     /// Commands that run in the background, one per line.
     pub jobs: String,
-    /// Read only for a new prompt.
-    pub memory: LazyMemory,
-}
-
-/// What only a new prompt needs of the profile.
-#[derive(Debug, Default)]
-pub(crate) struct ProfileMemory {
     /// The saved places, one per line.
-    pub places: String,
+    pub places: LazyText,
     /// The latest entries of the chat log, shortened, one per line.
-    pub history: String,
+    pub history: LazyText,
 }
 
-/// Read from disk on first use.
-pub(crate) type LazyMemory = LazyLock<ProfileMemory, Box<dyn FnOnce() -> ProfileMemory + Send>>;
+/// Read from disk on first use: not every request needs it.
+pub(crate) type LazyText = LazyLock<String, Box<dyn FnOnce() -> String + Send>>;
 
 impl Default for UserFacts {
     fn default() -> Self {
         Self {
             preferences: String::new(),
             jobs: String::new(),
-            memory: LazyMemory::new(Box::new(ProfileMemory::default)),
+            places: LazyText::new(Box::new(String::new)),
+            history: LazyText::new(Box::new(String::new)),
         }
     }
 }
@@ -82,13 +76,13 @@ impl SystemPrompt {
         let mut text = fill(prompts::IDENTITY, &[]);
         section(&mut text, "Preferences", &person.preferences);
         let _ = write!(text, "\n\n## Active profile\n{}", session.profile());
-        section(&mut text, "Saved places", &person.memory.places);
+        section(&mut text, "Saved places", &person.places);
         if let Some(root) = session.working_dir.root() {
             project(&mut text, session, &root, coding);
         }
         section(&mut text, "Today", &today);
         section(&mut text, "Background jobs", &person.jobs);
-        section(&mut text, "Recent conversation", &person.memory.history);
+        section(&mut text, "Recent conversation", &person.history);
         Self {
             text: Arc::new(text),
             subject: PromptSubject::now(session, person, coding),

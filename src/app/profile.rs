@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::system::{LazyMemory, ProfileMemory, UserFacts};
+use crate::agent::system::{LazyText, UserFacts};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
@@ -68,7 +68,7 @@ pub(crate) fn user_facts(
     session: &Arc<SessionContext>,
     sent: Option<String>,
     jobs: String,
-    mut warn: impl FnMut(String) + Send + 'static,
+    mut warn: impl FnMut(String) + Clone + Send + 'static,
 ) -> UserFacts {
     // A sub-agent works on a task and needs nothing about the user.
     if session.policy.depth > 0 {
@@ -81,13 +81,13 @@ pub(crate) fn user_facts(
     UserFacts {
         preferences: preferences_text(&profile, &mut warn),
         jobs: joined(&[jobs, project_jobs(session)]),
-        memory: LazyMemory::new(Box::new(move || ProfileMemory {
-            places: places(&SavedPlaces::of(&profile, &clock).read_or_set_aside(&mut warn)),
-            history: history(
-                &ChatLog::new(profile.chat_log(), &clock),
-                sent.as_deref(),
-                &mut warn,
-            ),
+        places: LazyText::new(Box::new({
+            let (profile, clock, mut warn) = (profile.clone(), clock.clone(), warn.clone());
+            move || places(&SavedPlaces::of(&profile, &clock).read_or_set_aside(&mut warn))
+        })),
+        history: LazyText::new(Box::new(move || {
+            let log = ChatLog::new(profile.chat_log(), &clock);
+            history(&log, sent.as_deref(), &mut warn)
         })),
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod cancel;
 pub(crate) mod clock;
 #[cfg(test)]
 pub(crate) mod cpu_time;
+pub(crate) mod embedding;
 pub(crate) mod env;
 pub(crate) mod ids;
 pub(crate) mod json;

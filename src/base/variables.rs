@@ -133,6 +133,8 @@ variables! {
     MARVIN_TOOLS: Text, "tool groups offered, as --tools";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
     MARVIN_SPOTIFY_PORT: Text, "port of the address that the sign-in to Spotify comes back to (8888)";
+    BLENDER_MCP_HOST: Text, "host of Blender's BlenderMCP add-on (127.0.0.1)";
+    BLENDER_MCP_PORT: Whole = 9876, "port of the add-on (9876)";
     MARVIN_NOW: Text, "stops the clock, for tests";
     NO_COLOR: Text, "no colours";
     HTTP_PROXY: Text, "proxy for http addresses";

@@ -209,6 +209,11 @@ impl Paths {
         Ok(self.home()?.join(".cache/marvin"))
     }
 
+    /// Pictures of Blender's viewport.
+    pub fn viewports(&self) -> Outcome<PathBuf> {
+        Ok(self.cache()?.join("blender"))
+    }
+
     /// The folder of rate limit files shared by processes.
     pub fn gates(&self) -> Outcome<PathBuf> {
         Ok(self.cache()?.join("gates"))

@@ -5,6 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::choose::RemoteTarget;
+use super::embeddings::{self, Embeddings};
 use super::failure::{Failure, FailureKind};
 use super::models::endings::successor_hint;
 use super::models::{ModelInfo, WireRule};
@@ -178,13 +179,7 @@ impl HttpProvider {
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
         let body = dialect.body(request);
-        let context = ErrorContext {
-            row: self.remote.row,
-            model: request.model.to_owned(),
-            successor: None,
-            secrets: self.remote.key.iter().cloned().collect(),
-            schema_tokens: request.offer.tokens(),
-        };
+        let context = self.error_context(request.model, request.offer.tokens());
         let mut response = self.post(dialect, &body, request.options.limit, stop)?;
         drop(body);
         if response.status >= 300 {
@@ -231,6 +226,16 @@ impl HttpProvider {
         decoder.end();
         decoder.deltas().for_each(emit);
         decoder.into_result()
+    }
+
+    fn error_context(&self, model: &str, schema_tokens: usize) -> ErrorContext {
+        ErrorContext {
+            row: self.remote.row,
+            model: model.to_owned(),
+            successor: None,
+            secrets: self.remote.key.iter().cloned().collect(),
+            schema_tokens,
+        }
     }
 
     /// What to take instead of a model that the provider may not serve any more.
@@ -294,6 +299,32 @@ impl Provider for HttpProvider {
 
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
         self.dialect(info.wire).can_forbid_calls()
+    }
+
+    fn embed(&self, model: &str, texts: &[String], stop: &Cancel) -> Outcome<Embeddings> {
+        let name = self.remote.row.name;
+        let dialect = self.dialect(WireRule::Any);
+        let url = embeddings::url(dialect.wire, &dialect.url(&self.remote.base));
+        let url = url.ok_or_else(|| Problem::refused(format!("{name} gives no embeddings.")))?;
+        let headers = dialect.headers(self.remote.key.as_deref());
+        let body = embeddings::body(model, texts);
+        let mut response = self
+            .client
+            .post_within(&url, &headers, &body, None, stop)
+            .map_err(|error| *self.failure(error).problem)?;
+        let answer = response.read_some(embeddings::MAX_ANSWER_BYTES);
+        stop.check()?;
+        if response.status >= 300 {
+            let header = |name: &str| response.header(name).map(str::to_owned);
+            let context = self.error_context(model, 0);
+            let failure = errors::from_response(&context, response.status, &header, &answer);
+            return Err(*failure.problem);
+        }
+        embeddings::read(&answer, texts.len()).map_err(|problem| {
+            Problem::network(format!(
+                "The embeddings of {name} cannot be used: {problem}."
+            ))
+        })
     }
 
     fn stream(

@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod choose;
+pub(crate) mod embeddings;
 pub(crate) mod failure;
 pub(crate) mod fallback;
 pub(crate) mod http_provider;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::embeddings::Embeddings;
 use super::failure::Failure;
 use super::models::{ModelInfo, ReasoningEffort};
 pub(crate) use super::reply::{FinishReason, Reply};
@@ -33,6 +34,18 @@ pub(crate) trait Provider: Send + Sync {
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
         let _ = info;
         false
+    }
+
+    /// One vector for each text.
+    ///
+    /// # Errors
+    /// The provider has no embeddings, or what went wrong.
+    fn embed(&self, model: &str, texts: &[String], stop: &Cancel) -> Outcome<Embeddings> {
+        let _ = (model, texts, stop);
+        Err(Problem::refused(format!(
+            "{} gives no embeddings.",
+            self.name()
+        )))
     }
 
     /// Sends the request and passes the reply on as it arrives; returns when it is complete.

@@ -1,5 +1,6 @@
 //! Floor 2: sockets and the protocols on them.
 
+pub(crate) mod connect;
 pub(crate) mod download;
 pub(crate) mod error;
 pub(crate) mod filtering_proxy;

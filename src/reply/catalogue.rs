@@ -1,8 +1,11 @@
 //! The tools of a reply: those that the session allows, and the two of the flow itself.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use crate::base::embedding::Embedding;
 use crate::base::params::Type;
+use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::llm::provider::{Offer, Offered, Phrases};
 use crate::reply::aliases;
@@ -28,6 +31,8 @@ const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     tools: Vec<ToolRef>,
+    /// What the tools are about, once it was asked for.
+    vectors: OnceLock<Vec<Embedding>>,
 }
 
 /// A parameter of a tool as the flow shows it.
@@ -43,7 +48,23 @@ impl Catalogue {
     pub(crate) fn new(session: &SessionContext) -> Self {
         Self {
             tools: session.registry.allowed(&session.policy),
+            vectors: OnceLock::new(),
         }
+    }
+
+    /// The vectors of the tools, in their order; `make` is called for the first time only, and again after it failed.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub(crate) fn vectors(
+        &self,
+        make: impl FnOnce() -> Outcome<Vec<Embedding>>,
+    ) -> Outcome<&[Embedding]> {
+        if let Some(vectors) = self.vectors.get() {
+            return Ok(vectors);
+        }
+        let made = make()?;
+        Ok(self.vectors.get_or_init(|| made))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -88,11 +109,29 @@ impl Catalogue {
         }
     }
 
-    /// `name: description` of every tool, with at most `chars` characters of the description.
-    pub(crate) fn lines(&self, chars: usize) -> impl Iterator<Item = String> {
-        self.tools
-            .iter()
-            .map(move |tool| format!("{}: {}", tool.name(), clip(first_line(tool), chars)))
+    /// `name: description` of every tool, one a line, with at most `chars` characters of the description.
+    pub(crate) fn list(&self, chars: usize) -> String {
+        let mut list = String::new();
+        for tool in &self.tools {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(tool.name());
+            list.push_str(": ");
+            let about = first_line(tool);
+            if about.len() <= chars {
+                list.push_str(about);
+            } else {
+                list.push_str(&clip(about, chars));
+            }
+        }
+        list
+    }
+
+    /// Whether these are the tools of `other`, in the same order.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        let pairs = self.tools.iter().zip(&other.tools);
+        self.len() == other.len() && pairs.into_iter().all(|(one, other)| one.is_same_as(other))
     }
 
     /// The parameters of a tool, in published order; none for an unknown one.
@@ -222,7 +261,7 @@ mod tests {
         assert!(all.entry(WEATHER).ends_with(
             "Input: location: string, latitude: number, longitude: number, days: integer"
         ));
-        assert!(all.lines(10).all(|line| {
+        assert!(all.list(10).lines().all(|line| {
             let (name, about) = line.split_once(": ").unwrap();
             all.find(name).is_some() && about.chars().count() <= 11
         }));

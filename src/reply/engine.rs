@@ -28,6 +28,7 @@ use crate::reply::stage::{ChatRequest, StageModel};
 use crate::reply::stage_call::StageCaller;
 use crate::reply::trace::Trace;
 use crate::reply::turns::chat::ChatModel;
+use crate::reply::turns::known::SessionToolsCache;
 use crate::reply::turns::protocol;
 use crate::reply::turns::{TurnInput, TurnLoop, TurnOutcome};
 use crate::store::chat_log::{LogEntry, LogRole};
@@ -80,6 +81,7 @@ pub(crate) struct ReplyEngine {
     settings: ReplySettings,
     dialogue: Arc<DialogueMemory>,
     scratch: Arc<ScratchCache>,
+    session_tools: SessionToolsCache,
     /// Absent when nothing is remembered.
     store: Option<MemoryStore>,
     _profile_watch: Option<ListenerGuard>,
@@ -120,6 +122,7 @@ impl ReplyEngine {
             dialogue,
             settings,
             scratch,
+            session_tools: SessionToolsCache::default(),
             store,
             _profile_watch: watch,
             _erase_watch: erase_watch,
@@ -206,6 +209,7 @@ impl ReplyEngine {
             trace: &trace,
             recorder: &recorder,
             scratch: &self.scratch,
+            session_tools: &self.session_tools,
             store: self.store.as_ref(),
             is_small: models.is_small,
             query: &query,
@@ -229,8 +233,8 @@ impl ReplyEngine {
                 message: &message,
                 plan: &prepared.plan,
                 parts: &prepared.parts,
-                known: &prepared.known,
-                catalogue: &prepared.catalogue,
+                known: &prepared.session_tools.known,
+                catalogue: &prepared.session_tools.catalogue,
                 max_tools: models.max_tools,
                 system: &|tools, protocol| prepared.system(tools, protocol),
                 search: &|purpose| prepared.search(purpose),

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, ProblemKind};
 use crate::base::redact::scrub;
 use crate::base::template::fill;
@@ -89,7 +90,7 @@ pub(crate) fn recall(
     let extraction = extract(input, model, settings, scratch, trace);
     let mut recalled = Recalled::default();
     if settings.memory_source != MemorySource::Graph {
-        let found = search_diary(&extraction, store, settings.memory_max_results, trace);
+        let found = search_diary(&extraction, store, model, settings, trace);
         recalled.diary = found.unwrap_or_else(|problem| {
             trace.detail("memory", || format!("no diary: {}", problem.what));
             Vec::new()
@@ -199,7 +200,8 @@ fn parse(answer: &str) -> Option<Extraction> {
 fn search_diary(
     extraction: &Extraction,
     store: &MemoryStore,
-    max: usize,
+    model: &dyn StageModel,
+    settings: &ReplySettings,
     trace: &Trace,
 ) -> Outcome<Vec<String>> {
     let words = &extraction.keywords;
@@ -207,7 +209,14 @@ fn search_diary(
         return Ok(Vec::new());
     }
     trace.line(format!("🔍 Memory search: {}", scrub(&words.join(", "))));
-    let rows = store.diary_search(words, extraction.from, extraction.to, max)?;
+    let (from, to, max) = (extraction.from, extraction.to, settings.memory_max_results);
+    let rows = match near(words, model, settings, trace) {
+        Some(near) => {
+            let near = (settings.embed_model.as_str(), &near);
+            store.diary_search_near(words, near, from, to, max)?
+        }
+        None => store.diary_search(words, from, to, max)?,
+    };
     if !rows.is_empty() {
         let noun = if rows.len() == 1 { "entry" } else { "entries" };
         trace.line(format!("📖 Diary: recalled {} {noun}", rows.len()));
@@ -216,6 +225,27 @@ fn search_diary(
         trace.line(format!("   {}", clip(&scrub(&row.line()), PREVIEW_CHARS)));
     }
     Ok(rows.iter().map(|row| row.line()).collect())
+}
+
+/// The words as a vector, where embeddings are set and come in time.
+fn near(
+    words: &[String],
+    model: &dyn StageModel,
+    settings: &ReplySettings,
+    trace: &Trace,
+) -> Option<Embedding> {
+    if settings.embed_model.is_empty() {
+        return None;
+    }
+    match model.embed(&[words.join(", ")]) {
+        Ok(vectors) => vectors.into_iter().next(),
+        Err(problem) => {
+            trace.detail("memory", || {
+                format!("searched by words alone: {}", scrub(&problem.what))
+            });
+            None
+        }
+    }
 }
 
 fn search_graph(questions: &[String], store: &MemoryStore, trace: &Trace) -> Outcome<Vec<String>> {

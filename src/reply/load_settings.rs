@@ -37,24 +37,14 @@ pub(crate) fn load(
         None => {}
     }
     environment(&mut settings, env, warn);
-    let defaults = ReplySettings::default();
-    let set = [
-        ("embed_model", settings.embed_model != defaults.embed_model),
-        (
-            "llm_embed_timeout_sec",
-            settings.embed_limit != defaults.embed_limit,
-        ),
-        (
-            "cloud_fallback",
-            settings.cloud_fallback != defaults.cloud_fallback,
-        ),
-    ];
-    for (key, _) in set.iter().filter(|(_, is_set)| *is_set) {
-        warn(format!("Reply flow: {key} is set, but has no effect yet."));
+    if settings.cloud_fallback {
+        warn("Reply flow: cloud_fallback is set, but has no effect.".to_owned());
     }
-    if settings.tool_selection_strategy == ToolStrategy::Embedding {
+    if settings.tool_selection_strategy == ToolStrategy::Embedding
+        && settings.embed_model.is_empty()
+    {
         warn(
-            "Reply flow: tools cannot be picked by embeddings yet; they are picked by keyword."
+            "Reply flow: tools cannot be picked by embeddings without embed_model; they are picked by keyword."
                 .to_owned(),
         );
         settings.tool_selection_strategy = ToolStrategy::Keyword;
@@ -253,22 +243,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_said() {
-        let loaded = loaded(
-            r#"{"tool_selection_strategy": "embedding", "embed_model": "nomic", "cloud_fallback": false}"#,
+    fn embeddings_need_a_model() {
+        let without = loaded(r#"{"tool_selection_strategy": "embedding"}"#, "", &[]);
+        let all = without.warnings.join("\n");
+        assert_eq!(
+            without.settings.tool_selection_strategy,
+            ToolStrategy::Keyword
+        );
+        assert!(all.contains("without embed_model"), "{all}");
+        let with = loaded(
+            r#"{"tool_selection_strategy": "embedding", "embed_model": "nomic", "cloud_fallback": true}"#,
             "",
             &[],
         );
-        let all = loaded.warnings.join("\n");
         assert_eq!(
-            loaded.settings.tool_selection_strategy,
-            ToolStrategy::Keyword
+            with.settings.tool_selection_strategy,
+            ToolStrategy::Embedding
         );
+        let all = with.warnings.join("\n");
         assert!(
-            loaded.warnings.len() == 2 && all.contains("embed_model"),
+            with.warnings.len() == 1 && all.contains("cloud_fallback"),
             "{all}"
         );
-        assert!(all.contains("picked by keyword"), "{all}");
     }
 
     #[test]

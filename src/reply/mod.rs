@@ -42,6 +42,7 @@ pub(crate) mod system_message;
 #[cfg(test)]
 mod testing;
 pub(crate) mod thinking;
+pub(crate) mod tool_vectors;
 pub(crate) mod tool_words;
 pub(crate) mod trace;
 pub(crate) mod turns;

@@ -1,12 +1,12 @@
 //! What is found out before the chat model is asked: tools, a plan, what memory has, and the system message made of it. No part of it can stop a
 //! reply: what fails is left out.
 
+use std::sync::Arc;
+
 use crate::agent::system::UserFacts;
 use crate::chat::message::Message;
-use crate::reply::aliases::KnownTools;
 use crate::reply::allow_list::AllowList;
 use crate::reply::carry_over::failed_tools;
-use crate::reply::catalogue::Catalogue;
 use crate::reply::enrichment::{self, RecallInput, Recalled};
 use crate::reply::memory_digest::{self, MemoryDigest};
 use crate::reply::plan::Plan;
@@ -18,7 +18,7 @@ use crate::reply::settings::ReplySettings;
 use crate::reply::stage::StageModel;
 use crate::reply::system_message::{self, MemoryBlock, ProfileFacts, SystemParts};
 use crate::reply::trace::Trace;
-use crate::reply::turns::known::known_tools;
+use crate::reply::turns::known::{SessionTools, SessionToolsCache};
 use crate::reply::turns::protocol::ToolProtocol;
 use crate::reply::turns::tool_set::ToolSet;
 use crate::reply::{context_line, recall_gate, split, warm_profile};
@@ -34,6 +34,7 @@ pub(crate) struct PreparationInput<'a> {
     pub trace: &'a Trace,
     pub recorder: &'a ReplyRecorder,
     pub scratch: &'a ScratchCache,
+    pub session_tools: &'a SessionToolsCache,
     /// Absent when nothing is remembered.
     pub store: Option<&'a MemoryStore>,
     pub is_small: bool,
@@ -51,8 +52,7 @@ pub(crate) struct Preparation<'a> {
     /// The parts of a question with two, where there is no plan.
     pub parts: Vec<String>,
     pub tools: ToolSet,
-    pub known: KnownTools,
-    pub catalogue: Catalogue,
+    pub session_tools: Arc<SessionTools>,
     tools_by: String,
     warm_profile: String,
     memory: Memory,
@@ -82,12 +82,12 @@ impl<'a> Preparation<'a> {
             ..
         } = input;
         let session = &ctx.session;
-        let catalogue = Catalogue::new(session);
-        let known = known_tools(&catalogue);
+        let session_tools = input.session_tools.of(session);
+        let catalogue = &session_tools.catalogue;
         let context_line = context_line::of_session(session, settings);
         let router_input = RouterInput {
             query,
-            catalogue: &catalogue,
+            catalogue,
             context_line: &context_line,
             history,
         };
@@ -105,7 +105,7 @@ impl<'a> Preparation<'a> {
             query,
             history,
             tools: &picked,
-            catalogue: &catalogue,
+            catalogue,
         };
         let plan = recorder.stage(
             "planner",
@@ -129,7 +129,7 @@ impl<'a> Preparation<'a> {
         let advertised = list.advertised(
             input.is_small,
             settings.tool_advertise_max,
-            &catalogue,
+            catalogue,
             query,
         );
         let tools = ToolSet::new(
@@ -147,8 +147,7 @@ impl<'a> Preparation<'a> {
             plan,
             parts,
             tools,
-            known,
-            catalogue,
+            session_tools: Arc::clone(&session_tools),
             tools_by: list.label().to_owned(),
             warm_profile,
             memory,
@@ -170,7 +169,7 @@ impl<'a> Preparation<'a> {
             facts: ProfileFacts {
                 preferences: &person.preferences,
                 profile: &self.profile,
-                places: &person.memory.places,
+                places: &person.places,
                 jobs: &person.jobs,
             },
             is_spoken: input.spoken,
@@ -186,7 +185,7 @@ impl<'a> Preparation<'a> {
             },
             steps: &steps,
             tools: tools.advertised(),
-            text_tools: (protocol == ToolProtocol::Text).then_some(&self.catalogue),
+            text_tools: (protocol == ToolProtocol::Text).then_some(&self.session_tools.catalogue),
         })
     }
 
@@ -195,7 +194,7 @@ impl<'a> Preparation<'a> {
         let routing = router::route(
             &RouterInput {
                 query: purpose,
-                catalogue: &self.catalogue,
+                catalogue: &self.session_tools.catalogue,
                 context_line: "",
                 history: &[],
             },

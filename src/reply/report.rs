@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
@@ -136,6 +137,10 @@ impl<M: StageModel + ?Sized> StageModel for RecordedModel<'_, M> {
         let answer = self.model.ask(request);
         self.recorder.call(request.stage, since, answer.is_err());
         answer
+    }
+
+    fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
+        self.model.embed(texts)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::reply::prompts;
 use crate::reply::scratch::ScratchCache;
 use crate::reply::settings::{ReplySettings, ToolStrategy};
 use crate::reply::stage::{Stage, StageModel, StageRequest};
-use crate::reply::tool_words;
+use crate::reply::{tool_vectors, tool_words};
 
 /// Picks of the model that count.
 const MAX_PICKS: usize = 5;
@@ -91,7 +91,13 @@ pub(crate) fn route(
                 return some(names, ToolStrategy::Llm);
             }
         }
-        ToolStrategy::Keyword | ToolStrategy::Embedding => {}
+        ToolStrategy::Embedding => {
+            return match tool_vectors::pick(input.query, catalogue, model) {
+                Ok(names) => some(names, ToolStrategy::Embedding),
+                Err(_) => some(all(catalogue), ToolStrategy::All),
+            };
+        }
+        ToolStrategy::Keyword => {}
     }
     let scored = tool_words::scores(input.query, catalogue);
     if scored.is_empty() {
@@ -143,8 +149,7 @@ fn user_message(input: &RouterInput<'_>) -> String {
         true => SHORT_ABOUT_CHARS,
         false => ABOUT_CHARS,
     };
-    let lines: Vec<String> = input.catalogue.lines(chars).collect();
-    block("TOOLS", &lines.join("\n"));
+    block("TOOLS", &input.catalogue.list(chars));
     block("MESSAGE", input.query);
     blocks.join("\n\n")
 }
@@ -272,6 +277,33 @@ mod tests {
         assert_eq!(model.calls(), 2);
         scratch.clear();
         assert_eq!(names("thanks"), ["tree"]);
+    }
+
+    #[test]
+    fn embeddings_pick_the_nearest_tools_and_without_them_it_is_everything() {
+        let (all, scratch) = (catalogue(None), ScratchCache::default());
+        let settings = ReplySettings {
+            tool_selection_strategy: ToolStrategy::Embedding,
+            embed_model: "nomic".to_owned(),
+            ..ReplySettings::default()
+        };
+        let query = input("convert units", &all);
+        let dead = pick(&query, &Scripted::new(&[]), &settings, &scratch);
+        assert!(dead.is_everything && dead.strategy == "all", "{dead:?}");
+        let model = Scripted::new(&[]).with_vectors();
+        let picked = pick(&query, &model, &settings, &scratch);
+        assert_eq!(picked.strategy, "embedding");
+        assert_eq!(picked.names[0], "convert_units");
+        assert!((3..=8).contains(&picked.names.len()), "{picked:?}");
+        // The picks are kept for the conversation, the vectors of the tools for good.
+        assert_eq!(
+            pick(&query, &Scripted::new(&[]), &settings, &scratch),
+            picked
+        );
+        assert_eq!(
+            all.vectors(|| panic!("asked again")).unwrap().len(),
+            all.len()
+        );
     }
 
     #[test]

@@ -33,8 +33,8 @@ impl SettingRow {
     }
 }
 
-/// Keys of other programs' flows that change nothing here: there are no embeddings, and no other provider takes over. They are not in the help.
-const WITHOUT_EFFECT: [&str; 3] = ["embed_model", "llm_embed_timeout_sec", "cloud_fallback"];
+/// Keys of other programs' flows that change nothing here: no other provider takes over. They are not in the help.
+const WITHOUT_EFFECT: [&str; 1] = ["cloud_fallback"];
 
 /// The rows that the help lists.
 pub(crate) fn listed() -> impl Iterator<Item = &'static SettingRow> {
@@ -73,7 +73,7 @@ rows! {
     "router_model", "model that picks tools (the chat model)", "the name of a model", |s, v| s.router_model, text(v);
     "judge_model", "model for small decisions (the chat model)", "the name of a model", |s, v| s.judge_model, text(v);
     "planner_model", "model that plans (the chat model)", "the name of a model", |s, v| s.planner_model, text(v);
-    "embed_model", "model for embeddings (none)", "the name of a model", |s, v| s.embed_model, text(v);
+    "embed_model", "model for embeddings of tools and of the diary (none)", "the name of a model", |s, v| s.embed_model, text(v);
     "thinking_enabled", "the chat model may think (false)", "true or false", |s, v| s.thinking_enabled, flag(v);
     "num_ctx", "context window with Ollama, in tokens (8192)", "a whole number from 1024 to 1048576",
         |s, v| s.num_ctx, whole(v, 1_024, 1 << 20);

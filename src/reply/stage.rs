@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::base::problem::Outcome;
+use crate::base::embedding::Embedding;
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::llm::provider::Offer;
 use crate::reply::settings::ReplySettings;
@@ -142,4 +143,13 @@ pub(crate) trait StageModel: Send + Sync {
     /// # Errors
     /// The model failed, took too long, or the reply was stopped.
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String>;
+
+    /// A vector for each text, by the model for embeddings.
+    ///
+    /// # Errors
+    /// There is none, it failed or took too long, or the reply was stopped.
+    fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
+        let _ = texts;
+        Err(Problem::config("No model for embeddings is set.").next("Set embed_model."))
+    }
 }

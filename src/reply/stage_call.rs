@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::agent::ask::{announce_wait, ask_once};
+use crate::agent::ask::{self, announce_wait, ask_once};
 use crate::agent::model_target::ModelTarget;
+use crate::base::cancel::Cancel;
+use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::llm::failure::{Failure, FailureKind};
@@ -181,6 +183,18 @@ impl StageModel for StageCaller {
         let reply = reply.map_err(|failure| *failure.problem)?;
         Ok(thinking::without(&reply.text).trim().to_owned())
     }
+
+    fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
+        let (model, limit) = (&self.settings.embed_model, self.settings.embed_limit);
+        if model.is_empty() {
+            return Err(Problem::config("No model for embeddings is set.").next("Set embed_model."));
+        }
+        let send = |stop: &Cancel| ask::embed(&self.ctx, &self.target, model, texts, stop);
+        match timed(&self.ctx.stop, limit, send)? {
+            (Err(problem), true) if problem.is_cancelled() => Err(*too_slow(model, limit).problem),
+            (answered, _) => answered,
+        }
+    }
 }
 
 fn too_slow(model: &str, limit: Duration) -> Failure {
@@ -227,6 +241,40 @@ mod tests {
     }
 
     const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn texts_become_vectors_in_time_or_not_at_all() {
+        const VECTORS: Answer = (
+            NOW,
+            200,
+            r#"{"embeddings":[[3,0],[0,4]],"prompt_eval_count":5}"#,
+        );
+        let late = (Duration::from_secs(60), 200, "{}");
+        let server = ModelServer::new(&[VECTORS, (NOW, 404, r#"{"error":"no model"}"#), late]);
+        let target = server.target("ollama", "small", &[]);
+        let settings = ReplySettings {
+            embed_model: "nomic".to_owned(),
+            ..ReplySettings::default()
+        };
+        let (model, session) = caller(&target, &settings);
+        let texts = ["tea".to_owned(), "boats".to_owned()];
+        let vectors = model.embed(&texts).unwrap();
+        assert_eq!(vectors[0].cosine(&vectors[1]), Some(0.0));
+        assert_eq!(session.ledger.totals().tokens().input, 5);
+        let (path, body) = server.requests().remove(0);
+        assert_eq!(path, "/api/embed");
+        assert_eq!(body, json!({"model": "nomic", "input": ["tea", "boats"]}));
+        let refused = model.embed(&texts).unwrap_err();
+        assert!(refused.what.contains("no model"), "{refused:?}");
+        let quick = ReplySettings {
+            embed_limit: Duration::from_millis(20),
+            ..settings
+        };
+        let (model, _session) = caller(&target, &quick);
+        assert_eq!(model.embed(&texts).unwrap_err().kind, ProblemKind::Timeout);
+        let (model, _session) = caller(&target, &ReplySettings::default());
+        assert_eq!(model.embed(&texts).unwrap_err().kind, ProblemKind::Config);
+    }
 
     #[test]
     fn a_stage_sends_two_messages_in_one_piece_and_is_counted() {

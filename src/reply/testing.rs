@@ -11,8 +11,11 @@ use serde_json::Value;
 
 use crate::agent::model_target::ModelTarget;
 use crate::base::cpu_time::CpuTime;
+use crate::base::embedding::Embedding;
 use crate::base::env::Env;
+use crate::base::ids::stable_hash;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::words;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::reply_event::ReplyEvent;
 use crate::llm::catalog::row;
@@ -28,6 +31,7 @@ use crate::tools::engine::policy::ToolPolicy;
 pub(crate) struct Scripted {
     answers: Mutex<Vec<Option<&'static str>>>,
     asked: Mutex<Vec<(String, String)>>,
+    embeds: bool,
 }
 
 impl Scripted {
@@ -35,6 +39,15 @@ impl Scripted {
         Self {
             answers: Mutex::new(answers.iter().rev().copied().collect()),
             asked: Mutex::default(),
+            embeds: false,
+        }
+    }
+
+    /// The same, with vectors: texts with the same words have the same direction.
+    pub(crate) fn with_vectors(self) -> Self {
+        Self {
+            embeds: true,
+            ..self
         }
     }
 
@@ -55,6 +68,20 @@ impl StageModel for Scripted {
         let answer = self.answers.lock().unwrap().pop().flatten();
         answer
             .map(str::to_owned)
+            .ok_or_else(|| Problem::network("The model is down."))
+    }
+
+    fn embed(&self, texts: &[String]) -> Outcome<Vec<Embedding>> {
+        let vector = |text: &String| {
+            let mut counts = vec![0.0; 256];
+            for word in words::runs(text) {
+                counts[stable_hash(&word) as usize % 256] += 1.0;
+            }
+            Embedding::new(counts)
+        };
+        let vectors = texts.iter().map(vector).collect::<Option<_>>();
+        vectors
+            .filter(|_| self.embeds)
             .ok_or_else(|| Problem::network("The model is down."))
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn scores<'c>(query: &str, catalogue: &'c Catalogue) -> Vec<(&'c str,
 }
 
 /// A name with spaces between its parts: `toolSearch` and `tool_search` have two.
-fn humps(name: &str) -> String {
+pub(crate) fn humps(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     let mut was_small = false;
     for c in name.chars() {

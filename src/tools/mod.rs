@@ -110,6 +110,8 @@ pub(crate) mod web {
     pub(crate) mod downloads;
 }
 
+pub(crate) mod blender;
+
 pub(crate) mod session {
     //! This session: the machine it runs on, its history, leaving it.
 
@@ -161,6 +163,7 @@ pub(crate) static ALL: &[&[Tool]] = &[
     reference::utilities::TOOLS,
     session::history::TOOLS,
     personal::profiles::TOOLS,
+    blender::TOOLS,
     project::agents::TOOLS,
     project::packages::TOOLS,
 ];

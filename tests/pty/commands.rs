@@ -10,6 +10,7 @@ use crate::stage::{
     LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, log_of, messages,
     playing, quit, says, sent, unasked, until,
 };
+use crate::support::blender::{Peer, send, success};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -44,6 +45,32 @@ fn lists_are_shown() {
         pty.wait_text(shown);
     }
     quit(pty, &home);
+}
+
+#[test]
+fn the_connection_to_blender_is_checked_and_esc_stops_it() {
+    let home = Home::new();
+    let server = unasked();
+    let scene = success(&json!({"name": "Garden", "object_count": 7}));
+    // Blender is idle once, then busy.
+    let peer = Peer::start(move |_, stream| send(stream, scene.as_bytes()));
+    let busy = Peer::start(|_, _| {});
+    for (peer, shown) in [
+        (&peer, "scene Garden with 7 objects."),
+        (&busy, "Cancelled"),
+    ] {
+        let mut command = command(&home, &server);
+        command.env("BLENDER_MCP_PORT", peer.port());
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("test-model");
+        pty.send("!blender\r");
+        until("Blender is asked", || peer.requests().len() == 1);
+        if shown == "Cancelled" {
+            pty.send("\x1b");
+        }
+        pty.wait_text(shown);
+        quit(pty, &home);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::stage::{
     LIMIT, SIZE, calls, command, full, input, last_sent, log, messages, playing, quit, says,
 };
+use crate::support::blender::Peer;
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -180,6 +181,40 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
     pty.wait_text("That was it.");
     assert!(!home.read("work/made.txt").contains("other"));
     quit(pty, &home);
+}
+
+#[test]
+fn code_for_blender_asks_and_runs_when_the_user_agrees() {
+    let code = "import os\nprint(os.getcwd())\x1b[2J";
+    for (key, runs) in [("n", false), ("y", true)] {
+        let home = Home::new();
+        let peer = Peer::with_result(&json!({"executed": true, "result": "/\n"}));
+        let server = playing([
+            calls("blender_execute_code", json!({"code": code})),
+            says("That was it."),
+        ]);
+        let mut command = command(&home, &server);
+        command.env("BLENDER_MCP_PORT", peer.port());
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("test-model");
+        pty.send("count\r");
+        pty.wait_text("Run this Python code in Blender?");
+        pty.wait_text(LIVE);
+        let screen = pty.screen();
+        assert!(screen.contains(r"print(os.getcwd())\x1b[2J"), "{screen}");
+        assert!(peer.requests().is_empty());
+        pty.send(key);
+        pty.wait_text("That was it.");
+        let told = last_sent(&server, 1);
+        assert_eq!(told.contains("\"executed\": true"), runs, "{told}");
+        assert_eq!(
+            told.contains("The user declined to run this Python code"),
+            !runs,
+            "{told}"
+        );
+        assert_eq!(peer.requests().len(), usize::from(runs));
+        quit(pty, &home);
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ mod support;
 mod academic;
 mod agents;
 mod bad_input;
+mod blender;
+mod blender_scene;
 mod body_limits;
 mod calendar;
 mod calendar_files;

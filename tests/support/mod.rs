@@ -4,6 +4,7 @@
 
 #![allow(dead_code, unreachable_pub)]
 
+pub mod blender;
 pub mod cost;
 pub mod engineer;
 pub mod flood;

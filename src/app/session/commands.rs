@@ -132,6 +132,11 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "show, search, export or erase what is remembered",
         |session, rest| session.memory_command(&words(rest)?),
     ),
+    bare(
+        &["!blender"],
+        "check the connection to Blender",
+        Session::check_blender,
+    ),
     bare(&["!undo"], "take back the last exchange", Session::undo),
     bare(
         &["!code"],
@@ -304,6 +309,7 @@ mod tests {
         assert_eq!(command("quit smoking"), None);
         assert_eq!(command("EXIT"), Some(("quit", "")));
         assert_eq!(command("what does !ls do"), None);
+        assert_eq!(command("!blender"), Some(("!blender", "")));
         assert_eq!(command("!sh"), Some(("!shell", "")));
         assert_eq!(command("!shell"), Some(("!shell", "")));
         assert_eq!(command("!model  groq"), Some(("!model", "groq")));
@@ -317,6 +323,7 @@ mod tests {
             ("!sh help", "help"),
             ("!help me", "help me"),
             ("!", ""),
+            ("!blender scene.blend", "blender scene.blend"),
         ] {
             assert_eq!(command(line), Some(("!sh", rest)), "{line}");
         }

@@ -53,8 +53,8 @@ pub(super) enum WorkerEvent {
     Loaded(Vec<LogEntry>),
     /// A tool that the user called has ended.
     ToolCalled { id: u64, ended: Box<FinishedCall> },
-    /// A command of the memory that called a model has ended.
-    Maintained { id: u64, outcome: Outcome<String> },
+    /// A command that waited for a model or a program has ended.
+    Report { id: u64, outcome: Outcome<String> },
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.

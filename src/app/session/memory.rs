@@ -79,7 +79,7 @@ impl Session {
                     let memory = ProfileMemory::open(paths, &profile, &context.clock)?;
                     maintain(&command, &memory.store, &ctx, &Arc::new(target), &mut tell)
                 });
-            inbox.send(WorkerEvent::Maintained { id, outcome });
+            inbox.send(WorkerEvent::Report { id, outcome });
         });
         if started {
             self.jobs.push(job);

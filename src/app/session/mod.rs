@@ -7,6 +7,7 @@
 mod advice;
 pub(crate) mod approve;
 mod attach;
+mod blender;
 mod command_handlers;
 pub(crate) mod commands;
 mod disk_writer;

@@ -21,7 +21,7 @@ use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
-use crate::llm::provider::{Effort, Offer};
+use crate::llm::provider::Effort;
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -33,7 +33,6 @@ pub(super) struct TurnJob {
     pub(super) id: u64,
     pub(super) context: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
-    pub(super) offer: Offer,
     pub(super) coding: bool,
     pub(super) effort: Option<Effort>,
     /// The conversation before the message.
@@ -97,7 +96,9 @@ impl TurnJob {
             Arc::clone(&listener),
         );
         let notice = move |message: String| listener.emit(Event::Notice(Level::Warning, message));
-        let _ = self.saved.recv_timeout(SAVED);
+        if self.flow.is_none() {
+            let _ = self.saved.recv_timeout(SAVED);
+        }
         let person = profile::user_facts(
             &self.context,
             Some(self.text.clone()),
@@ -118,8 +119,10 @@ impl TurnJob {
         }
         let text = attach::with_files(&self.text, &ctx, &mut |message| notice(message));
         messages.push(Message::user(text));
+        // Built for each message, because tools may have been registered since the last one.
+        let offer = (self.context.registry).offer(&self.context.policy, self.target.info.tools);
         let mut conversation =
-            Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
+            Conversation::new(&self.target, &offer, &person, messages, self.coding);
         conversation.effort = self.effort;
         conversation.limits.until_switch = true;
         conversation.meter = self.meter;
@@ -169,7 +172,10 @@ impl TurnJob {
             effort: self.effort,
             person,
         };
-        let (end, failure) = match flow.engine.answer(ctx, &self.target, &input) {
+        let answered = flow.engine.answer(ctx, &self.target, &input);
+        // Written while the first stage was waiting for its model.
+        let _ = self.saved.recv_timeout(SAVED);
+        let (end, failure) = match answered {
             Ok(end) => (end, None),
             Err(failure) => {
                 let effects = flow.engine.take_effects();

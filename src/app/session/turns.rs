@@ -72,8 +72,6 @@ impl Session {
         let job = turn::TurnJob {
             id,
             context: Arc::clone(&self.context),
-            // Built for each message, because tools may have been registered since the last one.
-            offer: (self.context.registry).offer(&self.context.policy, target.info.tools),
             target,
             coding: self.context.coding(),
             effort: self.effort,

@@ -33,7 +33,7 @@ impl Session {
                 self.effects(ended.effects, None);
                 self.send_next();
             }
-            WorkerEvent::Maintained { id, outcome } => {
+            WorkerEvent::Report { id, outcome } => {
                 self.jobs.retain(|job| job.id != id);
                 self.updates
                     .push(outcome.map_or_else(UiUpdate::Failed, UiUpdate::Listing));

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+mod blender;
 mod finding;
 mod flow;
 mod model;
@@ -98,6 +99,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         findings.insert(2, flow::answers(remote, settings));
     }
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, settings)));
+    findings.push(blender::answers(&settings.env));
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));
     let terminal = std::io::stdout().is_terminal();

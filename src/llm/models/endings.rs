@@ -76,7 +76,7 @@ impl ModelEnd {
 /// The end of `model` at `provider`, when it is known to have one.
 pub(crate) fn retirement(provider: &str, model: &str) -> Option<Retirement> {
     let name = bare_name(model);
-    lines()
+    lines(provider)
         .filter(|[own, ..]| *own == provider)
         .find(|[_, pattern, ..]| match pattern.strip_suffix('*') {
             Some(prefix) => rest(&name, prefix).is_some(),
@@ -90,7 +90,7 @@ pub(crate) fn ended(
     provider: &str,
     today: Date,
 ) -> impl Iterator<Item = (&'static str, Retirement)> {
-    lines()
+    lines(provider)
         .filter(move |[own, ..]| *own == provider)
         .filter_map(|[_, pattern, day, successor]| {
             Some((pattern.trim_end_matches('*'), end(day, successor)?))
@@ -127,8 +127,12 @@ pub(crate) fn successor_hint(provider: &str, model: &str, today: Date) -> Option
     })
 }
 
-fn lines() -> impl Iterator<Item = [&'static str; 4]> {
-    ENDINGS.lines().filter_map(|line| {
+/// The lines of a provider. Each start asks for one: other lines are not taken apart.
+fn lines(provider: &str) -> impl Iterator<Item = [&'static str; 4]> {
+    let own = ENDINGS
+        .lines()
+        .filter(move |line| line.starts_with(provider));
+    own.filter_map(|line| {
         let mut columns = line.split_ascii_whitespace();
         let first = columns.next().filter(|first| !first.starts_with('#'))?;
         Some([first, columns.next()?, columns.next()?, columns.next()?])
@@ -155,8 +159,8 @@ mod tests {
             .lines()
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
             .count();
-        assert_eq!(lines().count(), count);
-        for [provider, pattern, _, successor] in lines() {
+        assert_eq!(lines("").count(), count);
+        for [provider, pattern, _, successor] in lines("") {
             assert!(ROWS.iter().any(|row| row.name == provider), "{provider}");
             let name = pattern.trim_end_matches('*');
             let found = retirement(provider, name).unwrap_or_else(|| panic!("{provider} {name}"));

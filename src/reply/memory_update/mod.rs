@@ -9,6 +9,7 @@ mod learn;
 mod merge;
 mod place;
 pub(crate) mod retry_pause;
+mod row_vectors;
 mod split;
 mod summary;
 #[cfg(test)]
@@ -81,6 +82,11 @@ pub(crate) fn run(
                 "The knowledge graph was not updated: {}",
                 problem.one_line()
             )
+        });
+    }
+    if let Err(problem) = row_vectors::add(store, model, settings, stop) {
+        trace.detail("memory", || {
+            format!("The diary got no vectors: {}", problem.one_line())
         });
     }
     Ok(true)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::file::Content;
-use super::ranking::DiaryIndex;
+use super::ranking::{DiaryIndex, best_rows};
 use super::row::{DiaryRow, DiarySource};
 use super::saved::SavedRows;
 use super::{VERSION, lines_of};
@@ -70,7 +70,7 @@ impl Content for Diary {
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head {
+        struct DiaryHead {
             version: u64,
             #[serde(skip_serializing_if = "Option::is_none")]
             saved_through: Option<String>,
@@ -80,7 +80,7 @@ impl Content for Diary {
             saved: Vec<String>,
         }
         let text = |moment: Timestamp| moment.to_string();
-        let head = Head {
+        let head = DiaryHead {
             version: VERSION,
             saved_through: self.saved.through().map(text),
             settled: self.saved.settled().map(text),
@@ -144,12 +144,14 @@ impl Diary {
     }
 
     /// The `k` rows between two days (inclusive) that fit the words best, the newest first. Words that are found nowhere leave the days themselves.
+    /// `cosines` say how near each row is to what is looked for, as far as that is known.
     pub(super) fn search(
         &mut self,
         words: &[String],
         from: Option<Date>,
         to: Option<Date>,
         k: usize,
+        cosines: Option<&[Option<f64>]>,
     ) -> Vec<DiaryRow> {
         let first = from.map_or(0, |from| self.rows.partition_point(|row| row.date < from));
         let end = to.map_or(self.rows.len(), |to| {
@@ -158,7 +160,11 @@ impl Diary {
         let index = self
             .index
             .get_or_insert_with(|| DiaryIndex::new(&self.rows));
-        let mut hits = index.search(words, first..end, k);
+        let mut scores = index.scores(words);
+        if let Some(cosines) = cosines {
+            mix(&mut scores, cosines);
+        }
+        let mut hits = best_rows(&scores, first..end, k);
         if hits.is_empty() && (from.is_some() || to.is_some()) {
             hits = (first..end).rev().take(k).map(|at| (at, 0.0)).collect();
         }
@@ -170,5 +176,18 @@ impl Diary {
         hits.iter()
             .filter_map(|(at, _)| self.rows.get(*at).cloned())
             .collect()
+    }
+}
+
+/// How much meaning counts, and how much words.
+const MEANING: f64 = 0.6;
+const WORDS: f64 = 0.4;
+
+/// Mixes scores of words with the nearness of what the rows are about.
+fn mix(scores: &mut [f64], cosines: &[Option<f64>]) {
+    let most = scores.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    for (score, cosine) in scores.iter_mut().zip(cosines) {
+        let meaning = cosine.map_or(0.0, |cosine| f64::midpoint(1.0, cosine));
+        *score = MEANING * meaning + WORDS * *score / most;
     }
 }

@@ -81,6 +81,7 @@ impl MemoryStore {
             diary,
             graph,
             touches,
+            ..
         } = &mut *files;
         let diary = diary.get(dir, None, |_| ())?;
         let graph = graph.get(dir, None, |graph| apply(touches, graph))?;
@@ -125,8 +126,11 @@ impl MemoryStore {
         files.touches.clear();
         files.diary.write(dir, &lock)?;
         files.graph.write(dir, &lock)?;
+        // What a text is about shows in its vector. They are made anew from what is left.
+        files.vectors.invalidate();
+        let vectors = files.vectors.path(dir);
         let mut kept = None;
-        for file in &plan.erasure.files {
+        for file in plan.erasure.files.iter().chain([&vectors]) {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     kept = kept.or(Some((file, error)));

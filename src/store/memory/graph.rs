@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::file::Content;
 use super::node::{Branch, MAX_DEPTH, Node, ROOT};
 use super::node_index::NodeIndex;
+use super::ranking::best;
 use super::{VERSION, lines_of};
 use crate::base::clock::Clock;
 use crate::base::ids;
@@ -51,10 +52,10 @@ impl Content for Graph {
 
     fn bytes(&self) -> Outcome<Vec<u8>> {
         #[derive(Serialize)]
-        struct Head {
+        struct GraphHead {
             version: u64,
         }
-        lines_of(&Head { version: VERSION }, "nodes", &self.nodes)
+        lines_of(&GraphHead { version: VERSION }, "nodes", &self.nodes)
     }
 }
 
@@ -304,24 +305,34 @@ impl Graph {
         let index = self
             .index
             .get_or_insert_with(|| NodeIndex::new(&self.nodes));
-        let mut hits: Vec<(u32, f64, &Node)> = index
-            .scores(words)
-            .into_iter()
-            .filter_map(|(at, score)| Some((score, self.nodes.get(at)?)))
-            .filter(|(_, node)| node.id != ROOT)
-            .map(|(score, node)| (score, node.decayed_score(now), node))
-            .collect();
-        let better = |a: &(u32, f64, &Node), b: &(u32, f64, &Node)| {
+        let mut scores = index.scores(words);
+        if let Some(score) = self.by_id.get(ROOT).and_then(|root| scores.get_mut(*root)) {
+            *score = 0;
+        }
+        let least = least_of_best(&scores, k);
+        let hits = scores.iter().zip(&self.nodes);
+        let hits = hits
+            .filter(|(score, _)| **score >= least)
+            .map(|(score, node)| (*score, node.decayed_score(now), node));
+        let best = best(hits, k, |a, b| {
             let order = b.0.cmp(&a.0).then(b.1.total_cmp(&a.1));
             order.then_with(|| a.2.id.cmp(&b.2.id))
-        };
-        if k < hits.len() {
-            hits.select_nth_unstable_by(k, better);
-            hits.truncate(k);
-        }
-        hits.sort_unstable_by(better);
-        hits.into_iter().map(|(_, _, node)| node.clone()).collect()
+        });
+        best.into_iter().map(|(_, _, node)| node.clone()).collect()
     }
+}
+
+/// The least score of the best `k`, and at least 1: few nodes have it, and only those are compared by what takes longer.
+fn least_of_best(scores: &[u32], k: usize) -> u32 {
+    let mut scores = scores.to_vec();
+    let least = match k.checked_sub(1) {
+        Some(last) if last < scores.len() => {
+            let (_, least, _) = scores.select_nth_unstable_by(last, |a, b| b.cmp(a));
+            *least
+        }
+        _ => 1,
+    };
+    least.max(1)
 }
 
 fn no_such_node(id: &str) -> Problem {

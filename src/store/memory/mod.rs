@@ -14,6 +14,7 @@ mod node;
 mod node_index;
 mod ranking;
 mod row;
+mod row_vectors;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -36,8 +37,11 @@ use self::listeners::Listeners;
 pub(crate) use self::listeners::{ListenerGuard, Mutation, MutationAction};
 pub(crate) use self::node::{Branch, MAX_DEPTH, Node, ROOT, SPLIT_TOKENS};
 pub(crate) use self::row::{DiaryRow, DiarySource};
+use self::row_vectors::RowVectors;
+pub(crate) use self::row_vectors::text as vector_text;
 pub(crate) use self::saved::SavedRows;
 use crate::base::clock::Clock;
+use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::single_spaced;
 use crate::base::{redact, words};
@@ -60,6 +64,7 @@ struct Inner {
 struct Files {
     diary: MemoryFile<Diary>,
     graph: MemoryFile<Graph>,
+    vectors: MemoryFile<RowVectors>,
     /// Uses of nodes that are not in the file yet: how often, and when last.
     touches: HashMap<String, (u64, Timestamp)>,
 }
@@ -100,6 +105,7 @@ impl MemoryStore {
             files: Mutex::new(Files {
                 diary: MemoryFile::new("diary.json"),
                 graph: MemoryFile::new("graph.json"),
+                vectors: MemoryFile::new("vectors.json"),
                 touches: HashMap::new(),
             }),
             mutations: Listeners::default(),
@@ -157,7 +163,59 @@ impl MemoryStore {
     ) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;
-        Ok(diary.search(words, from, to, k))
+        Ok(diary.search(words, from, to, k, None))
+    }
+
+    /// [`MemoryStore::diary_search`] by meaning too: `near` is what is looked for, as a vector of `model`.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn diary_search_near(
+        &self,
+        words: &[String],
+        (model, near): (&str, &Embedding),
+        from: Option<Date>,
+        to: Option<Date>,
+        k: usize,
+    ) -> Outcome<Vec<DiaryRow>> {
+        let mut files = self.files();
+        let Files { diary, vectors, .. } = &mut *files;
+        let diary = diary.get(&self.0.dir, None, |_| ())?;
+        let vectors = vectors.get(&self.0.dir, None, |_| ())?;
+        let cosines = vectors.cosines(model, near, diary.rows());
+        Ok(diary.search(words, from, to, k, Some(&cosines)))
+    }
+
+    /// At most `max` rows that have no vector of `model` yet, the newest first.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(crate) fn rows_without_vector(&self, model: &str, max: usize) -> Outcome<Vec<DiaryRow>> {
+        let mut files = self.files();
+        let Files { diary, vectors, .. } = &mut *files;
+        let rows = diary.get(&self.0.dir, None, |_| ())?.rows();
+        let vectors = vectors.get(&self.0.dir, None, |_| ())?;
+        Ok(vectors.missing(model, rows, max))
+    }
+
+    /// Keeps vectors of rows, by `model`.
+    ///
+    /// # Errors
+    /// The lock or the disk; the file is then as it was.
+    pub(crate) fn add_row_vectors(
+        &self,
+        model: &str,
+        added: &[(DiaryRow, Embedding)],
+    ) -> Outcome<()> {
+        let dir = &self.0.dir;
+        let mut files = self.files();
+        let lock = dir.lock()?;
+        let Files { diary, vectors, .. } = &mut *files;
+        let rows = diary.get(dir, Some(&lock), |_| ())?.rows();
+        vectors
+            .get(dir, Some(&lock), |_| ())?
+            .add(model, added, rows);
+        vectors.write(dir, &lock)
     }
 
     /// Which rows of the conversation are in the diary.

@@ -126,7 +126,8 @@ impl Node {
 
     /// How much it is used: older uses count less. A use in the future, from a clock that was wrong, counts as one of now.
     pub(crate) fn decayed_score(&self, now: Timestamp) -> f64 {
-        let age = now.duration_since(self.last_access).as_secs_f64().max(0.0);
+        let age = now.as_microsecond() - self.last_access.as_microsecond();
+        let age = age.max(0) as f64 / 1e6;
         let accesses = self.accesses.min(1 << 40) as f64;
         accesses / (1.0 + age / SECONDS_OF_A_DAY / HALF_LIFE_DAYS)
     }

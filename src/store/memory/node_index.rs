@@ -6,11 +6,15 @@ use memchr::memmem::Finder;
 
 use super::node::Node;
 
-/// Fields of a node, as bits: what a word found in one of them is worth is below.
+/// Fields of a node, as bits.
 const NAME: u8 = 1;
 const DESCRIPTION: u8 = 2;
 const DATA: u8 = 4;
-const SCORES: [(u8, u32); 3] = [(NAME, 3), (DESCRIPTION, 3), (DATA, 1)];
+/// What a word is worth that is in these fields: three points for a name or description each, one for the facts.
+fn worth(fields: u8) -> u32 {
+    let has = |field: u8| u32::from(fields & field != 0);
+    3 * has(NAME) + 3 * has(DESCRIPTION) + has(DATA)
+}
 
 /// What stands between white space in all nodes, each once.
 ///
@@ -68,8 +72,8 @@ impl NodeIndex {
         at
     }
 
-    /// The score of each node that has one of the words: node, score.
-    pub(super) fn scores(&self, words: &[String]) -> Vec<(usize, u32)> {
+    /// The score of each node: 0 when it has none of the words.
+    pub(super) fn scores(&self, words: &[String]) -> Vec<u32> {
         let mut wanted: Vec<String> = words
             .iter()
             .flat_map(|word| {
@@ -86,13 +90,10 @@ impl NodeIndex {
             fields.fill(0);
             self.mark(word, &mut fields);
             for (score, fields) in scores.iter_mut().zip(&fields) {
-                for (field, worth) in SCORES {
-                    *score += if fields & field == 0 { 0 } else { worth };
-                }
+                *score += worth(*fields);
             }
         }
-        let hits = scores.into_iter().enumerate();
-        hits.filter(|(_, score)| *score > 0).collect()
+        scores
     }
 
     /// Notes for each node in which fields the word is.

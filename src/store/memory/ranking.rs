@@ -3,6 +3,7 @@
 //! BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009): rare words count more, repeated ones less and less, long rows less
 //! than short ones.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -67,13 +68,8 @@ impl DiaryIndex {
         }
     }
 
-    /// The best `k` of the rows in `range` with their scores, the best first; of equal ones the later.
-    pub(super) fn search(
-        &self,
-        words: &[String],
-        range: Range<usize>,
-        k: usize,
-    ) -> Vec<(usize, f64)> {
+    /// How well each row fits the words; 0 for one that has none of them.
+    pub(super) fn scores(&self, words: &[String]) -> Vec<f64> {
         let mut wanted: Vec<String> = Vec::new();
         for word in words {
             each_term(word, |term| {
@@ -83,44 +79,42 @@ impl DiaryIndex {
             });
         }
         let mut scores = vec![0.0; self.lengths.len()];
-        let mut counts = vec![0; self.lengths.len()];
+        let mut counts = Vec::new();
         for term in &wanted {
-            self.add_scores(term, &mut counts, &mut scores);
-        }
-        let mut hits: Vec<(usize, f64)> = scores
-            .into_iter()
-            .enumerate()
-            .filter(|(row, score)| *score > 0.0 && range.contains(row))
-            .collect();
-        let better = |(a, one): &(usize, f64), (b, other): &(usize, f64)| {
-            other.total_cmp(one).then(b.cmp(a))
-        };
-        if k < hits.len() {
-            hits.select_nth_unstable_by(k, better);
-            hits.truncate(k);
-        }
-        hits.sort_unstable_by(better);
-        hits
-    }
-
-    /// Adds what a term of the query is worth to each row that has it, or a word that begins with it.
-    fn add_scores(&self, wanted: &str, counts: &mut [u32], scores: &mut [f64]) {
-        counts.fill(0);
-        for (_, postings) in self.matching(wanted) {
-            for (row, times) in postings {
-                if let Some(count) = counts.get_mut(*row as usize) {
-                    *count += times;
+            let mut found = self.matching(term).map(|(_, postings)| postings);
+            match (found.next(), found.next()) {
+                (None, _) => {}
+                (Some(only), None) => self.add_scores(only, &mut scores),
+                (Some(first), Some(second)) => {
+                    counts.clear();
+                    counts.resize(self.lengths.len(), 0);
+                    for (row, times) in [first, second].into_iter().chain(found).flatten() {
+                        if let Some(count) = counts.get_mut(*row as usize) {
+                            *count += times;
+                        }
+                    }
+                    let merged = counts.iter().zip(0_u32..);
+                    let merged = merged.filter(|(times, _)| **times > 0);
+                    let merged: Postings = merged.map(|(times, row)| (row, *times)).collect();
+                    self.add_scores(&merged, &mut scores);
                 }
             }
         }
+        scores
+    }
+
+    /// Adds what a term is worth to each row that has it.
+    fn add_scores(&self, postings: &Postings, scores: &mut [f64]) {
         let rows = self.lengths.len() as f64;
-        let having = counts.iter().filter(|times| **times > 0).count() as f64;
-        let rarity = (1.0 + (rows - having + 0.5) / (having + 0.5)).ln();
-        let all = scores.iter_mut().zip(&*counts).zip(&self.lengths);
-        for ((score, times), length) in all.filter(|((_, times), _)| **times > 0) {
-            let (times, length) = (f64::from(*times), f64::from(*length));
-            let long = 1.0 - B + B * length / self.average_length;
-            *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
+        let having = postings.len() as f64;
+        let rarity = libm::log(1.0 + (rows - having + 0.5) / (having + 0.5));
+        for (row, times) in postings {
+            let row = *row as usize;
+            if let (Some(score), Some(length)) = (scores.get_mut(row), self.lengths.get(row)) {
+                let (times, length) = (f64::from(*times), f64::from(*length));
+                let long = 1.0 - B + B * length / self.average_length;
+                *score += rarity * times * (K1 + 1.0) / (times + K1 * long);
+            }
         }
     }
 
@@ -146,6 +140,33 @@ impl DiaryIndex {
             .filter(move |(term, _)| term != wanted && term.contains(wanted));
         neighbours.chain(inside)
     }
+}
+
+/// The best `k` of the rows in `range` that have a score, with it, the best first; of equal ones the later.
+pub(super) fn best_rows(scores: &[f64], range: Range<usize>, k: usize) -> Vec<(usize, f64)> {
+    let hits = scores.iter().copied().enumerate();
+    let hits = hits.take(range.end).skip(range.start).rev();
+    best(hits.filter(|(_, score)| *score > 0.0), k, |a, b| {
+        b.1.total_cmp(&a.1).then(b.0.cmp(&a.0))
+    })
+}
+
+/// The first `k` of `hits` in an order, in that order. For few of many: only those that are better than what is kept cost more than one comparison.
+pub(super) fn best<T>(
+    hits: impl Iterator<Item = T>,
+    k: usize,
+    order: impl Fn(&T, &T) -> Ordering,
+) -> Vec<T> {
+    let mut best: Vec<T> = Vec::new();
+    for hit in hits {
+        if best.len() >= k && best.last().is_none_or(|last| order(last, &hit).is_le()) {
+            continue;
+        }
+        let at = best.partition_point(|kept| order(kept, &hit).is_le());
+        best.insert(at, hit);
+        best.truncate(k);
+    }
+    best
 }
 
 /// Calls `use_term` with each word of `text` as it is indexed and searched: in its folded form, without an English ending.

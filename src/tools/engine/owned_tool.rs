@@ -66,6 +66,15 @@ impl ToolRef {
         }
     }
 
+    /// Whether both are the same row or registration.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::BuiltIn(one), Self::BuiltIn(other)) => std::ptr::eq(*one, *other),
+            (Self::Owned(one), Self::Owned(other)) => Arc::ptr_eq(one, other),
+            (Self::BuiltIn(_), Self::Owned(_)) | (Self::Owned(_), Self::BuiltIn(_)) => false,
+        }
+    }
+
     /// Where it comes from: the name that `--tools` takes.
     pub(crate) fn module(&self) -> &str {
         match self {

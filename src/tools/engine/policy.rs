@@ -179,6 +179,7 @@ mod tests {
                 "ticket_add_dep",
                 "tk",
                 "compact_history",
+                "blender_screenshot",
                 "launch_research_agent",
             ]
         );
@@ -193,6 +194,11 @@ mod tests {
             "install_packages",
             "launch_agent",
             "review_codebase",
+            "blender_create_object",
+            "blender_modify_object",
+            "blender_delete_object",
+            "blender_set_material",
+            "blender_execute_code",
             "download_file",
             "github_clone",
             "ntfy_publish",
@@ -213,6 +219,7 @@ mod tests {
         assert!(left.contains(&"create_file") && left.contains(&"read_file"));
         assert!(
             !left.contains(&"run_command")
+                && !left.contains(&"blender_execute_code")
                 && !left.contains(&"launch_research_agent")
                 && !left.contains(&"git_commit")
                 && !left.contains(&"exit_app")

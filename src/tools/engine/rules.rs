@@ -185,6 +185,13 @@ impl Rules {
         self
     }
 
+    /// No planned step may run it, although it changes nothing that lasts.
+    #[must_use]
+    pub const fn planned_never(mut self) -> Self {
+        self.planned = Some(PlannedUse::Never);
+        self
+    }
+
     /// Returns a few figures.
     #[must_use]
     pub const fn compact(mut self) -> Self {
@@ -383,6 +390,12 @@ mod tests {
             ("compact_history", "destructive"),
             ("switch_profile", "idempotent"),
             ("update_preferences", "destructive idempotent"),
+            ("blender_create_object", ""),
+            ("blender_modify_object", "destructive idempotent"),
+            ("blender_delete_object", "destructive idempotent"),
+            ("blender_set_material", "destructive idempotent"),
+            ("blender_execute_code", "destructive open"),
+            ("blender_screenshot", ""),
             ("launch_agent", "destructive open"),
             ("launch_research_agent", "open"),
             ("install_packages", "open"),
@@ -419,9 +432,11 @@ mod tests {
             names_where(|tool| planned(tool) == PlannedUse::Always && !tool.rules.effect.is_none()),
             ["wiki_full", "ntfy_list"]
         );
-        for tool in all().filter(|tool| tool.rules.effect.is_none()) {
-            assert_eq!(planned(tool), PlannedUse::Always, "{}", tool.name);
-        }
+        // The scene is the user's work in another program, which only the model looks at.
+        assert_eq!(
+            names_where(|tool| planned(tool) == PlannedUse::Never && tool.rules.effect.is_none()),
+            ["blender_get_scene", "blender_get_object"]
+        );
         for tool in all().filter(|tool| tool.rules.effect.is_write()) {
             assert_eq!(planned(tool), PlannedUse::Never, "{}", tool.name);
         }
@@ -434,6 +449,8 @@ mod tests {
             "github_clone",
             "spotify_auth",
             "tk",
+            "blender_create_object",
+            "blender_screenshot",
             "launch_research_agent",
         ] {
             let tool = all().find(|tool| tool.name == name).unwrap();

@@ -74,7 +74,7 @@ impl Sample {
 }
 
 /// Programs for which `fixtures/programs` has samples.
-pub const PROGRAMS: [&str; 3] = ["geoclue", "lynx", "webdriver"];
+pub const PROGRAMS: [&str; 4] = ["blender", "geoclue", "lynx", "webdriver"];
 
 /// Our own samples of a program; `None` for a service, whose [`cases`] need no test of their own.
 fn own_samples(program: &str) -> Option<Vec<Sample>> {

@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_set_aside(text in "(\\{\"version\":1,\"(rows|nodes)\":\\[)?[\\[\\]{}\",:a-z0-9\\\\ ]{0,60}") {
         let (mut diary, _) = Diary::parse(text.as_bytes(), &clock());
-        diary.search(std::slice::from_ref(&text), None, None, 3);
+        diary.search(std::slice::from_ref(&text), None, None, 3, None);
         let (again, damage) = Diary::parse(&diary.bytes().unwrap(), &clock());
         prop_assert_eq!(again.rows(), diary.rows());
         prop_assert!(damage.is_none());

@@ -65,7 +65,7 @@ fn times(count: u32) -> [Duration; 3] {
     let read = begun.elapsed();
     let words = texts(&["garden", "cello17", "mount", "window", "zebra"]);
     let mut search = || {
-        assert_eq!(diary.search(&words, None, None, 3).len(), 3);
+        assert_eq!(diary.search(&words, None, None, 3, None).len(), 3);
         assert_eq!(graph.search(&words, 5, Timestamp::UNIX_EPOCH).len(), 5);
     };
     let begun = CpuTime::now();
