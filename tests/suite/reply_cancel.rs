@@ -169,6 +169,9 @@ fn cancelled(wait: &Wait) -> Option<String> {
     let stopped = running.wait_stdout("Stopped.", LIMIT);
     let took = stopped.duration_since(since);
     println!("{}: {} ms", wait.name, took.as_millis());
+    // The reply itself has ended, and the session did not just go on without it.
+    running.write(b"!why\n");
+    running.wait_stdout("Cancelled in", AT_ONCE * 4);
     // What was said is kept, and the session ends as always.
     running.close_stdin();
     let done = running.wait().expect(0);

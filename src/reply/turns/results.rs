@@ -117,7 +117,7 @@ mod tests {
             ("read_note", true, false),
             ("weather_forecast", false, false),
             ("convert_units", false, false),
-            ("timer_list", false, false),
+            ("timer_start", false, false),
         ] {
             let policy = ResultPolicy {
                 digest: Some(ToolDigest {
