@@ -86,11 +86,12 @@ pub(crate) fn route(
     }
     match strategy {
         ToolStrategy::All => return some(all(catalogue), ToolStrategy::All),
-        ToolStrategy::Llm => {
-            if let Ok(Some(names)) = ask(input, model, settings) {
-                return some(names, ToolStrategy::Llm);
-            }
-        }
+        ToolStrategy::Llm => match ask(input, model, settings) {
+            Ok(Some(names)) => return some(names, ToolStrategy::Llm),
+            // Nobody waits for the tools of a reply that was stopped.
+            Err(problem) if problem.is_cancelled() => return some(Vec::new(), strategy),
+            Ok(None) | Err(_) => {}
+        },
         ToolStrategy::Embedding => {
             return match tool_vectors::pick(input.query, catalogue, model) {
                 Ok(names) => some(names, ToolStrategy::Embedding),
