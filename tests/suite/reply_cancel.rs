@@ -213,7 +213,7 @@ fn stages(server: &Server) -> Vec<String> {
         .collect()
 }
 
-fn until(is_so: impl Fn() -> bool) {
+fn until(mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + LIMIT;
     while !is_so() {
         assert!(Instant::now() < until, "too late");
