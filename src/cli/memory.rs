@@ -1,6 +1,6 @@
 //! `marvin memory`: what Marvin remembers about the user, and how it forgets it.
 
-use std::io::{self, BufRead as _, IsTerminal};
+use std::io::{self, BufRead as _, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -82,6 +82,10 @@ fn answer(memory: &ProfileMemory, command: MemoryCommand, dir: &Path) -> Outcome
         );
     }
     print("\nErase this? [y/N] ")?;
+    // A line without an end stays in the buffer, and the user would answer a question that they do not see.
+    io::stdout()
+        .flush()
+        .map_err(|error| Problem::system("Cannot write to standard output", error))?;
     let mut line = String::new();
     io::stdin()
         .lock()

@@ -229,7 +229,7 @@ impl<'a> Preparation<'a> {
 impl PreparationInput<'_> {
     /// The warm profile, and what memory has for the message.
     fn memory(&self, plan: &Plan, context_line: &str) -> (String, Memory) {
-        let Some(store) = self.store else {
+        let Some(store) = self.store.filter(|_| !self.ctx.stop.is_fired()) else {
             return (String::new(), Memory::Nothing);
         };
         let warm = self.recorder.stage(

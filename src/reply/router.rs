@@ -86,11 +86,17 @@ pub(crate) fn route(
     }
     match strategy {
         ToolStrategy::All => return some(all(catalogue), ToolStrategy::All),
-        ToolStrategy::Llm => {
-            if let Ok(Some(names)) = ask(input, model, settings) {
-                return some(names, ToolStrategy::Llm);
+        ToolStrategy::Llm => match ask(input, model, settings) {
+            Ok(Some(names)) => return some(names, ToolStrategy::Llm),
+            // Nobody waits for the tools of a reply that was stopped, and as everything they are not kept for the next one.
+            Err(problem) if problem.is_cancelled() => {
+                return Routing {
+                    is_everything: true,
+                    ..some(Vec::new(), strategy)
+                };
             }
-        }
+            Ok(None) | Err(_) => {}
+        },
         ToolStrategy::Embedding => {
             return match tool_vectors::pick(input.query, catalogue, model) {
                 Ok(names) => some(names, ToolStrategy::Embedding),
@@ -224,6 +230,27 @@ mod tests {
             context_line: "[Context: today]",
             history: &[],
         }
+    }
+
+    #[test]
+    fn a_stopped_reply_leaves_no_picks_behind() {
+        struct Stopped;
+        impl StageModel for Stopped {
+            fn ask(&self, _: &StageRequest<'_>) -> Outcome<String> {
+                Err(crate::base::problem::Problem::cancelled())
+            }
+        }
+        let (all, scratch) = (catalogue(None), ScratchCache::default());
+        let settings = ReplySettings::default();
+        let question = input("read my note", &all);
+        assert!(
+            pick(&question, &Stopped, &settings, &scratch)
+                .names
+                .is_empty()
+        );
+        let model = Scripted::new(&[Some("read_note")]);
+        let picked = pick(&question, &model, &settings, &scratch);
+        assert_eq!(picked.names, ["read_note"]);
     }
 
     #[test]

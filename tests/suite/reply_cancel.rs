@@ -169,6 +169,17 @@ fn cancelled(wait: &Wait) -> Option<String> {
     let stopped = running.wait_stdout("Stopped.", LIMIT);
     let took = stopped.duration_since(since);
     println!("{}: {} ms", wait.name, took.as_millis());
+    // The reply itself has ended: the session goes on without one that hangs, but then there is nothing to tell about it.
+    until(|| {
+        running.write(b"!why\n");
+        let is_told = running.sees_stdout("Cancelled in", Duration::from_millis(200));
+        assert!(
+            is_told || since.elapsed() < AT_ONCE * 4,
+            "{}: it still waits",
+            wait.name
+        );
+        is_told
+    });
     // What was said is kept, and the session ends as always.
     running.close_stdin();
     let done = running.wait().expect(0);
@@ -202,7 +213,7 @@ fn stages(server: &Server) -> Vec<String> {
         .collect()
 }
 
-fn until(is_so: impl Fn() -> bool) {
+fn until(mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + LIMIT;
     while !is_so() {
         assert!(Instant::now() < until, "too late");

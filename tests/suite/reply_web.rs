@@ -185,3 +185,18 @@ fn a_page_that_never_comes_is_not_waited_for_when_another_is_there() {
     assert!(text.contains("directed by Mira Okafor"), "{text}");
     never.open();
 }
+
+#[test]
+fn a_search_that_failed_says_only_that() {
+    let (home, model) = (Home::new(), model());
+    let down = Server::answering(|_, _| Answer::status(500));
+    let run = marvin(&home, &model, &down)
+        .env("MARVIN_URL_DUCKDUCKGO_LITE", down.url(""))
+        .stdin("who directed Glass Harbor\n");
+    run.run().expect(0);
+    let requests = model.requests().into_iter().map(|request| request.json());
+    let chat = requests.filter(|body| stage_of(body) == "chat").last();
+    let text = last_message(&chat.expect("a request for the answer"));
+    assert!(text.starts_with("[Tool error: web_search]"), "{text}");
+    assert!(!text.contains(NO_PAGE), "{text}");
+}

@@ -331,6 +331,47 @@ fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
 }
 
 #[test]
+fn stop_forgets_the_calls_of_the_conversation() {
+    let stand = Stand::new(without_memory());
+    let calling = Model::new(|stage, _| match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    });
+    stand.say(&calling, true, "what is the call sign").unwrap();
+    assert_eq!(stand.recent().len(), 4);
+    let stopping = Model::new(|stage, _| match stage {
+        Stage::Chat => Ok("CALL stop {}".to_owned()),
+        stage => answers(stage),
+    });
+    stand.say(&stopping, false, "that is all").unwrap();
+    assert_eq!(stand.recent().len(), 2);
+}
+
+#[test]
+fn a_new_conversation_asks_the_router_again_and_has_no_calls() {
+    let stand = Stand::new(ReplySettings {
+        dialogue_window: std::time::Duration::ZERO,
+        ..without_memory()
+    });
+    let model = Model::new(|stage, _| match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    });
+    for _ in 0..2 {
+        model.forget();
+        stand.say(&model, true, "what is the call sign").unwrap();
+        assert_eq!(model.stages(), [Stage::Router, Stage::Planner, Stage::Chat]);
+        let asked = locked(&model.asked);
+        let (_, chat) = asked.last().unwrap();
+        assert_eq!(
+            chat.matches("[Tool result: read_note]").count(),
+            1,
+            "{chat}"
+        );
+    }
+}
+
+#[test]
 fn apologies_are_marked_shown_and_remembered() {
     for (answer, small, has) in [
         (Ok("{\"forecast\": 1}"), true, "larger one"),
@@ -505,9 +546,10 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
         3 => Ok(long.clone()),
         index => Ok(NONSENSE[index % NONSENSE.len()].to_owned()),
     });
-    // What a bad model writes into the memory, when it is usable at all.
+    // What a bad model writes into the memory. Each batch of a summary must be usable, so that is decided for an update as a whole.
+    let is_usable = AtomicBool::new(false);
     let memory = Model::new(|stage, _| match (stage, random(4)) {
-        (Stage::Summariser, 0 | 1) => {
+        (Stage::Summariser, _) if is_usable.load(Ordering::Relaxed) => {
             Ok("SUMMARY: The user asks about notes.\nTOPICS: notes".to_owned())
         }
         (Stage::GraphExtract, 0) => Ok("[{\"fact\": \"The user keeps notes\"}, 7]".to_owned()),
@@ -554,6 +596,7 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
                 .filter(|row| row.text.starts_with("User: "))
                 .count();
             assert_eq!(users, said, "no row of the user is lost");
+            is_usable.store(random(2) == 0, Ordering::Relaxed);
             if number % MEMORY_EVERY == 0
                 && stand
                     .engine

@@ -90,4 +90,32 @@ mod tests {
         );
         assert_eq!(super::log(&[]), "");
     }
+
+    #[test]
+    fn each_line_of_the_log_is_short() {
+        let long = "x".repeat(1_000);
+        let rows = [
+            Message::Assistant(Assistant {
+                text: long.clone(),
+                calls: vec![ToolCall {
+                    id: "1".to_owned(),
+                    name: "t".to_owned(),
+                    args: long.clone(),
+                    provider_state: None,
+                }],
+                provider_state: None,
+            }),
+            Message::Tool(ToolOutput {
+                id: "1".to_owned(),
+                name: "t".to_owned(),
+                text: long,
+                failed: false,
+            }),
+        ];
+        let xs: Vec<usize> = log(&rows)
+            .lines()
+            .map(|line| line.matches('x').count())
+            .collect();
+        assert_eq!(xs, [200, 120, 300]);
+    }
 }

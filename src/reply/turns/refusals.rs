@@ -162,6 +162,19 @@ mod tests {
     }
 
     #[test]
+    fn five_tools_are_named_to_a_model_that_invents_one() {
+        let names: Vec<String> = (1..9).map(|number| format!("tool_{number}")).collect();
+        let tools = ToolSet::new(names.clone(), names, false);
+        let refusal = CallLedger::default()
+            .refusal(&call("fly", "{}"), &tools, &ReplySettings::default())
+            .unwrap();
+        assert!(
+            refusal.contains("tool_5") && !refusal.contains("tool_6"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
     fn the_order_of_keys_does_not_make_a_call_new() {
         let mut ledger = CallLedger::default();
         let first = call("read_note", r#"{"path":"a","more":{"x":1,"y":[2]}}"#);

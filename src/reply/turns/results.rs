@@ -54,6 +54,11 @@ impl ResultPolicy<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::event::NullSink;
+    use crate::reply::settings::{ReplySettings, TraceLevel};
+    use crate::reply::testing::Scripted;
+    use crate::reply::trace::Trace;
+    use std::sync::Arc;
 
     fn policy(registry: &Registry) -> ResultPolicy<'_> {
         ResultPolicy {
@@ -100,5 +105,38 @@ mod tests {
         };
         policy(&registry).prepare(&mut failed, 1, ToolProtocol::Text);
         assert!(failed.text.starts_with("Error: no such note.\n\n["));
+    }
+
+    #[test]
+    fn failures_and_compact_results_are_not_condensed() {
+        let (registry, model) = (Registry::default(), Scripted::new(&[Some("Notes."); 9]));
+        let settings = ReplySettings::default();
+        let trace = Trace::new(TraceLevel::Off, Arc::new(NullSink));
+        for (name, failed, condensed) in [
+            ("read_note", false, true),
+            ("read_note", true, false),
+            ("weather_forecast", false, false),
+            ("convert_units", false, false),
+            ("timer_start", false, false),
+        ] {
+            let policy = ResultPolicy {
+                digest: Some(ToolDigest {
+                    model: &model,
+                    settings: &settings,
+                    trace: &trace,
+                    query: "x",
+                }),
+                window: 8_192,
+                ..policy(&registry)
+            };
+            let mut result = ToolOutput {
+                name: name.to_owned(),
+                failed,
+                ..output(&"word ".repeat(100))
+            };
+            policy.prepare(&mut result, 1, ToolProtocol::Native);
+            assert_eq!(result.text == "Notes.", condensed, "{name}");
+        }
+        assert_eq!(model.calls(), 1);
     }
 }

@@ -71,3 +71,75 @@ fn chunks(text: &str) -> Vec<String> {
     chunks.truncate(MAX_CHUNKS);
     chunks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::settings::TraceLevel;
+    use crate::reply::testing::{Scripted, TraceLines};
+    use std::sync::Arc;
+
+    struct Condensed {
+        notes: Option<String>,
+        calls: usize,
+        trace: String,
+    }
+
+    fn condensed(text: &str, answers: &[Option<&'static str>]) -> Condensed {
+        let (model, lines) = (Scripted::new(answers), Arc::<TraceLines>::default());
+        let trace = Trace::new(TraceLevel::Brief, Arc::clone(&lines) as _);
+        let digest = ToolDigest {
+            model: &model,
+            settings: &ReplySettings::default(),
+            trace: &trace,
+            query: "when do they open",
+        };
+        Condensed {
+            notes: digest.condense("browse_web", text),
+            calls: model.calls(),
+            trace: lines.take().join("\n"),
+        }
+    }
+
+    #[test]
+    fn a_result_is_condensed_by_its_length() {
+        let paragraph = format!("{}\n\n", "x".repeat(2_000));
+        for (text, calls) in [
+            ("x".repeat(399), 0),
+            ("x".repeat(400), 1),
+            ("x\n\n".repeat(833), 1),
+            (paragraph.repeat(2), 2),
+            (paragraph.repeat(6), 6),
+            (paragraph.repeat(9), 6),
+            ("x".repeat(9_000), 1),
+        ] {
+            let condensed = condensed(&text, &[Some("At nine."); 9]);
+            assert_eq!(condensed.calls, calls, "{} characters", text.len());
+            let notes = (calls > 0).then(|| vec!["At nine."; calls].join(" "));
+            assert_eq!(condensed.notes, notes);
+        }
+    }
+
+    #[test]
+    fn notes_are_short_and_shown_without_secrets() {
+        let long = "a".repeat(700).leak();
+        let notes = condensed(&"x".repeat(400), &[Some(long)]).notes.unwrap();
+        assert_eq!(notes.chars().count(), 601);
+        let text = format!("{}\n\n", "x".repeat(2_000)).repeat(3);
+        let mixed = condensed(&text, &[Some("NONE"), Some("password=hunter2-tail"), None]);
+        assert_eq!(mixed.notes.as_deref(), Some("password=hunter2-tail"));
+        assert!(
+            mixed.trace.starts_with("🧩 Tool digest: 21 chars — \""),
+            "{}",
+            mixed.trace
+        );
+        assert!(!mixed.trace.contains("hunter2"), "{}", mixed.trace);
+        let none = condensed(&text, &[Some("none."), Some("N/A"), Some("(NONE)")]);
+        assert_eq!(none.notes, None);
+        assert!(
+            none.trace.contains("using raw payload (6006ch)"),
+            "{}",
+            none.trace
+        );
+    }
+}

@@ -64,7 +64,7 @@ fn summary(text: &str) -> RawEntry {
 }
 
 #[test]
-fn a_new_log_is_in_the_form_of_the_contract() {
+fn a_new_log_has_an_entry_a_line() {
     let mut case = Case::missing();
     assert_eq!(case.seed(5), [] as [&str; 0]);
     assert!(!case.log.path().exists(), "reading made a file");

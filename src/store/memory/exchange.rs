@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
+use super::graph_store::{append, create, mutation};
 use super::listeners::MutationAction;
 use super::node::{Branch, MAX_DEPTH, Node, ROOT};
 use super::row::DiaryRow;
-use super::{Files, MemoryStore, VERSION, append, apply, create, mutation, text_form, unknown};
+use super::{Files, MemoryStore, VERSION, apply, text_form, unknown};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::words;
 

@@ -1,5 +1,7 @@
 //! Files that are broken, odd, too large, or written by several processes.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
 
+use super::listeners::MutationAction;
 use super::*;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;

@@ -1,0 +1,359 @@
+//! The loop against a scripted model and the user's real notes.
+
+mod answers;
+mod calls;
+mod direct;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::EventSink;
+use crate::chat::reply_event::ReplyEvent;
+use crate::llm::failure::{ErrorAnswer, Failure};
+use crate::llm::provider::{Offer, Reply};
+use crate::reply::settings::TraceLevel;
+use crate::reply::stage::{Stage, StageRequest};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::policy::ToolPolicy;
+
+/// What the chat model does with a request.
+pub(crate) enum Turn {
+    Text(&'static str),
+    Calls(Vec<(&'static str, Value)>),
+    Thinking,
+    Status(u16),
+    Down,
+    /// The user stops the reply.
+    Stopped,
+}
+
+/// A request that the chat model got.
+pub(crate) struct Seen {
+    pub(crate) system: String,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tools: Vec<String>,
+}
+
+impl Seen {
+    fn roles(&self) -> Vec<&'static str> {
+        let role = |message: &Message| match message {
+            Message::System { .. } => "system",
+            Message::User(_) => "user",
+            Message::Assistant(_) => "assistant",
+            Message::Tool(_) => "tool",
+        };
+        self.messages.iter().map(role).collect()
+    }
+
+    fn last(&self) -> &str {
+        match self.messages.last().unwrap() {
+            Message::System { text } => text,
+            Message::User(user) => &user.text,
+            Message::Assistant(assistant) => &assistant.text,
+            Message::Tool(output) => &output.text,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Script {
+    turns: Mutex<VecDeque<Turn>>,
+    stages: Mutex<VecDeque<(Stage, Option<&'static str>)>>,
+    seen: Mutex<Vec<Seen>>,
+    asked: Mutex<Vec<(Stage, String)>>,
+    is_without_tools: AtomicBool,
+    events: Mutex<Vec<Event>>,
+    /// What tools were searched for.
+    searched: Mutex<Vec<String>>,
+    /// Stops the reply.
+    stop: Cancel,
+    /// The user stops the reply when a tool is done.
+    stops_after_tool: bool,
+}
+
+impl EventSink for Script {
+    fn emit(&self, event: Event) {
+        if self.stops_after_tool && matches!(event, Event::ToolDone { .. }) {
+            self.stop.fire();
+        }
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+impl ChatModel for Script {
+    fn chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        offer: &Offer,
+        on_piece: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Failure> {
+        self.seen.lock().unwrap().push(Seen {
+            system: system.to_owned(),
+            messages: messages.to_vec(),
+            tools: offer.tools.iter().map(|t| t.name.to_string()).collect(),
+        });
+        let turn = self.turns.lock().unwrap().pop_front();
+        let failed = |status| Failure {
+            answer: Some(ErrorAnswer {
+                status,
+                mentions_tools: false,
+                mentions_thinking: false,
+                mentions_temperature: false,
+            }),
+            ..Failure::new(FailureKind::Refused, Problem::network("It said no."))
+        };
+        match turn.unwrap_or(Turn::Down) {
+            Turn::Text(text) => {
+                for piece in text.split_inclusive(' ') {
+                    on_piece(piece);
+                }
+                Ok(Reply {
+                    text: text.to_owned(),
+                    ..Reply::default()
+                })
+            }
+            Turn::Calls(calls) => Ok(Reply {
+                calls: calls
+                    .into_iter()
+                    .map(|(name, args)| ToolCall {
+                        id: String::new(),
+                        name: name.to_owned(),
+                        args: args.to_string(),
+                        provider_state: None,
+                    })
+                    .collect(),
+                ..Reply::default()
+            }),
+            Turn::Thinking => Ok(Reply {
+                thinking: "Hm.".to_owned(),
+                ..Reply::default()
+            }),
+            Turn::Status(status) => Err(failed(status)),
+            Turn::Stopped => {
+                self.stop.fire();
+                Err(Failure::cancelled())
+            }
+            Turn::Down => Err(Failure::new(
+                FailureKind::Network,
+                Problem::network("Nobody answers."),
+            )),
+        }
+    }
+
+    fn takes_tools(&self) -> bool {
+        !self.is_without_tools.load(Ordering::Relaxed)
+    }
+
+    fn remember_without_tools(&self) {
+        self.is_without_tools.store(true, Ordering::Relaxed);
+    }
+}
+
+impl StageModel for Script {
+    fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push((request.stage, request.user.to_owned()));
+        let mut stages = self.stages.lock().unwrap();
+        let at = stages.iter().position(|(stage, _)| *stage == request.stage);
+        let answer = at.and_then(|at| stages.remove(at)?.1);
+        answer
+            .map(str::to_owned)
+            .ok_or_else(|| Problem::network("No answer."))
+    }
+}
+
+/// A reply with everything around it.
+struct Run {
+    script: Arc<Script>,
+    outcome: TurnOutcome,
+    rows: Vec<Message>,
+}
+
+impl Run {
+    fn seen(&self, index: usize) -> std::sync::MutexGuard<'_, Vec<Seen>> {
+        let seen = self.script.seen.lock().unwrap();
+        assert!(index < seen.len(), "only {} requests", seen.len());
+        seen
+    }
+
+    fn asked(&self) -> Vec<Stage> {
+        let asked = self.script.asked.lock().unwrap();
+        asked.iter().map(|(stage, _)| *stage).collect()
+    }
+
+    fn requests(&self) -> usize {
+        self.script.seen.lock().unwrap().len()
+    }
+
+    fn trace(&self) -> String {
+        let events = self.script.events.lock().unwrap();
+        let lines = events.iter().filter_map(|event| match event {
+            Event::Reply(ReplyEvent::Trace { text }) => Some(text.as_str()),
+            _ => None,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The results, in order.
+    fn outputs(&self) -> Vec<&ToolOutput> {
+        let outputs = self.rows.iter().filter_map(|row| match row {
+            Message::Tool(output) => Some(output),
+            _ => None,
+        });
+        outputs.collect()
+    }
+
+    /// The calls, in order.
+    fn calls(&self) -> Vec<&ToolCall> {
+        let calls = self.rows.iter().filter_map(|row| match row {
+            Message::Assistant(assistant) => Some(&assistant.calls),
+            _ => None,
+        });
+        calls.flatten().collect()
+    }
+
+    /// What the user was warned of.
+    fn warnings(&self) -> usize {
+        let events = self.script.events.lock().unwrap();
+        let is_warning = |event: &&Event| matches!(event, Event::Notice(..));
+        events.iter().filter(is_warning).count()
+    }
+
+    fn answer(&self) -> &str {
+        match &self.outcome {
+            TurnOutcome::Answer(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What a test sets.
+struct Case {
+    small: bool,
+    plan: &'static str,
+    parts: &'static [&'static str],
+    tools: &'static [&'static str],
+    settings: ReplySettings,
+    turns: Vec<Turn>,
+    stages: Vec<(Stage, Option<&'static str>)>,
+    found: Option<&'static [&'static str]>,
+    stop: bool,
+    stops_after_tool: bool,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            small: false,
+            plan: "",
+            parts: &[],
+            tools: &["read_note", "convert_units"],
+            settings: ReplySettings::default(),
+            turns: Vec::new(),
+            stages: Vec::new(),
+            found: None,
+            stop: false,
+            stops_after_tool: false,
+        }
+    }
+}
+
+fn run(case: Case) -> Run {
+    let home = tempfile::tempdir().unwrap();
+    let notes = home.path().join("Notes");
+    std::fs::create_dir(&notes).unwrap();
+    for (name, text) in [
+        ("film.md", "Glass Harbor was directed by Mira Okafor."),
+        ("Mira Okafor.md", "Other work: Salt Road, Night Ferry."),
+    ] {
+        std::fs::write(notes.join(name), text).unwrap();
+    }
+    std::fs::write(
+        notes.join("long.md"),
+        format!("Zephyr-88. {}", "The office keeps records. ".repeat(40)),
+    )
+    .unwrap();
+    let path = home.path().to_str().unwrap();
+    let config = home.path().join("config");
+    let env = Env::from([
+        ("HOME", path),
+        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
+    ]);
+    let session = SessionContext::new(env, ToolPolicy::default());
+    session.set_coding(false);
+    let script = Arc::new(Script {
+        stops_after_tool: case.stops_after_tool,
+        ..Script::default()
+    });
+    script.turns.lock().unwrap().extend(case.turns);
+    script.stages.lock().unwrap().extend(case.stages);
+    let listener: Arc<dyn EventSink> = Arc::clone(&script) as Arc<dyn EventSink>;
+    let ctx = ToolContext::new(
+        Arc::new(session),
+        script.stop.clone(),
+        Arc::clone(&listener),
+    );
+    if case.stop {
+        ctx.stop.fire();
+    }
+    let catalogue = Catalogue::new(&ctx.session);
+    let known = known::known_tools(&catalogue);
+    let plan = Plan::parse(case.plan);
+    let trace = Trace::new(TraceLevel::Brief, listener);
+    let names: Vec<String> = case.tools.iter().map(|&name| name.to_owned()).collect();
+    let tools = ToolSet::new(names.clone(), names, true);
+    let parts: Vec<String> = case.parts.iter().map(|&part| part.to_owned()).collect();
+    let found = case.found;
+    let input = TurnInput {
+        ctx: &ctx,
+        chat: &*script,
+        model: &*script,
+        settings: &case.settings,
+        trace: &trace,
+        is_small: case.small,
+        query: "what do the notes say",
+        history: &[],
+        message: "what do the notes say",
+        plan: &plan,
+        parts: &parts,
+        known: &known,
+        catalogue: &catalogue,
+        max_tools: 128,
+        system: &|tools, protocol| format!("{protocol:?} {}", tools.advertised().join(" ")),
+        search: &|purpose| {
+            script.searched.lock().unwrap().push(purpose.to_owned());
+            Some(found?.iter().map(|&name| name.to_owned()).collect())
+        },
+    };
+    let mut turns = TurnLoop::new(&input, tools);
+    let outcome = turns.run();
+    let rows = turns.rows.clone();
+    Run {
+        script: Arc::clone(&script),
+        outcome,
+        rows,
+    }
+}
+
+fn read(path: &'static str) -> Turn {
+    Turn::Calls(vec![("read_note", json!({"path": path}))])
+}
+
+const FENCED: &str =
+    "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```";
+const TWO_STEPS: &str = "read_note path='film.md'\nread_note path='<director>.md'\nReply.";
+
+fn small() -> Case {
+    Case {
+        small: true,
+        ..Case::default()
+    }
+}
