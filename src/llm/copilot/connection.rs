@@ -249,11 +249,10 @@ impl Router {
                             let _ = waiting.try_send(Answer::Response(outcome));
                         }
                     }
-                    Some(Incoming::Event(session, event)) => {
-                        if !self.pass_on(&session, event) {
-                            break;
-                        }
-                    }
+                    Some(Incoming::Event(session, event)) => match self.pass_on(&session, event) {
+                        true => {}
+                        false => break,
+                    },
                     Some(Incoming::Request(id)) => refuse(messages::refusal(&id)),
                     None => {}
                 },

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::RecvTimeoutError;
 use serde_json::json;
 
+use super::connection::CallError;
 use super::messages::{CallUsage, RequestedCall, SessionEvent};
 use super::open_turn::{CallOutcome, OpenTurn};
 use super::session::{CALL_TIMEOUT, CopilotSession};
@@ -30,6 +31,8 @@ pub(super) struct TurnFailure {
     pub failure: Failure,
     /// The session can go on.
     pub keep: bool,
+    /// The CLI was gone before it took the message, so that another one can take it.
+    pub unsent: bool,
 }
 
 /// Where the reading of a turn stands.
@@ -66,10 +69,12 @@ pub(super) fn send(
         .connection
         .call("session.send", params, timeout, stop);
     if let Err(error) = sent {
+        let unsent = matches!(error, CallError::Gone);
         let failure = call_failure(&session.connection, "taking the message", error);
         return Err(TurnFailure {
             failure,
             keep: false,
+            unsent,
         });
     }
     Reading::new(session, turn, may_call, on).read(stop)
@@ -306,6 +311,7 @@ impl<'a> Reading<'a> {
         TurnFailure {
             failure: failure.with_partial(self.reply),
             keep,
+            unsent: false,
         }
     }
 
