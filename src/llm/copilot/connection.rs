@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::framing::{Frame, FrameReader, framed};
+use super::framing::{Frame, FrameReader, header};
 use super::messages::{self, Call, Incoming, RpcError, SessionEvent};
 use crate::base::cancel::Cancel;
 use crate::base::text::{clip, escape_controls};
@@ -56,7 +56,7 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     program: PathBuf,
-    outbox: Mutex<Option<Sender<Vec<u8>>>>,
+    outbox: Mutex<Option<Sender<String>>>,
     router: Arc<Router>,
     child: Mutex<Option<PipedChild>>,
     errors: Arc<Mutex<VecDeque<String>>>,
@@ -114,7 +114,7 @@ impl Connection {
         named("copilot-read").spawn(move || {
             router.read(stdout, |refusal| {
                 if let Some(connection) = refusals.upgrade() {
-                    let _gone = connection.write(&refusal);
+                    let _gone = connection.write(refusal);
                 }
             });
         })?;
@@ -152,7 +152,7 @@ impl Connection {
             return Err(CallError::Gone);
         }
         let _wake = stop.on_fire(move || drop(tell.try_send(Answer::Cancelled)));
-        let answer = match self.write(&Call::text(id, method, params)) {
+        let answer = match self.write(Call::text(id, method, params)) {
             true => answer.recv_timeout(limit),
             false => Ok(Answer::Gone),
         };
@@ -169,14 +169,14 @@ impl Connection {
     /// Calls a method whose result nobody needs.
     pub(crate) fn post(&self, method: &str, params: impl Serialize) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let _gone = self.write(&Call::text(id, method, params));
+        let _gone = self.write(Call::text(id, method, params));
     }
 
     /// False when nothing is written any more.
-    fn write(&self, message: &str) -> bool {
+    fn write(&self, message: String) -> bool {
         let outbox = lock(&self.outbox);
         let outbox = outbox.as_ref();
-        outbox.is_some_and(|outbox| outbox.send(framed(message)).is_ok())
+        outbox.is_some_and(|outbox| outbox.send(message).is_ok())
     }
 
     /// From now on the events of the session `id` come out of the receiver. The sender is for what wakes its reader from this side.
@@ -312,9 +312,14 @@ impl Router {
     }
 }
 
-fn write_all(mut stdin: ChildStdin, messages: &Receiver<Vec<u8>>) {
+fn write_all(mut stdin: ChildStdin, messages: &Receiver<String>) {
     for message in messages {
-        if stdin.write_all(&message).is_err() {
+        let header = header(&message);
+        let written = stdin.write_all(header.as_bytes());
+        if written
+            .and_then(|()| stdin.write_all(message.as_bytes()))
+            .is_err()
+        {
             break;
         }
     }

@@ -247,13 +247,17 @@ fn take_turn(
 
 impl Drop for CopilotProvider {
     fn drop(&mut self) {
-        // Its session is among those that the connection forgets when it closes.
+        // The connection removes its sessions when it closes, so this one waits for that.
+        let session = lock(&self.session).take();
         if let Some(connection) = lock(&self.connection).take() {
             let closing = Arc::clone(&connection);
             // Nobody waits for it: a model is switched while the user types. At the end of the process it is waited for.
             let started = thread::Builder::new()
                 .name("copilot-close".to_owned())
-                .spawn(move || closing.close(CLOSE_TIMEOUT));
+                .spawn(move || {
+                    closing.close(CLOSE_TIMEOUT);
+                    drop(session);
+                });
             if started.is_err() {
                 connection.close(Duration::ZERO);
             }
