@@ -23,9 +23,11 @@ pub(crate) struct ModelTarget {
     pub successor: Option<Arc<Successor>>,
 }
 
+type FindModel = dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync;
+
 /// A model that may take over when another one fails. It is looked for when it is needed, once in a run.
 pub(crate) struct Successor {
-    find: Box<dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync>,
+    find: Box<FindModel>,
     found: OnceLock<Option<Box<ModelTarget>>>,
 }
 

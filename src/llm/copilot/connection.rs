@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::framing::{Frame, FrameReader, framed};
+use super::framing::{Frame, FrameReader, header};
 use super::messages::{self, Call, Incoming, RpcError, SessionEvent};
 use crate::base::cancel::Cancel;
 use crate::base::text::{clip, escape_controls};
@@ -25,6 +25,8 @@ use crate::proc::piped::{PipedChild, PipedProgram, Pipes};
 
 /// Events of a session that nobody has taken yet; a CLI that sends more is out of order.
 const MAX_WAITING_EVENTS: usize = 20_000;
+/// How long each step of removing a session may take.
+const FORGET_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is kept of standard error: so many lines, so long.
 const KEPT_LINES: usize = 5;
 const KEPT_LINE_BYTES: u64 = 400;
@@ -54,10 +56,12 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     program: PathBuf,
-    outbox: Mutex<Option<Sender<Vec<u8>>>>,
+    outbox: Mutex<Option<Sender<String>>>,
     router: Arc<Router>,
     child: Mutex<Option<PipedChild>>,
     errors: Arc<Mutex<VecDeque<String>>>,
+    /// Sessions that the CLI may have written something down of.
+    sessions: Mutex<Vec<String>>,
     /// How it ended, once it has.
     status: Mutex<Option<ExitStatus>>,
     next: AtomicU64,
@@ -93,6 +97,7 @@ impl Connection {
             router: Arc::default(),
             child: Mutex::new(Some(child)),
             errors: Arc::default(),
+            sessions: Mutex::default(),
             status: Mutex::new(None),
             next: AtomicU64::new(1),
         });
@@ -109,7 +114,7 @@ impl Connection {
         named("copilot-read").spawn(move || {
             router.read(stdout, |refusal| {
                 if let Some(connection) = refusals.upgrade() {
-                    connection.write(&refusal);
+                    let _gone = connection.write(refusal);
                 }
             });
         })?;
@@ -147,8 +152,10 @@ impl Connection {
             return Err(CallError::Gone);
         }
         let _wake = stop.on_fire(move || drop(tell.try_send(Answer::Cancelled)));
-        self.write(&Call::text(id, method, params));
-        let answer = answer.recv_timeout(limit);
+        let answer = match self.write(Call::text(id, method, params)) {
+            true => answer.recv_timeout(limit),
+            false => Ok(Answer::Gone),
+        };
         lock(&self.router.waiting).remove(&id);
         match answer {
             Ok(Answer::Response(Ok(result))) => Ok(result),
@@ -162,19 +169,21 @@ impl Connection {
     /// Calls a method whose result nobody needs.
     pub(crate) fn post(&self, method: &str, params: impl Serialize) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.write(&Call::text(id, method, params));
+        let _gone = self.write(Call::text(id, method, params));
     }
 
-    fn write(&self, message: &str) {
-        if let Some(outbox) = &*lock(&self.outbox) {
-            let _gone = outbox.send(framed(message));
-        }
+    /// False when nothing is written any more.
+    fn write(&self, message: String) -> bool {
+        let outbox = lock(&self.outbox);
+        let outbox = outbox.as_ref();
+        outbox.is_some_and(|outbox| outbox.send(message).is_ok())
     }
 
     /// From now on the events of the session `id` come out of the receiver. The sender is for what wakes its reader from this side.
     pub(crate) fn listen(&self, id: &str) -> (Sender<SessionEvent>, Receiver<SessionEvent>) {
         let (send, events) = bounded(MAX_WAITING_EVENTS);
         lock(&self.router.sessions).insert(id.to_owned(), send.clone());
+        lock(&self.sessions).push(id.to_owned());
         if self.is_gone() {
             let _ = send.try_send(SessionEvent::Gone);
         }
@@ -182,13 +191,26 @@ impl Connection {
     }
 
     /// Ends a session and removes what the CLI has written down of it, without waiting for that.
-    pub(crate) fn forget(&self, session: &str) {
-        let known = lock(&self.router.sessions).remove(session);
-        if known.is_none() {
+    pub(crate) fn forget(self: &Arc<Self>, session: &str) {
+        lock(&self.router.sessions).remove(session);
+        if self.is_gone() {
             return;
         }
-        self.post("session.destroy", json!({"sessionId": session}));
-        self.post("session.delete", json!({"sessionId": session}));
+        let (connection, session) = (Arc::clone(self), session.to_owned());
+        // Without a thread it is removed when the CLI is closed.
+        let _ = thread::Builder::new()
+            .name("copilot-forget".to_owned())
+            .spawn(move || connection.remove(&session, FORGET_TIMEOUT));
+    }
+
+    /// One after the other: what is ended while it is being removed is written down again.
+    fn remove(&self, session: &str, limit: Duration) {
+        let params = json!({"sessionId": session});
+        let stop = Cancel::new();
+        let _ = self.call("session.destroy", &params, limit, &stop);
+        if self.call("session.delete", &params, limit, &stop).is_ok() {
+            lock(&self.sessions).retain(|other| other != session);
+        }
     }
 
     /// Ends the CLI with everything that it has started: politely within `limit`, else by force. Later calls do nothing.
@@ -196,14 +218,16 @@ impl Connection {
         let until = Instant::now() + limit;
         let mut child = lock(&self.child);
         if let Some(mut running) = child.take() {
-            let sessions: Vec<String> = lock(&self.router.sessions).keys().cloned().collect();
+            let left = || until.saturating_duration_since(Instant::now());
             if !self.is_gone() && !limit.is_zero() {
-                sessions.iter().for_each(|session| self.forget(session));
-                let _ = self.call("runtime.shutdown", json!({}), limit, &Cancel::new());
+                let sessions = lock(&self.sessions).clone();
+                let remove = |session: &String| self.remove(session, left());
+                sessions.iter().for_each(remove);
+                let _ = self.call("runtime.shutdown", json!({}), left(), &Cancel::new());
             }
             // It ends when its standard input does.
             *lock(&self.outbox) = None;
-            let status = running.end(until.saturating_duration_since(Instant::now()));
+            let status = running.end(left());
             *lock(&self.status) = status;
         }
         drop(child);
@@ -249,11 +273,10 @@ impl Router {
                             let _ = waiting.try_send(Answer::Response(outcome));
                         }
                     }
-                    Some(Incoming::Event(session, event)) => {
-                        if !self.pass_on(&session, event) {
-                            break;
-                        }
-                    }
+                    Some(Incoming::Event(session, event)) => match self.pass_on(&session, event) {
+                        true => {}
+                        false => break,
+                    },
                     Some(Incoming::Request(id)) => refuse(messages::refusal(&id)),
                     None => {}
                 },
@@ -289,9 +312,14 @@ impl Router {
     }
 }
 
-fn write_all(mut stdin: ChildStdin, messages: &Receiver<Vec<u8>>) {
+fn write_all(mut stdin: ChildStdin, messages: &Receiver<String>) {
     for message in messages {
-        if stdin.write_all(&message).is_err() {
+        let header = header(&message);
+        let written = stdin.write_all(header.as_bytes());
+        if written
+            .and_then(|()| stdin.write_all(message.as_bytes()))
+            .is_err()
+        {
             break;
         }
     }

@@ -147,13 +147,9 @@ fn number(digits: &[u8]) -> Result<u64, FrameError> {
     number.ok_or(FrameError::NoHeader)
 }
 
-/// `body` with its header.
-pub(crate) fn framed(body: &str) -> Vec<u8> {
-    let header = format!("Content-Length: {}\r\n\r\n", body.len());
-    let mut bytes = Vec::with_capacity(header.len() + body.len());
-    bytes.extend_from_slice(header.as_bytes());
-    bytes.extend_from_slice(body.as_bytes());
-    bytes
+/// The header of `body`.
+pub(crate) fn header(body: &str) -> String {
+    format!("Content-Length: {}\r\n\r\n", body.len())
 }
 
 #[cfg(test)]
@@ -161,6 +157,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn framed(body: &str) -> Vec<u8> {
+        (header(body) + body).into_bytes()
+    }
 
     /// Gives its bytes in pieces of at most `piece`.
     struct Pieces<'a> {

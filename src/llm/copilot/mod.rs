@@ -44,7 +44,7 @@ pub(crate) use super::catalog::COPILOT as NAME;
 /// The model when the user names none.
 pub(crate) const DEFAULT_MODEL: &str = "claude-haiku-4.5";
 /// How long the CLI may take to clean up and end.
-pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same when a signal ends Marvin.
 pub(crate) const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -192,20 +192,17 @@ impl Provider for CopilotProvider {
     ) -> Result<Reply, Failure> {
         // A request that is no part of the conversation gets a session of its own.
         let is_conversation = !request.cache_key.is_empty();
-        let (mut session, news) = match is_conversation {
+        let (mut session, mut news) = match is_conversation {
             true => self.follow(request, stop)?,
             false => (self.open(request, stop)?, self.whole(request)),
         };
-        session.seen.set(request.messages);
-        let limit = request.options.limit.unwrap_or(request.options.turn_limit);
-        let outcome = match &news {
-            NewMessages::Prompt(text) => {
-                turn::send(&mut session, text, limit, request.may_call, emit, stop)
-            }
-            NewMessages::Results(results) => {
-                turn::resume(&mut session, results, request.may_call, emit, stop)
-            }
-        };
+        let mut outcome = take_turn(&mut session, &news, request, emit, stop);
+        // The CLI ended since the last turn, which is noticed only now.
+        if let Err(TurnFailure { unsent: true, .. }) = &outcome {
+            session = self.open(request, stop)?;
+            news = self.whole(request);
+            outcome = take_turn(&mut session, &news, request, emit, stop);
+        }
         match outcome {
             Ok(reply) => {
                 let calls = reply.calls.iter().map(|call| call.id.as_str());
@@ -215,7 +212,7 @@ impl Provider for CopilotProvider {
                 }
                 Ok(reply)
             }
-            Err(TurnFailure { failure, keep }) => {
+            Err(TurnFailure { failure, keep, .. }) => {
                 if keep && is_conversation {
                     let none = std::iter::empty();
                     session.seen.answered(&failure.partial.text, none);
@@ -231,15 +228,36 @@ impl Provider for CopilotProvider {
     }
 }
 
+/// Sends what is new and reads the reply.
+fn take_turn(
+    session: &mut CopilotSession,
+    news: &NewMessages<'_>,
+    request: &Request<'_>,
+    emit: &mut dyn FnMut(Delta<'_>),
+    stop: &Cancel,
+) -> Result<Reply, TurnFailure> {
+    session.seen.set(request.messages);
+    let limit = request.options.limit.unwrap_or(request.options.turn_limit);
+    let may_call = request.may_call;
+    match news {
+        NewMessages::Prompt(text) => turn::send(session, text, limit, may_call, emit, stop),
+        NewMessages::Results(results) => turn::resume(session, results, may_call, emit, stop),
+    }
+}
+
 impl Drop for CopilotProvider {
     fn drop(&mut self) {
-        // Its session is among those that the connection forgets when it closes.
+        // The connection removes its sessions when it closes, so this one waits for that.
+        let session = lock(&self.session).take();
         if let Some(connection) = lock(&self.connection).take() {
             let closing = Arc::clone(&connection);
             // Nobody waits for it: a model is switched while the user types. At the end of the process it is waited for.
             let started = thread::Builder::new()
                 .name("copilot-close".to_owned())
-                .spawn(move || closing.close(CLOSE_TIMEOUT));
+                .spawn(move || {
+                    closing.close(CLOSE_TIMEOUT);
+                    drop(session);
+                });
             if started.is_err() {
                 connection.close(Duration::ZERO);
             }

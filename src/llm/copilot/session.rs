@@ -323,6 +323,6 @@ mod tests {
         let id = session_id();
         let lengths: Vec<usize> = id.split('-').map(str::len).collect();
         assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
-        assert!(id.bytes().nth(14) == Some(b'4') && id != session_id());
+        assert!(id.as_bytes().get(14) == Some(&b'4') && id != session_id());
     }
 }

@@ -399,6 +399,19 @@ fn a_cli_that_dies_in_a_turn_is_started_again_by_the_next() {
 }
 
 #[test]
+fn a_cli_that_died_between_two_turns_is_started_again_at_once() {
+    let wait = "{\"expect\":\"session.send\"}\n{\"exit\":1}";
+    let mut stage = Stage::new(&["begin", "answer", wait]);
+    stage.say("one").unwrap();
+    // It took the second message with it, and another one answers.
+    assert_eq!(stage.say("two").unwrap().text, "It is fine.");
+    assert_eq!(stage.calls("connect").len(), 2);
+    let prompts = stage.prompts();
+    assert_eq!(prompts.len(), 3);
+    assert!(prompts[2].contains("User: one"), "{}", prompts[2]);
+}
+
+#[test]
 fn a_cli_without_an_answer_is_killed_with_its_helpers() {
     let mut stage = Stage::new(&[
         r#"{"helper":600}"#,
@@ -415,7 +428,11 @@ fn a_cli_without_an_answer_is_killed_with_its_helpers() {
     let helper = copilot_peer::calls(stage.dir.path())[0]["helper"]
         .as_u64()
         .unwrap();
-    assert!(becomes_true(|| !copilot_peer::is_alive(helper as u32)));
+    let helper = u32::try_from(helper).unwrap();
+    assert!(becomes_true(|| !copilot_peer::is_alive(helper)));
+    assert!(becomes_true(
+        || copilot_peer::running(stage.dir.path()).is_empty()
+    ));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
+use serde::Serialize;
 use serde_json::json;
 
+use super::connection::CallError;
 use super::messages::{CallUsage, RequestedCall, SessionEvent};
 use super::open_turn::{CallOutcome, OpenTurn};
 use super::session::{CALL_TIMEOUT, CopilotSession};
@@ -25,11 +27,35 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Rounds of calls that are refused after the last one that is allowed, before the turn is stopped.
 const MIN_REFUSED_ROUNDS: usize = 3;
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SendParams<'a> {
+    session_id: &'a str,
+    prompt: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultParams<'a> {
+    session_id: &'a str,
+    request_id: &'a str,
+    result: ResultText<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultText<'a> {
+    text_result_for_llm: &'a str,
+    result_type: &'static str,
+}
+
 /// How a turn failed, and what it means for the session.
 pub(super) struct TurnFailure {
     pub failure: Failure,
     /// The session can go on.
     pub keep: bool,
+    /// The CLI was gone before it took the message, so that another one can take it.
+    pub unsent: bool,
 }
 
 /// Where the reading of a turn stands.
@@ -60,16 +86,21 @@ pub(super) fn send(
     // What came late of the turn before.
     while session.events.try_recv().is_ok() {}
     let turn = OpenTurn::new(limit);
-    let params = json!({"sessionId": session.id, "prompt": prompt});
+    let params = SendParams {
+        session_id: &session.id,
+        prompt,
+    };
     let timeout = CALL_TIMEOUT.min(limit);
     let sent = session
         .connection
         .call("session.send", params, timeout, stop);
     if let Err(error) = sent {
+        let unsent = matches!(error, CallError::Gone);
         let failure = call_failure(&session.connection, "taking the message", error);
         return Err(TurnFailure {
             failure,
             keep: false,
+            unsent,
         });
     }
     Reading::new(session, turn, may_call, on).read(stop)
@@ -86,13 +117,15 @@ pub(super) fn resume(
     let limit = Duration::ZERO;
     let mut turn = session.turn.take().unwrap_or_else(|| OpenTurn::new(limit));
     for result in results {
-        let outcome = CallOutcome {
-            text: result.text.clone(),
-            failed: result.failed,
-        };
         match turn.requested.remove(&result.id) {
-            Some(request) => answer(session, &request, &outcome),
-            None => drop(turn.early.insert(result.id.clone(), outcome)),
+            Some(request) => answer(session, &request, &result.text, result.failed),
+            None => {
+                let outcome = CallOutcome {
+                    text: result.text.clone(),
+                    failed: result.failed,
+                };
+                turn.early.insert(result.id.clone(), outcome);
+            }
         }
     }
     let mut reading = Reading::new(session, turn, may_call, on);
@@ -101,10 +134,15 @@ pub(super) fn resume(
 }
 
 /// Answers a call. A failure is a result too: an error would hide its words from the model.
-fn answer(session: &CopilotSession, request: &str, outcome: &CallOutcome) {
-    let kind = if outcome.failed { "failure" } else { "success" };
-    let result = json!({"textResultForLlm": outcome.text, "resultType": kind});
-    let params = json!({"sessionId": session.id, "requestId": request, "result": result});
+fn answer(session: &CopilotSession, request: &str, text: &str, failed: bool) {
+    let params = ResultParams {
+        session_id: &session.id,
+        request_id: request,
+        result: ResultText {
+            text_result_for_llm: text,
+            result_type: if failed { "failure" } else { "success" },
+        },
+    };
     session
         .connection
         .post("session.tools.handlePendingToolCall", params);
@@ -262,14 +300,11 @@ impl<'a> Reading<'a> {
     fn requested(&mut self, request: String, call: RequestedCall) {
         self.turn.announced.retain(|other| other.id != call.id);
         if let Some(outcome) = self.turn.early.remove(&call.id) {
-            return answer(self.session, &request, &outcome);
+            return answer(self.session, &request, &outcome.text, outcome.failed);
         }
         if !self.may_call {
-            let outcome = CallOutcome {
-                text: "Tool limit reached: answer now, with what you have.".to_owned(),
-                failed: true,
-            };
-            return answer(self.session, &request, &outcome);
+            let text = "Tool limit reached: answer now, with what you have.";
+            return answer(self.session, &request, text, true);
         }
         self.turn.requested.insert(call.id.clone(), request);
         self.first_call.get_or_insert_with(Instant::now);
@@ -306,6 +341,7 @@ impl<'a> Reading<'a> {
         TurnFailure {
             failure: failure.with_partial(self.reply),
             keep,
+            unsent: false,
         }
     }
 
