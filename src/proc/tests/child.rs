@@ -180,9 +180,9 @@ fn an_interrupt_lets_the_program_end_by_itself() {
     let begun = dir.path().join("begun");
     let interrupt = Cancel::new();
     let (watched, at) = (interrupt.clone(), begun.clone());
-    let watcher = std::thread::spawn(move || {
+    let watcher = thread::spawn(move || {
         while !at.exists() {
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
         watched.fire();
     });
