@@ -67,7 +67,7 @@ pub(crate) fn unused_boundary(parts: &[&[u8]], mut random: impl FnMut() -> Strin
         boundary.push_str(&random());
         // Each round makes it longer, so it ends whatever the parts hold.
         let occurs = |part: &&[u8]| memchr::memmem::find(part, boundary.as_bytes()).is_some();
-        if !parts.iter().any(|part| occurs(part)) {
+        if !parts.iter().any(occurs) {
             return boundary;
         }
     }

@@ -408,6 +408,25 @@ mod tests {
     }
 
     #[test]
+    fn a_speaker_that_hangs_is_ended_and_told() {
+        let env = Env::from([("PATH", "/usr/bin:/bin")]);
+        let spec = ProgramSpec {
+            limit: Duration::from_millis(50),
+            ..ProgramSpec::new("sleep", ["300"], audio_env(&env))
+        };
+        let output = spec.run(&Cancel::new()).unwrap();
+        let problem = failure("talk", &output);
+        assert_eq!(problem.kind, ProblemKind::Timeout);
+        assert!(
+            problem
+                .what
+                .starts_with("talk did not finish a sentence within"),
+            "{}",
+            problem.what
+        );
+    }
+
+    #[test]
     fn the_real_espeak_has_every_language() {
         let env = Env::from([("PATH", std::env::var("PATH").unwrap().as_str())]);
         let Some(espeak) = find_program("espeak-ng", &env) else {
