@@ -17,7 +17,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::samples::{Sample, each};
 use crate::support::server::{Answer, Exchange, Server};
-use crate::support::tcp::refused;
+use crate::support::tcp::closed_port;
 use crate::support::wire::openai;
 use crate::support::words::{error_text, has, success_text};
 
@@ -314,7 +314,8 @@ fn a_signal_ends_the_wait_for_a_busy_blender() {
 #[test]
 fn no_blender_is_said_with_what_to_do() {
     let home = Home::new();
-    let port = refused().port().to_string();
+    let (port, _reserved) = closed_port();
+    let port = port.to_string();
     let run = home
         .marvin()
         .env("BLENDER_MCP_PORT", &port)
@@ -704,7 +705,8 @@ fn doctor_and_the_command_of_the_conversation_report_the_connection() {
     );
     has(&chat(peer.named_to(home.marvin())), &[&fine]);
 
-    let port = refused().port().to_string();
+    let (port, _reserved) = closed_port();
+    let port = port.to_string();
     let absent = || home.marvin().env("BLENDER_MCP_PORT", &port);
     let (is_fine, text) = report(absent());
     assert!(!is_fine);

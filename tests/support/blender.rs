@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::run::{Marvin, program};
 use super::shared::skip;
+use super::tcp::Reserved;
 
 /// How long a connection is held for a client that does not close it.
 const HOLD: Duration = Duration::from_secs(30);
@@ -23,6 +24,7 @@ pub struct Peer {
     port: u16,
     requests: Arc<Mutex<Vec<Value>>>,
     closed: Arc<Mutex<usize>>,
+    _reserved: Option<Reserved>,
 }
 
 impl Peer {
@@ -36,7 +38,14 @@ impl Peer {
         host: &'static str,
         answer: impl Fn(&Value, &mut TcpStream) + Send + Sync + 'static,
     ) -> Option<Self> {
-        let listener = TcpListener::bind((host, 0)).ok()?;
+        let (listener, reserved) = loop {
+            let listener = TcpListener::bind((host, 0)).ok()?;
+            let address = listener.local_addr().expect("a bound listener");
+            // Clients try both loopback addresses: at the other one nobody may answer.
+            if let Ok(reserved) = Reserved::beside(address) {
+                break (listener, reserved);
+            }
+        };
         let port = listener.local_addr().expect("a bound listener").port();
         let (requests, closed, answer) = (
             Arc::<Mutex<Vec<Value>>>::default(),
@@ -48,6 +57,7 @@ impl Peer {
             port,
             requests: Arc::clone(&requests),
             closed: Arc::clone(&closed),
+            _reserved: reserved,
         };
         thread::spawn(move || {
             for stream in listener.incoming() {

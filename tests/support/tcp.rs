@@ -1,7 +1,7 @@
 //! Plain sockets: a client that speaks HTTP by hand, and an address at which connecting never ends.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Client {
         let mut line = Vec::new();
         self.reader.read_until(b'\n', &mut line)?;
         if line.is_empty() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
+            return Err(ErrorKind::UnexpectedEof.into());
         }
         Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
     }
@@ -160,6 +160,59 @@ impl Tarpit {
     /// `http://127.0.0.1:PORT` followed by `path`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+}
+
+/// An address that this test alone has and at which nobody listens: connecting is refused as long as this lives.
+pub struct Reserved {
+    address: SocketAddr,
+    _socket: OwnedFd,
+}
+
+impl Reserved {
+    /// Reserves `address`; port 0 means a free one.
+    ///
+    /// # Errors
+    /// The address is in use, or this machine has no such address.
+    pub fn new(address: SocketAddr) -> std::io::Result<Self> {
+        let family = match address {
+            SocketAddr::V4(_) => AddressFamily::INET,
+            SocketAddr::V6(_) => AddressFamily::INET6,
+        };
+        // Bound and never listening.
+        let socket = socket(family, SocketType::STREAM, None)?;
+        bind(&socket, &address)?;
+        let address = SocketAddr::try_from(getsockname(&socket)?)?;
+        Ok(Self {
+            address,
+            _socket: socket,
+        })
+    }
+
+    /// The same port of the other loopback address; `None` where this machine has no other, an error where somebody uses it.
+    pub fn beside(address: SocketAddr) -> std::io::Result<Option<Self>> {
+        let other: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        match Self::new((other, address.port()).into()) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
+            reserved => Ok(reserved.ok()),
+        }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+}
+
+/// A port of both loopback addresses at which nobody listens.
+pub fn closed_port() -> (u16, [Option<Reserved>; 2]) {
+    loop {
+        let one = Reserved::new((Ipv4Addr::LOCALHOST, 0).into()).expect("a free port");
+        if let Ok(other) = Reserved::beside(one.address) {
+            return (one.port(), [Some(one), other]);
+        }
     }
 }
 
