@@ -100,7 +100,7 @@ impl VoiceActivity {
         let mean = self.sum / self.count as f64;
         (self.sum, self.count) = (0.0, 0);
         self.level = if mean > 0.0 {
-            (10.0 * mean.log10()).max(f64::from(SILENCE_DB)) as f32
+            (10.0 * libm::log10(mean)).max(f64::from(SILENCE_DB)) as f32
         } else {
             SILENCE_DB
         };
