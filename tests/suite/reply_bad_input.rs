@@ -155,7 +155,6 @@ fn whatever_the_model_answers_a_reply_comes_and_no_data_is_shown() {
 
 /// The chat model always gives this answer, and then every stage does.
 fn answered(name: &str, answer: &str, model: &str) {
-    println!("{name}, {model}");
     let name = format!("{name}, {model}");
     let (home, text) = (home(), answer.to_owned());
     let server = ollama_by_stage(move |stage, body| {
@@ -240,8 +239,7 @@ fn a_note_that_gives_orders_stays_one_result() {
         );
         let last = requests(&server)
             .into_iter()
-            .filter(|body| stage_of(body) == "chat")
-            .last()
+            .rfind(|body| stage_of(body) == "chat")
             .unwrap();
         let rows = last["messages"].as_array().unwrap();
         let with_orders: Vec<&Value> = rows

@@ -168,7 +168,7 @@ fn cancelled(wait: &Wait) -> Option<String> {
     running.signal(Signal::INT);
     let stopped = running.wait_stdout("Stopped.", LIMIT);
     let took = stopped.duration_since(since);
-    println!("{}: {} ms", wait.name, took.as_millis());
+    eprintln!("{}: {} ms", wait.name, took.as_millis());
     // The reply itself has ended: the session goes on without one that hangs, but then there is nothing to tell about it.
     until(|| {
         running.write(b"!why\n");
@@ -259,6 +259,6 @@ fn a_signal_that_ends_the_process_does_not_wait_for_the_summary() {
         let since = Instant::now();
         running.signal(signal);
         assert!(running.ends_within(LIMIT));
-        println!("{signal:?}: {} ms", since.elapsed().as_millis());
+        eprintln!("{signal:?}: {} ms", since.elapsed().as_millis());
     }
 }

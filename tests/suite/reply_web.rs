@@ -84,8 +84,8 @@ fn read(page: impl Fn(&Request) -> Answer + Send + Sync + 'static, paths: &[&str
     let run = marvin(&home, &model, &search).stdin("who directed Glass Harbor\n");
     let done = run.run().expect(0);
     assert!(done.text().contains("Mira Okafor."), "{}", done.text());
-    let requests = model.requests().into_iter().map(|request| request.json());
-    let chat = requests.filter(|body| stage_of(body) == "chat").last();
+    let mut requests = model.requests().into_iter().map(|request| request.json());
+    let chat = requests.rfind(|body| stage_of(body) == "chat");
     last_message(&chat.expect("a request for the answer"))
 }
 
@@ -194,8 +194,8 @@ fn a_search_that_failed_says_only_that() {
         .env("MARVIN_URL_DUCKDUCKGO_LITE", down.url(""))
         .stdin("who directed Glass Harbor\n");
     run.run().expect(0);
-    let requests = model.requests().into_iter().map(|request| request.json());
-    let chat = requests.filter(|body| stage_of(body) == "chat").last();
+    let mut requests = model.requests().into_iter().map(|request| request.json());
+    let chat = requests.rfind(|body| stage_of(body) == "chat");
     let text = last_message(&chat.expect("a request for the answer"));
     assert!(text.starts_with("[Tool error: web_search]"), "{text}");
     assert!(!text.contains(NO_PAGE), "{text}");
