@@ -301,3 +301,24 @@ fn nothing_is_condensed_for_a_reply_that_was_stopped() {
     assert!(run.asked().is_empty());
     assert_eq!(run.requests(), 1);
 }
+
+#[test]
+fn calls_that_share_an_id_get_one_each() {
+    let call = |path: &str| ToolCall {
+        id: "same".to_owned(),
+        name: "read_note".to_owned(),
+        args: json!({"path": path}).to_string(),
+        provider_state: None,
+    };
+    let reply = Reply {
+        calls: vec![call("film.md"), call("long.md")],
+        ..Reply::default()
+    };
+    let session = SessionContext::new(Env::default(), ToolPolicy::default());
+    let tools = known::known_tools(&Catalogue::new(&session));
+    let ChatAnswer::Calls(row) = answer::read(reply, &tools) else {
+        panic!("no calls");
+    };
+    assert_eq!(row.calls.len(), 2);
+    assert_ne!(row.calls[0].id, row.calls[1].id);
+}
