@@ -3,20 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::provider::Embeddings;
 use super::wire::Wire;
 use crate::base::embedding::Embedding;
 
 /// The most bytes of an answer.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 << 20;
-/// What a server answered.
-#[derive(Debug)]
-pub(crate) struct Embeddings {
-    /// One for each text, in their order.
-    pub vectors: Vec<Embedding>,
-    /// Tokens of the texts, if the server says.
-    pub tokens: Option<u64>,
-}
-
 /// The address for embeddings beside that of a wire's requests; `None` when the wire has none.
 pub(crate) fn url(wire: Wire, requests: &str) -> Option<String> {
     let (path, own) = match wire {

@@ -5,11 +5,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::choose::RemoteTarget;
-use super::embeddings::{self, Embeddings};
+use super::embeddings;
 use super::failure::{Failure, FailureKind};
 use super::models::endings::successor_hint;
 use super::models::{ModelInfo, WireRule};
-use super::provider::{CallOptions, Delta, Provider, Reply, Request};
+use super::provider::{CallOptions, Delta, Embeddings, Provider, Reply, Request};
 use super::wire::read::Progress;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;

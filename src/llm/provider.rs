@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::embeddings::Embeddings;
 use super::failure::Failure;
 use super::models::{ModelInfo, ReasoningEffort};
 pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
+use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::Level;
@@ -69,6 +69,15 @@ pub(crate) trait Provider: Send + Sync {
         on: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure>;
+}
+
+/// Texts as vectors.
+#[derive(Debug)]
+pub(crate) struct Embeddings {
+    /// One for each text, in their order.
+    pub vectors: Vec<Embedding>,
+    /// Tokens of the texts, if the server says.
+    pub tokens: Option<u64>,
 }
 
 #[derive(Debug)]
