@@ -32,7 +32,8 @@ fn lists_are_shown() {
     let server = unasked();
     let pty = full(&home, &server);
     for (line, shown) in [
-        ("!help", "run one tool without a model"),
+        // Its last line: how much of the list fits depends on how many commands there are.
+        ("!help", "Any other !COMMAND runs in your shell"),
         ("!tools git_st", "git_status"),
         ("!tool read_file path=notes.txt", "alpha beta"),
         ("!tool read_file --help", "start_line"),

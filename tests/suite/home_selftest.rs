@@ -30,7 +30,8 @@ fn the_environment_holds_nothing_that_was_not_given() {
         .collect();
     names.retain(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n)); // The shell's own.
     names.sort_unstable();
-    assert_eq!(names, ["GIVEN", "PATH"]);
+    // The machine's own Copilot is kept out.
+    assert_eq!(names, ["GIVEN", "MARVIN_COPILOT_CLI", "PATH"]);
 }
 
 #[test]
