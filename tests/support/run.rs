@@ -207,6 +207,11 @@ impl Running {
         kill_process(self.pid, signal).expect("a process to signal");
     }
 
+    /// Kills it, if it has not ended by itself meanwhile.
+    pub fn kill(&self) {
+        let _ended = kill_process(self.pid, Signal::KILL);
+    }
+
     /// Sends a signal to its whole group, as a terminal does.
     pub fn signal_group(&self, signal: Signal) {
         kill_process_group(self.pid, signal).expect("a group to signal");
