@@ -128,9 +128,7 @@ impl TurnJob {
             Arc::clone(&listener),
         );
         let notice = move |message: String| listener.emit(Event::Notice(Level::Warning, message));
-        if self.flow.is_none() {
-            let _ = self.saved.recv_timeout(SAVED);
-        }
+        let _ = self.saved.recv_timeout(SAVED);
         let person = profile::user_facts(
             &self.context,
             Some(self.text.clone()),
@@ -216,10 +214,7 @@ impl TurnJob {
             effort: self.effort,
             person,
         };
-        let answered = flow.engine.answer(ctx, &self.target, &input);
-        // Written while the first stage was waiting for its model.
-        let _ = self.saved.recv_timeout(SAVED);
-        let (end, failure) = match answered {
+        let (end, failure) = match flow.engine.answer(ctx, &self.target, &input) {
             Ok(end) => (end, None),
             Err(failure) => {
                 let effects = flow.engine.take_effects();
