@@ -44,7 +44,7 @@ fn answer(stage: &str, message: &str) -> String {
     match stage {
         "router" => "none".to_owned(),
         "planner" => "Reply to the user.".to_owned(),
-        "chat" => "Noted.".to_owned(),
+        "chat" => noted(message),
         "summariser" => {
             let (before, said) = message.split_once("What was said since:").unwrap();
             let all = [tokens(before), tokens(said)].concat();
@@ -77,12 +77,19 @@ fn marvin(home: &Home, server: &Server) -> Marvin {
         .stdin_open()
 }
 
-/// Says a line and waits for the answer number `answers` of the session.
-fn say(running: &mut Running, text: &str, answers: usize) {
+/// The answer to a line with a row. A new session shows those to earlier lines when it begins.
+fn noted(line: &str) -> String {
+    format!(
+        "Noted: {}.",
+        tokens(line).concat().replace("row-", "number ")
+    )
+}
+
+/// Says a line and waits for its answer.
+fn say(running: &mut Running, text: &str) {
     running.write(format!("{text}\n").as_bytes());
-    until("the answer", || {
-        running.stdout().matches("Noted.").count() >= answers
-    });
+    let answer = noted(text);
+    until("the answer", || running.stdout().contains(&answer));
 }
 
 fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -97,7 +104,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 fn session(home: &Home, text: &str) {
     let server = free("");
     let mut running = marvin(home, &server).spawn();
-    say(&mut running, text, 1);
+    say(&mut running, text);
     running.wait().expect(0);
 }
 
@@ -123,13 +130,13 @@ fn remembered(home: &Home, rows: &[&str], when: &str) {
 fn a_row_that_two_sessions_have_is_remembered_once() {
     let (home, server) = (Home::new(), free(""));
     let mut one = marvin(&home, &server).spawn();
-    say(&mut one, "this is row-one", 1);
+    say(&mut one, "this is row-one");
     // The second session takes in what the first has not remembered.
     let mut two = marvin(&home, &server).spawn();
-    say(&mut two, "this is row-two", 1);
+    say(&mut two, "this is row-two");
     two.wait().expect(0);
     remembered(&home, &["row-one", "row-two"], "the second has ended");
-    say(&mut one, "this is row-three", 2);
+    say(&mut one, "this is row-three");
     one.wait().expect(0);
     let rows = ["row-one", "row-three", "row-two"];
     remembered(&home, &rows, "the first has ended");
@@ -140,9 +147,9 @@ fn two_sessions_that_write_at_once_write_each_row_once() {
     let (home, latch) = (Home::new(), Latch::new());
     let (slow, quick) = (model("summariser", &latch), free(""));
     let mut one = marvin(&home, &slow).spawn();
-    say(&mut one, "this is row-one", 1);
+    say(&mut one, "this is row-one");
     let mut two = marvin(&home, &quick).spawn();
-    say(&mut two, "this is row-two", 1);
+    say(&mut two, "this is row-two");
     one.close_stdin();
     latch.wait_reached(LIMIT);
     two.wait().expect(0);
@@ -155,13 +162,13 @@ fn two_sessions_that_write_at_once_write_each_row_once() {
 fn a_row_of_a_session_that_crashed_is_found_between_those_of_another() {
     let (home, server) = (Home::new(), free(""));
     let mut lives = marvin(&home, &server).spawn();
-    say(&mut lives, "this is row-one", 1);
+    say(&mut lives, "this is row-one");
     let mut crashes = marvin(&home, &server).spawn();
-    say(&mut crashes, "this is row-two", 1);
+    say(&mut crashes, "this is row-two");
     until("the log", || {
         fs::read_to_string(home.path().join(LOG)).is_ok_and(|log| log.contains("row-two"))
     });
-    say(&mut lives, "this is row-three", 2);
+    say(&mut lives, "this is row-three");
     crashes.signal(Signal::KILL);
     assert!(crashes.ends_within(LIMIT));
     lives.wait().expect(0);
@@ -190,7 +197,7 @@ fn a_kill_at_any_step_costs_no_row_and_doubles_none() {
         if is_reply {
             running.write(b"this is row-one\n");
         } else {
-            say(&mut running, "this is row-one", 1);
+            say(&mut running, "this is row-one");
             running.close_stdin();
         }
         latch.wait_reached(LIMIT);
@@ -208,7 +215,7 @@ fn kills_at_any_moment_of_the_end_cost_no_row_and_double_none() {
     for number in 0..10 {
         let row = format!("row-{number}");
         let mut running = marvin(&home, &server).spawn();
-        say(&mut running, &format!("this is {row}"), 1);
+        say(&mut running, &format!("this is {row}"));
         running.close_stdin();
         // Each kill hits another step, or nothing when it was done by then; whichever it is, the outcome is the same.
         if !running.ends_within(Duration::from_millis(number * 4)) {
@@ -246,7 +253,7 @@ fn a_summary_that_cannot_be_used_is_asked_for_less_and_less_often() {
         ollama_says(body, &text)
     });
     let mut running = marvin(&home, &server).spawn();
-    say(&mut running, "this is row-one", 1);
+    say(&mut running, "this is row-one");
     until("four attempts", || asked(&server).len() >= 4);
     let times = asked(&server);
     // A pause may take longer on a busy machine, never shorter.
@@ -274,7 +281,7 @@ fn a_model_that_is_down_at_the_end_is_told_and_the_next_session_remembers() {
             stage => ollama_says(body, &answer(stage, &last_message(body))),
         });
         let mut running = marvin(&home, &server).spawn();
-        say(&mut running, "hello again", 1);
+        say(&mut running, "hello again");
         let done = running.wait().expect(0);
         let said = format!("{}{}", done.text(), done.errors());
         let line = "This conversation is not remembered yet; the next session will do it.";
@@ -282,7 +289,7 @@ fn a_model_that_is_down_at_the_end_is_told_and_the_next_session_remembers() {
     }
     let server = free("");
     let mut running = marvin(&home, &server).spawn();
-    say(&mut running, "this is row-one", 1);
+    say(&mut running, "this is row-one");
     drop(server);
     let done = running.wait().expect(0);
     assert!(
