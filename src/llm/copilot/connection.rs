@@ -18,7 +18,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::framing::{Frame, FrameReader, header};
-use super::messages::{self, Call, Incoming, RpcError, SessionEvent};
+use super::messages::{self, Incoming, RpcCall, RpcError, SessionEvent};
 use crate::base::cancel::Cancel;
 use crate::base::text::{clip, escape_controls};
 use crate::proc::piped::{PipedChild, PipedProgram, Pipes};
@@ -152,7 +152,7 @@ impl Connection {
             return Err(CallError::Gone);
         }
         let _wake = stop.on_fire(move || drop(tell.try_send(Answer::Cancelled)));
-        let answer = match self.write(Call::text(id, method, params)) {
+        let answer = match self.write(RpcCall::text(id, method, params)) {
             true => answer.recv_timeout(limit),
             false => Ok(Answer::Gone),
         };
@@ -169,7 +169,7 @@ impl Connection {
     /// Calls a method whose result nobody needs.
     pub(crate) fn post(&self, method: &str, params: impl Serialize) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let _gone = self.write(Call::text(id, method, params));
+        let _gone = self.write(RpcCall::text(id, method, params));
     }
 
     /// False when nothing is written any more.

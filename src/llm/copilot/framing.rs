@@ -156,26 +156,11 @@ pub(crate) fn header(body: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::testing::Pieces;
     use super::*;
 
     fn framed(body: &str) -> Vec<u8> {
         (header(body) + body).into_bytes()
-    }
-
-    /// Gives its bytes in pieces of at most `piece`.
-    struct Pieces<'a> {
-        bytes: &'a [u8],
-        piece: usize,
-    }
-
-    impl Read for Pieces<'_> {
-        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-            let count = self.piece.min(to.len()).min(self.bytes.len());
-            let (now, later) = self.bytes.split_at(count);
-            to[..count].copy_from_slice(now);
-            self.bytes = later;
-            Ok(count)
-        }
     }
 
     /// All messages, and whether the stream ended well.

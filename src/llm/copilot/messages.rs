@@ -395,14 +395,14 @@ pub(crate) fn quota_left(snapshots: &Value) -> Option<f64> {
 
 /// A call to the CLI.
 #[derive(Serialize)]
-pub(crate) struct Call<'a, P> {
+pub(crate) struct RpcCall<'a, P> {
     jsonrpc: &'static str,
     pub id: u64,
     pub method: &'a str,
     pub params: P,
 }
 
-impl<'a, P: Serialize> Call<'a, P> {
+impl<'a, P: Serialize> RpcCall<'a, P> {
     pub(crate) fn text(id: u64, method: &'a str, params: P) -> String {
         let call = Self {
             jsonrpc: "2.0",

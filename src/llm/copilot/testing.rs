@@ -22,9 +22,10 @@ pub fn read_all(bytes: &[u8], piece: usize) -> (usize, usize, bool) {
     }
 }
 
-struct Pieces<'a> {
-    bytes: &'a [u8],
-    piece: usize,
+/// Gives its bytes in pieces of at most `piece`.
+pub(super) struct Pieces<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) piece: usize,
 }
 
 impl Read for Pieces<'_> {
