@@ -347,6 +347,9 @@ impl ReplyEngine {
         if self.is_restored.swap(true, Ordering::SeqCst) {
             return;
         }
+        if let Some(store) = &self.store {
+            store.preload();
+        }
         let saved = self.store.as_ref().map(MemoryStore::saved_rows);
         let saved = saved.and_then(Result::ok).unwrap_or_default();
         let now = now(session);
