@@ -145,6 +145,23 @@ pub(crate) static ROWS: &[CommandSpec] = &[
     ),
     bare(&["!undo"], "take back the last exchange", Session::undo),
     bare(
+        &["!new"],
+        "begin a new session, with an empty conversation",
+        Session::new_session,
+    ),
+    taking(
+        &["!resume"],
+        "[ID]",
+        "go on with another session, or choose one from a list",
+        Session::resume,
+    ),
+    taking(
+        &["!name"],
+        "TEXT",
+        "give this session a name",
+        Session::name_session,
+    ),
+    bare(
         &["!code"],
         "coding mode on or off: more rounds, project instructions",
         Session::toggle_coding,

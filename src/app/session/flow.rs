@@ -11,6 +11,7 @@ use crate::app::flow_report;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
+use crate::chat::message::Message;
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::engine::ReplyEngine;
 use crate::reply::load_settings;
@@ -33,6 +34,8 @@ pub(super) struct Flow {
     is_loading: bool,
     /// The user wants to know whether the flow answers, once that is known.
     is_asked: bool,
+    /// What was said before, when the conversation has become another one; until the next message that takes the flow.
+    pub(super) begun: Option<Vec<Message>>,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
 }
@@ -180,6 +183,7 @@ impl Session {
     /// The profile is another one: what was said in the old one is remembered.
     pub(super) fn leave_flow(&mut self) {
         self.flow.settings = None;
+        self.flow.begun = None;
         if let Some((_, engine)) = self.flow.engine.take()
             && engine.has_pending()
         {

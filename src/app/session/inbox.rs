@@ -14,6 +14,8 @@ use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::ui_update::PendingQuestion;
 use crate::app::session::voice::event::VoiceEvent;
+use crate::app::sessions::BegunSession;
+use crate::app::sessions::list::SessionRow;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
@@ -67,6 +69,10 @@ pub(super) enum WorkerEvent {
     Memory(Event),
     /// From the threads that listen and speak, with the number of what they do.
     Voice(u64, VoiceEvent),
+    /// A session to go on with was opened.
+    SessionLoaded(Outcome<Box<BegunSession>>),
+    /// The sessions to choose from.
+    Sessions(Outcome<Vec<SessionRow>>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }

@@ -67,6 +67,8 @@ impl Session {
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
+            WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
+            WorkerEvent::Sessions(rows) => self.sessions_listed(rows),
             WorkerEvent::Remembered => {}
         }
     }

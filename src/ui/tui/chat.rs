@@ -3,6 +3,8 @@
 //! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
 //! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
+mod transcript;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -109,6 +111,7 @@ impl Chat {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.past(entry));
             }
+            UiUpdate::SessionOpened(entries) => self.open_session(entries, tools),
             UiUpdate::Profile(name) => {
                 self.settle();
                 let end = self.parts.len();
@@ -145,7 +148,11 @@ impl Chat {
             }
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) | UiUpdate::Voice(_) => {}
+            UiUpdate::Ask(_)
+            | UiUpdate::ChooseSession(_)
+            | UiUpdate::Edit(_)
+            | UiUpdate::Leave(_)
+            | UiUpdate::Voice(_) => {}
         }
     }
 
