@@ -15,6 +15,8 @@ use crate::app::session::Queued;
 use crate::app::session::file_search::FoundFiles;
 use crate::app::session::ui_update::PendingQuestion;
 use crate::app::session::voice::event::VoiceEvent;
+use crate::app::sessions::BegunSession;
+use crate::app::sessions::list::SessionRow;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
@@ -72,6 +74,10 @@ pub(super) enum WorkerEvent {
     Voice(u64, VoiceEvent),
     /// Files that fit what the user types.
     FilesFound(FoundFiles),
+    /// A session to go on with was opened.
+    SessionLoaded(Outcome<Box<BegunSession>>),
+    /// The sessions to choose from.
+    Sessions(Outcome<Vec<SessionRow>>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }

@@ -21,6 +21,7 @@ mod memory;
 mod memory_writer;
 mod persistence;
 mod reviews;
+mod saved_session;
 mod shell;
 mod turn;
 mod turns;
@@ -40,7 +41,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 use jiff::Timestamp;
 
+use super::sessions;
 use super::settings::Settings;
+use super::settings::session::{SessionChoice, SessionFlags};
 use super::setup::{self, Spending};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
@@ -57,6 +60,7 @@ use crate::disk::yaml;
 use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
+use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
@@ -133,6 +137,8 @@ pub(crate) struct Session {
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
     messages: Vec<Message>,
+    /// The session that the messages are written to.
+    saved: saved_session::SavedSession,
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
@@ -183,7 +189,7 @@ impl Session {
     /// Opens the conversation of the active profile. The receiver gets an item when [`Session::receive`] has something to do.
     ///
     /// # Errors
-    /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
+    /// The working directory does not exist, a tool group does not, a prices file cannot be read, or the session to go on with cannot be opened.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, wake) = Inbox::new();
         let mut updates = Vec::new();
@@ -207,6 +213,16 @@ impl Session {
                 Vec::new()
             }
         };
+        let begun = match sessions::begin(&settings.session, &context, &settings) {
+            // A sub-agent keeps a session only when it was asked to.
+            Ok(_) if context.policy.depth > 0 && settings.session == SessionFlags::default() => {
+                None
+            }
+            Ok(begun) => Some(begun),
+            // Without a home there is no place for a session; a new one can do without.
+            Err(_) if settings.session == SessionFlags::default() => None,
+            Err(problem) => return Err(problem),
+        };
         if let Some(topic) = &settings.ntfy {
             updates.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
@@ -222,6 +238,9 @@ impl Session {
             spending,
             effort,
             messages: Vec::new(),
+            saved: begun.as_ref().map_or_else(Default::default, |begun| {
+                saved_session::SavedSession::of(begun, Spent::default())
+            }),
             meter: TokenMeter::default(),
             system: None,
             sent_messages: Vec::new(),
@@ -253,12 +272,20 @@ impl Session {
             settings,
         };
         alerts::watch(&session.context.alerts);
-        session.seed(&past);
         session
             .updates
             .push(UiUpdate::Profile(session.context.profile()));
-        if !past.is_empty() {
-            session.updates.push(UiUpdate::EarlierConversation(past));
+        match begun.as_ref().and_then(|begun| begun.replay.as_ref()) {
+            Some(replay) => session.take_over(replay),
+            None => {
+                session.seed(&past);
+                if !past.is_empty() {
+                    session.updates.push(UiUpdate::EarlierConversation(past));
+                }
+            }
+        }
+        if session.settings.session.choice() == SessionChoice::Pick {
+            session.offer_sessions();
         }
         session.watch_reviews();
         session.choose(session.settings.model.clone());
@@ -282,6 +309,7 @@ impl Session {
             self.held_system_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
+            self.save_messages();
         }
     }
 

@@ -7,6 +7,8 @@ use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
 use crate::app::session::file_search::FoundFiles;
+use crate::app::sessions::list::SessionRow;
+use crate::app::sessions::transcript::TranscriptEntry;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -21,6 +23,10 @@ use crate::tools::engine::approval::ApprovalRequest;
 pub(crate) enum UiUpdate {
     /// The end of an earlier conversation.
     EarlierConversation(Vec<LogEntry>),
+    /// Another session takes the place of what is on the screen: what was said in it, the oldest first.
+    SessionOpened(Vec<TranscriptEntry>),
+    /// The user may choose one of these sessions: `/resume ID` follows.
+    ChooseSession(Vec<SessionRow>),
     /// The messages that follow belong to this profile.
     Profile(String),
     /// The user's message, as it is being sent.
@@ -49,8 +55,6 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
-    /// The conversation starts over: what was shown disappears.
-    Cleared,
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
     /// Files that fit the name that the user types.

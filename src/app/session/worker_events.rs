@@ -69,6 +69,8 @@ impl Session {
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
             WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
+            WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
+            WorkerEvent::Sessions(rows) => self.sessions_listed(rows),
             WorkerEvent::Remembered => {}
         }
     }

@@ -9,6 +9,7 @@ use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::clipboard;
 use super::part::Tone;
+use super::picker::{PickerOutcome, SessionPicker};
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
 use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
@@ -64,6 +65,8 @@ pub(super) struct App {
     /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
+    /// The list of sessions, while it is open.
+    picker: Option<SessionPicker>,
     flash: Option<String>,
     interrupts: Interrupts,
     /// When the last key went into the input.
@@ -89,6 +92,7 @@ impl App {
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
+            picker: None,
             flash: Some("F1 shows the keys".to_owned()),
             interrupts: Interrupts::default(),
             typed: None,
@@ -146,6 +150,7 @@ impl App {
                 self.search_files();
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
+            UiUpdate::ChooseSession(rows) => self.picker = Some(SessionPicker::new(rows)),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
@@ -167,6 +172,16 @@ impl App {
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
+                Input::Key(key) if self.picker.is_some() => {
+                    if let Some(action) = keys::action(&key, KeyContext::Typing) {
+                        self.act_in_picker(action);
+                    }
+                }
+                Input::Paste(text) if self.picker.is_some() => {
+                    self.picker
+                        .iter_mut()
+                        .for_each(|picker| picker.filter(&text));
+                }
                 Input::Key(key) => {
                     let situation = match (&self.open_question, self.help) {
                         (Some(open_question), None)
@@ -335,6 +350,22 @@ impl App {
             | Action::Search
             | Action::Complete
             | Action::CompleteBack => {}
+        }
+    }
+
+    fn act_in_picker(&mut self, action: Action) {
+        let Some(picker) = &mut self.picker else {
+            return;
+        };
+        match picker.act(action) {
+            PickerOutcome::Open => {}
+            PickerOutcome::Closed => self.picker = None,
+            PickerOutcome::Chosen(id) => {
+                self.picker = None;
+                self.session.resume_chosen(&id);
+                self.receive();
+            }
+            PickerOutcome::Pass => self.pass(action),
         }
     }
 
@@ -570,6 +601,7 @@ impl App {
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
+            picker: self.picker.as_mut(),
             status: &status,
             flash: self.flash.as_deref(),
             queue: &queue,

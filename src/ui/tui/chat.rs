@@ -3,6 +3,8 @@
 //! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
 //! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
+mod transcript;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -109,6 +111,7 @@ impl Chat {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.past(entry));
             }
+            UiUpdate::SessionOpened(entries) => self.open_session(entries, tools),
             UiUpdate::Profile(name) => {
                 self.settle();
                 let end = self.parts.len();
@@ -144,24 +147,14 @@ impl Chat {
                 self.add_parts(parts);
             }
             UiUpdate::Undone(said) => self.undo(said),
-            UiUpdate::Cleared => self.clear(),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Ask(_)
+            | UiUpdate::ChooseSession(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
             | UiUpdate::Voice(_)
             | UiUpdate::FilesFound(_) => {}
         }
-    }
-
-    /// Forgets everything that is shown; settings of the view stay.
-    fn clear(&mut self) {
-        *self = Self {
-            profile: std::mem::take(&mut self.profile),
-            width: self.width,
-            unfold_all: self.unfold_all,
-            ..Self::new()
-        };
     }
 
     /// Adds text as a part of its own, after an empty row; cleaned here.

@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
+use super::picker::SessionPicker;
 use super::{file_menu, help, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
@@ -28,6 +29,8 @@ pub(super) struct FrameContent<'a> {
     pub(super) open_question: Option<&'a mut QuestionPrompt>,
     /// The scroll position of the help, if it is open.
     pub(super) help: Option<&'a mut usize>,
+    /// The list of sessions, if it is open.
+    pub(super) picker: Option<&'a mut SessionPicker>,
     pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
     pub(super) queue: &'a [String],
@@ -87,7 +90,9 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         height,
     };
     let mut more = false;
-    if let Some(at) = scene.help {
+    if let Some(picker) = scene.picker {
+        put(buffer, 0, picker.rows(columns, height, theme));
+    } else if let Some(at) = scene.help {
         let all = help::rows(columns, theme);
         *at = (*at).min(all.len().saturating_sub(height));
         put(buffer, 0, all.into_iter().skip(*at).take(height));

@@ -179,6 +179,7 @@ impl Stage {
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
+            picker: None,
             status: &self.status,
             flash: self.flash,
             queue: &self.queue,
