@@ -17,6 +17,7 @@ mod chat;
 mod children;
 mod commands;
 mod confirm;
+mod files;
 mod hands;
 mod hostile;
 mod input;

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
+use crate::app::session::file_search::FoundFiles;
 use crate::app::session::ui_update::PendingQuestion;
 use crate::app::session::voice::event::VoiceEvent;
 use crate::base::problem::Outcome;
@@ -69,6 +70,8 @@ pub(super) enum WorkerEvent {
     Memory(Event),
     /// From the threads that listen and speak, with the number of what they do.
     Voice(u64, VoiceEvent),
+    /// Files that fit what the user types.
+    FilesFound(FoundFiles),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }

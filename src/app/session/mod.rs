@@ -12,6 +12,7 @@ mod command_handlers;
 pub(crate) mod commands;
 mod context_commands;
 mod disk_writer;
+pub(crate) mod file_search;
 mod flow;
 mod inbox;
 mod listing;
@@ -174,6 +175,8 @@ pub(crate) struct Session {
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
+    /// Runs while the user types the name of a file.
+    file_search: Option<file_search::FileSearch>,
 }
 
 impl Session {
@@ -246,6 +249,7 @@ impl Session {
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
+            file_search: None,
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -284,6 +288,11 @@ impl Session {
     /// What tools share in this session; completion needs it.
     pub(crate) fn context(&self) -> &Arc<SessionContext> {
         &self.context
+    }
+
+    /// Whether shell mode is on.
+    pub(crate) fn has_shell(&self) -> bool {
+        self.shell.is_some()
     }
 
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
+use crate::app::session::file_search::FoundFiles;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -52,6 +53,8 @@ pub(crate) enum UiUpdate {
     Cleared,
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
+    /// Files that fit the name that the user types.
+    FilesFound(FoundFiles),
     /// A tool needs an answer of the user.
     Ask(PendingQuestion),
     /// Open this file in the user's editor, then call [`super::Session::edited`].

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::complete::Sources;
+use super::file_menu::Typing;
 use super::kill::Side;
 use super::search::HistorySearch;
 use super::undo::EditMerge;
@@ -20,13 +21,27 @@ impl Editor {
         if keys::is_for_the_interface(action) {
             return Outcome::Pass(action);
         }
-        if self.search.is_some() {
-            return self.act_in_search(action, sources);
-        }
-        if let Some(outcome) = self.act_in_menu(action, sources) {
+        if let Some(outcome) = self.act_in_files(action) {
             return outcome;
         }
-        self.act_in_text(action, sources)
+        if action == Action::Complete
+            && self.menu.is_none()
+            && let Some(outcome) = self.complete_file()
+        {
+            return outcome;
+        }
+        let outcome = if self.search.is_some() {
+            self.act_in_search(action, sources)
+        } else if let Some(outcome) = self.act_in_menu(action, sources) {
+            outcome
+        } else {
+            self.act_in_text(action, sources)
+        };
+        self.follow_files(match action {
+            Action::Insert(_) | Action::EraseBack => Typing::Yes,
+            _ => Typing::No,
+        });
+        outcome
     }
 
     pub(super) fn act_in_text(&mut self, action: Action, sources: &dyn Sources) -> Outcome {

@@ -1,6 +1,6 @@
 //! The completion menu over the input.
 
-use super::complete::{self, Completeness, Menu, Sources};
+use super::complete::{self, Completeness, Menu, Sources, WordKind};
 use super::undo::EditMerge;
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
@@ -28,6 +28,10 @@ impl Editor {
     /// The candidates for the word at the cursor, if any.
     fn open_menu(&self, sources: &dyn Sources) -> Option<Menu> {
         let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
+        // Files have a menu of their own, which is open while they are typed.
+        if word.kind == WordKind::Path {
+            return None;
+        }
         let candidates = word.candidates(sources);
         (!candidates.is_empty()).then(|| Menu {
             abouts: word.abouts(&candidates, sources),

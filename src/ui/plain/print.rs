@@ -148,6 +148,7 @@ impl Printer {
             }
             UiUpdate::Profile(_)
             | UiUpdate::Cleared
+            | UiUpdate::FilesFound(_)
             | UiUpdate::Ask(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_) => {}

@@ -146,7 +146,11 @@ impl Chat {
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Cleared => self.clear(),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) | UiUpdate::Voice(_) => {}
+            UiUpdate::Ask(_)
+            | UiUpdate::Edit(_)
+            | UiUpdate::Leave(_)
+            | UiUpdate::Voice(_)
+            | UiUpdate::FilesFound(_) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
-use super::{help, status};
+use super::{file_menu, help, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
 use crate::ui::editor::complete::Menu;
@@ -127,6 +127,9 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     }
     if let Some(open) = scene.editor.menu() {
         menu(open, buffer, y - status_rows, theme);
+    }
+    if let Some(open) = scene.editor.file_menu() {
+        file_menu::draw(open, buffer, y - status_rows, theme);
     }
     for (index, row) in input.rows.iter().take(input_rows).enumerate() {
         let lead = if index == 0 {

@@ -137,18 +137,6 @@ impl Sources for House {
         assert_eq!(tool, "tree");
         vec!["path".to_owned()]
     }
-    fn paths(&self, typed: &str) -> Vec<String> {
-        let all = ["src/", "my notes/", "my notes/a b.md", "my notes/a c.md"];
-        let folder = typed.rfind('/').map_or(0, |slash| slash + 1);
-        all.iter()
-            .filter(|path| {
-                path.strip_prefix(&typed[..folder]).is_some_and(|name| {
-                    !name.is_empty() && !name.trim_end_matches('/').contains('/')
-                })
-            })
-            .map(|&path| path.to_owned())
-            .collect()
-    }
 }
 
 fn tab(text: &str, actions: &[Action]) -> (String, Editor) {
@@ -167,9 +155,6 @@ fn a_single_candidate_is_completed_with_a_blank() {
         ("!profile w|", "!profile work |"),
         ("!profile w| x", "!profile work| x"),
         ("!tool tree |", "!tool tree path=|"),
-        ("see @sr|", "see @src/|"),
-        ("see @my|", "see @\"my notes/|"),
-        ("see @\"my notes/a b|", "see @\"my notes/a b.md\" |"),
         ("nothing here|", "nothing here|"),
     ] {
         let (text, editor) = tab(before, &[Complete]);
@@ -188,8 +173,6 @@ fn several_candidates_complete_to_their_common_prefix() {
         (menu.candidates.as_slice(), menu.selected),
         (&["!tools".to_owned(), "!tool".to_owned()][..], None)
     );
-    let (text, _) = tab("see @\"my notes/|", &[Complete]);
-    assert_eq!(text, "see @\"my notes/a |");
 }
 
 #[test]
