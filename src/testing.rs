@@ -116,11 +116,12 @@ pub mod sse {
 pub mod terminal {
     pub use crate::ui::term::guard::TerminalGuard;
     pub use crate::ui::term::input::Keyboard;
-    pub use crate::ui::term::keys::Parser;
+    pub use crate::ui::term::keys::{Parser, UnmarkedPastes};
+    pub use crate::ui::term::modes::TerminalModes;
     pub use crate::ui::term::screen::{Colours, Screen};
     pub use crate::ui::term::signals::Signals;
     pub use crate::ui::term::tty::{Tty, size};
-    pub use crate::ui::term::{Input, SignalEvent};
+    pub use crate::ui::term::{Input, Rgb, SignalEvent};
 }
 
 pub mod wav {

@@ -126,7 +126,7 @@ fn outside_text_cannot_control_the_full_screen() {
     pty.send("!cat bad.txt; ls\r");
     pty.wait_text("exit code: 0");
     pty.send("@nam\t");
-    pty.send("\x15\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A");
+    pty.send("\x15\x10\x10\x10\x10\x10");
     pty.wait_text("recalled");
     pty.send("\x15\x12recalled");
     pty.wait_text("search: recalled");

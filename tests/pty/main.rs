@@ -18,6 +18,7 @@ mod children;
 mod commands;
 mod confirm;
 mod files;
+mod hands;
 mod hostile;
 mod input;
 mod leave;

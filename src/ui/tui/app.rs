@@ -210,7 +210,8 @@ impl App {
                     self.editor.paste(&text);
                 }
                 Input::Paste(_) => {}
-                Input::Resize(_) => {}
+                Input::Wheel(rows) => self.turn_wheel(rows),
+                Input::Focus(_) | Input::Background(_) | Input::Resize(_) => {}
                 Input::Signal(SignalEvent::Suspend) => {
                     self.host_actions.push_back(HostAction::Suspend);
                 }
@@ -532,6 +533,15 @@ impl App {
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let layout_ctx = layout_ctx(self.columns, &self.theme, Instant::now());
         self.chat.scroll(by, self.placed.height, &queue, layout_ctx);
+    }
+
+    /// Scrolls what is on the screen; never the history of the input.
+    fn turn_wheel(&mut self, rows: isize) {
+        if let Some(at) = &mut self.help {
+            *at = at.saturating_add_signed(rows);
+        } else {
+            self.scroll_question(|_| rows, rows);
+        }
     }
 
     fn copy(&mut self, text: Option<String>, what: &str) {
