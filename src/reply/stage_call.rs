@@ -115,6 +115,7 @@ impl StageCaller {
             effort_chosen: effort.is_some(),
             info: other.as_ref().unwrap_or(&self.target.info),
             cache_key: "",
+            on_connect: None,
             options: CallOptions {
                 stream: call.stream,
                 temperature: call.stage.temperature(),

@@ -158,6 +158,7 @@ impl Session {
             command: tool.name().to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop,
             _with_session: with_session,
         };

@@ -18,6 +18,7 @@ mod log_writer;
 mod memory;
 mod memory_writer;
 mod persistence;
+mod place;
 mod reviews;
 mod shell;
 mod turn;
@@ -172,6 +173,7 @@ pub(crate) struct Session {
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
+    place: place::PlaceState,
 }
 
 impl Session {
@@ -244,6 +246,7 @@ impl Session {
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
+            place: place::PlaceState::default(),
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -255,6 +258,7 @@ impl Session {
             session.updates.push(UiUpdate::EarlierConversation(past));
         }
         session.watch_reviews();
+        session.read_place();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -476,11 +480,13 @@ impl Session {
             name: String::new(),
             since: turn.since,
             background: false,
+            output: String::new(),
         });
         let jobs = self.jobs.iter().map(|job| RunningCall {
             name: job.command.clone(),
             since: job.since,
             background: job.background,
+            output: job.output.clone(),
         });
         let totals = self.context.ledger.totals();
         SessionStatus {
@@ -495,6 +501,7 @@ impl Session {
             context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
+            place: self.place.place.clone(),
             topics: self.topics,
             running: turn
                 .chain(jobs)

@@ -253,6 +253,7 @@ impl Session {
             spoken: turn.spoken,
         });
         self.effects(end.effects, again);
+        self.read_place();
         self.send_next();
     }
 

@@ -95,6 +95,8 @@ pub(crate) enum Action {
     Unfold,
     /// Fold or unfold all tool results.
     UnfoldAll,
+    /// Show or hide what the model thinks.
+    Thinking,
     /// Edit the input in `$EDITOR`.
     OpenEditor,
     /// A question: yes, this once.
@@ -225,6 +227,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Always, CHAT, &[with_ctrl(KeyCode::End)], Action::Bottom, "end of the chat"),
     row(When::Empty, CHAT, &[plain(KeyCode::Tab)], Action::Unfold, "unfold the last tool result (empty input)"),
     row(When::Always, CHAT, &[ctrl('o')], Action::UnfoldAll, "fold and unfold all tool results"),
+    row(When::Always, CHAT, &[alt('t')], Action::Thinking, "show and hide what the model thinks"),
     row(When::Always, CHAT, &[alt('c')], Action::CopyReply, "copy the last reply"),
     row(When::Always, CHAT, &[alt('k')], Action::CopyCode, "copy the last block of code"),
 

@@ -187,6 +187,8 @@ impl Printer {
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::Turn(_)
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}

@@ -279,6 +279,13 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
+            Action::Thinking => {
+                let words = match self.chat.toggle_thinking() {
+                    true => "What the model thinks is shown, where it tells.",
+                    false => "What the model thinks is hidden.",
+                };
+                self.say(words);
+            }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),

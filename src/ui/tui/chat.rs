@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use super::layout_context::{CANCEL_HINT_AFTER, LayoutContext, format_running, spinner};
+use super::layout_context::LayoutContext;
 use super::part::{ChatPart, Speaker, Tone, texts};
 use super::reply::ReplyProgress;
+use super::thinking::{OpenThinking, ThinkingPart};
 use super::tool::ToolCallCell;
+use super::wait::AnswerWait;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::chat::event::{CallEnd, Event};
 use crate::chat::reply_event::ReplyEvent;
@@ -66,8 +68,11 @@ pub(super) struct Chat {
     /// Parts that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
     pending: Vec<ChatPart>,
     queued_rows: Option<(usize, Vec<Rows>)>,
-    /// Since when an answer has been awaited.
-    waiting: Option<Instant>,
+    /// The answer that is awaited, and what it waits for.
+    waiting: Option<AnswerWait>,
+    /// What the model is thinking.
+    thinking: OpenThinking,
+    shows_thinking: bool,
     /// What the reply flow has told since the user's message; `None` while no reply is awaited.
     reply: Option<ReplyProgress>,
     /// The first visible row; `None` when the end is visible.
@@ -95,6 +100,8 @@ impl Chat {
             pending: Vec::new(),
             queued_rows: None,
             waiting: None,
+            thinking: OpenThinking::default(),
+            shows_thinking: false,
             reply: None,
             top: None,
             cached: HashMap::new(),
@@ -122,7 +129,7 @@ impl Chat {
                 let mark = if *spoken { "🎤 " } else { "" };
                 let text = format!("{mark}{text}");
                 self.parts.extend(texts(Tone::Plain, &clean(&text)));
-                self.waiting = Some(now);
+                self.waiting = Some(AnswerWait::new(now));
                 self.reply = Some(ReplyProgress::default());
                 self.top = None;
             }
@@ -220,6 +227,13 @@ impl Chat {
         self.cached.clear();
     }
 
+    /// Shows what the model thinks, or hides it; true when it is shown now.
+    pub(super) fn toggle_thinking(&mut self) -> bool {
+        self.shows_thinking = !self.shows_thinking;
+        self.cached.clear();
+        self.shows_thinking
+    }
+
     // ---- updates ----
 
     fn past(&mut self, entry: &LogEntry) {
@@ -248,6 +262,7 @@ impl Chat {
                 self.open.blanks.push_str(text);
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
+                    self.end_thinking();
                     self.waiting = None;
                     self.reply = Some(ReplyProgress::default());
                     self.push_text(Speaker::Marvin, time);
@@ -261,7 +276,9 @@ impl Chat {
                 if let Some(reply) = &mut self.reply {
                     reply.drop_draft();
                 }
-                if !matches!(self.parts.last(), Some(ChatPart::Tool(_))) {
+                let mut shown = self.parts.iter().rev();
+                let last = shown.find(|part| !matches!(part, ChatPart::Thinking(_)));
+                if !matches!(last, Some(ChatPart::Tool(_))) {
                     self.empty_row();
                 }
                 let calls = calls.iter().map(|call| {
@@ -275,6 +292,23 @@ impl Chat {
                 if let Some((_, call)) = self.find_running(id) {
                     call.progress = clean_line(words);
                 }
+            }
+            Event::Output { id, lines } => {
+                if let Some((_, call)) = self.find_running(id) {
+                    call.set_output(lines);
+                }
+            }
+            Event::Wait(wait) => {
+                if let Some(waiting) = &mut self.waiting {
+                    waiting.set(wait.clone(), now);
+                }
+            }
+            Event::Thinking(piece) => {
+                if let Some(waiting) = &mut self.waiting {
+                    waiting.thinks();
+                }
+                let parts = self.thinking.push(piece);
+                self.add_thinking(parts);
             }
             Event::CallState { id, state } => {
                 if let Some((_, call)) = self.find_running(id) {
@@ -296,7 +330,7 @@ impl Chat {
                     self.cached.remove(&at);
                 }
                 if !self.parts.iter().rev().take(600).any(ChatPart::is_animated) {
-                    self.waiting = Some(now);
+                    self.waiting = Some(AnswerWait::new(now));
                 }
             }
             Event::Notice(_, words) => self.add(Tone::System, words),
@@ -306,8 +340,27 @@ impl Chat {
                 (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
                 (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             },
-            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) => {}
+            Event::Turn(_) | Event::Pipeline(_) => {}
         }
+    }
+
+    /// Adds complete parts of thinking. Those that come in the middle of an answer follow it.
+    fn add_thinking(&mut self, parts: impl IntoIterator<Item = ThinkingPart>) {
+        let to = match self.open.started {
+            true => &mut self.pending,
+            false => &mut self.parts,
+        };
+        let before = to.len();
+        to.extend(parts.into_iter().map(ChatPart::Thinking));
+        if to.len() > before {
+            self.queued_rows = None;
+            self.forget_from(self.parts.len());
+        }
+    }
+
+    fn end_thinking(&mut self) {
+        let last = self.thinking.finish();
+        self.add_thinking(last);
     }
 
     /// The unfinished call of this id, and its index.
@@ -323,6 +376,7 @@ impl Chat {
 
     fn end(&mut self, end: TurnOutcome) {
         self.close();
+        self.end_thinking();
         self.open.blanks.clear();
         let silent = self.waiting.take().is_some();
         let last = self.reply.take().and_then(|mut reply| reply.finish());
@@ -417,6 +471,7 @@ impl Chat {
 
     /// Finishes the answer that is arriving and appends what came meanwhile.
     fn settle(&mut self) {
+        self.end_thinking();
         self.close();
         self.queued_rows = None;
         self.parts.append(&mut self.pending);
@@ -482,22 +537,15 @@ impl Chat {
             tail.extend(laid_out.cloned());
         }
         let reply = self.reply.as_ref().filter(|_| self.waiting.is_some());
+        let growing = self.thinking.growing().filter(|_| self.shows_thinking);
+        if let Some(part) = growing {
+            tail.push(Rc::new(part.rows(layout_ctx)));
+        }
         if let Some(draft) = reply.map(|reply| reply.draft_rows(layout_ctx)) {
             tail.push(Rc::new(draft));
         }
-        if let Some(since) = self.waiting {
-            let time = layout_ctx.now.saturating_duration_since(since);
-            let hint = if time >= CANCEL_HINT_AFTER {
-                "  Esc to stop"
-            } else {
-                ""
-            };
-            let words = format!(
-                "{} thinking {}{hint}",
-                spinner(since, layout_ctx.now),
-                format_running(time)
-            );
-            let row = Line::styled(width::clip(&words, layout_ctx.width), layout_ctx.theme.dim);
+        if let Some(waiting) = &self.waiting {
+            let row = waiting.row(self.shows_thinking, layout_ctx);
             let mut rows = vec![Line::default(), row];
             rows.extend(
                 reply
@@ -543,6 +591,7 @@ impl Chat {
         queue: &[String],
         layout_ctx: LayoutContext<'_>,
     ) -> VisibleRows {
+        let layout_ctx = self.with_choices(layout_ctx);
         if self.width != layout_ctx.width {
             self.width = layout_ctx.width;
             self.cached.clear();
@@ -567,6 +616,14 @@ impl Chat {
         VisibleRows {
             rows,
             more: self.top.is_some(),
+        }
+    }
+
+    /// The parameters with what the user chose to see.
+    fn with_choices<'a>(&self, layout_ctx: LayoutContext<'a>) -> LayoutContext<'a> {
+        LayoutContext {
+            shows_thinking: self.shows_thinking,
+            ..layout_ctx
         }
     }
 
@@ -641,6 +698,7 @@ impl Chat {
         queue: &[String],
         layout_ctx: LayoutContext<'_>,
     ) {
+        let layout_ctx = self.with_choices(layout_ctx);
         let tail = self.tail(queue, layout_ctx);
         let last = self.last_top(height, &tail, layout_ctx);
         let top = self.top.unwrap_or(last);
@@ -679,5 +737,10 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
 
 /// The layout parameters for a theme and a moment; for tests and the view.
 pub(super) fn layout_ctx(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
-    LayoutContext { width, theme, now }
+    LayoutContext {
+        width,
+        theme,
+        now,
+        shows_thinking: false,
+    }
 }

@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::layout_context::LayoutContext;
+use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
@@ -41,6 +42,8 @@ pub(super) enum ChatPart {
     Block(Block),
     /// Plain text, cleaned, at most a block long.
     Text { tone: Tone, text: String },
+    /// What the model thought; it has no rows while thinking is hidden.
+    Thinking(ThinkingPart),
     /// A tool call.
     Tool(Box<ToolCallCell>),
 }
@@ -64,6 +67,8 @@ impl ChatPart {
             }
             Self::Block(block) => lay_out(block, layout_ctx.width, theme),
             Self::Text { tone, text } => plain_rows(text, *tone, layout_ctx),
+            Self::Thinking(part) if layout_ctx.shows_thinking => part.rows(layout_ctx),
+            Self::Thinking(_) => Vec::new(),
             Self::Tool(call) => tool::rows(call, layout_ctx),
         }
     }
