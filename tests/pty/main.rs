@@ -27,6 +27,7 @@ mod plain;
 mod pty_selftest;
 mod random;
 mod reply;
+mod seeing;
 mod stage;
 mod svg;
 mod terminal;

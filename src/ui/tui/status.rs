@@ -32,8 +32,9 @@ fn provider_symbol(provider: &str) -> &'static str {
     }
 }
 
-/// Columns of the model's name, of the folder and of the branch where room is short.
+/// Columns of the folder and of the branch where room is short, and of the model's name, which is shortened for more important parts alone.
 const SHORT_NAME_COLUMNS: usize = 14;
+const SHORT_MODEL_COLUMNS: usize = 10;
 
 /// How important each part is; those with a higher number stay longer when the line narrows. What is running and what it costs come before where that is.
 mod priority {
@@ -43,9 +44,9 @@ mod priority {
     pub(super) const PLACE: u8 = 4;
     pub(super) const CONTEXT: u8 = 5;
     pub(super) const PROFILE: u8 = 6;
-    pub(super) const COST: u8 = 7;
-    pub(super) const MODE: u8 = 8;
-    pub(super) const MODEL: u8 = 9;
+    pub(super) const MODE: u8 = 7;
+    pub(super) const MODEL: u8 = 8;
+    pub(super) const COST: u8 = 9;
     pub(super) const KEYS: u8 = 10;
     pub(super) const RUNNING: u8 = 11;
     pub(super) const FLASH: u8 = 12;
@@ -97,31 +98,36 @@ pub(super) fn line(
 
 /// The parts for which there is room, in their order; the most important one in any case.
 ///
-/// As many as fit in their shortest form, so that a narrower line never has a part that a wider one lacks, nor a less important one without a more important
-/// one. What room is left lengthens them, the most important first.
+/// Always the most important ones: a narrower line never has a part that a wider one lacks, nor a less important one without a more important one. Their
+/// number is the largest with which they fit in their short forms; what room is left lengthens them, the most important first.
 fn fitting(mut parts: Vec<StatusPart>, room: usize) -> Vec<StatusPart> {
     let mut by_priority: Vec<usize> = (0..parts.len()).collect();
     by_priority.sort_by_key(|index| parts.get(*index).map(|part| u8::MAX - part.priority));
-    let mut used = 1;
-    let mut shown = 0;
-    for part in by_priority.iter().filter_map(|index| parts.get(*index)) {
-        let space = if shown == 0 { 0 } else { 3 };
-        let more = space + width::of(part.shortest());
-        if shown > 0 && used + more > room {
-            break;
-        }
-        used += more;
-        shown += 1;
-    }
+    let ranked = || by_priority.iter().filter_map(|index| parts.get(*index));
+    // The columns of so many of them, and the priority of the last.
+    let columns = |count: usize| {
+        let least = ranked().take(count).last().map_or(0, |part| part.priority);
+        let widths = ranked()
+            .take(count)
+            .map(|part| width::of(part.short(least)));
+        (
+            1 + widths.sum::<usize>() + 3 * count.saturating_sub(1),
+            least,
+        )
+    };
+    let fits = |count: &usize| columns(*count).0 <= room;
+    let shown = (1..=parts.len()).rev().find(fits).unwrap_or(1);
+    let (mut used, least) = columns(shown);
     for index in by_priority.iter().take(shown) {
         let Some(part) = parts.get_mut(*index) else {
             continue;
         };
-        let longer = width::of(&part.text).saturating_sub(width::of(part.shortest()));
+        let short = part.short(least).to_owned();
+        let longer = width::of(&part.text).saturating_sub(width::of(&short));
         if used + longer <= room {
             used += longer;
-        } else if let Some(shorter) = part.shorter.take() {
-            part.text = shorter;
+        } else {
+            part.text = short;
         }
     }
     let mut indices = 0..parts.len();
@@ -131,8 +137,12 @@ fn fitting(mut parts: Vec<StatusPart>, room: usize) -> Vec<StatusPart> {
 }
 
 impl StatusPart {
-    fn shortest(&self) -> &str {
-        self.shorter.as_deref().unwrap_or(&self.text)
+    /// The shortest form that makes room for parts down to the priority `least`.
+    fn short(&self, least: u8) -> &str {
+        let shorter = self.shorter.as_deref();
+        let shorter =
+            shorter.filter(|_| self.priority != priority::MODEL || least >= priority::PLACE);
+        shorter.unwrap_or(&self.text)
     }
 }
 
@@ -174,7 +184,7 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         Some(provider) => {
             let symbol = provider_symbol(provider);
             let model = clean_line(&status.model);
-            let shorter = width::clip(&model, SHORT_NAME_COLUMNS);
+            let shorter = width::clip(&model, SHORT_MODEL_COLUMNS);
             parts.push(StatusPart {
                 shorter: Some(format!("{symbol} {shorter}")),
                 ..part(format!("{symbol} {model}"), theme.text, priority::MODEL)
@@ -592,8 +602,8 @@ mod tests {
             Some("a-branch-with-a-long-name"),
         );
         ends(&in_repository, 80, "a-folder-with… (a-branch-with…)");
-        in_repository.place = place("x\u{1b}[31m", Some("y\nz"));
-        ends(&in_repository, 120, "x (y z)");
+        in_repository.place = place("x\u{1b}[31m", Some("y\u{7}"));
+        ends(&in_repository, 120, "x (y␇)");
     }
 
     #[test]
@@ -603,7 +613,10 @@ mod tests {
         narrow.coding = false;
         narrow.place = place("fetcher", Some("main"));
         let line = shown(&narrow, 40);
-        assert!(line.starts_with(" ⚡ llama-3.3-70b… · $0.0004"), "{line}");
+        assert!(
+            line.starts_with(" ⚡ llama-3.3… · main · $0.0004"),
+            "{line}"
+        );
     }
 
     fn any_status() -> impl Strategy<Value = SessionStatus> {

@@ -502,7 +502,7 @@ mod tests {
         assert!(text_at(&run, 60, start)[0].ends_with(" waiting for you"));
         run.set_state(CallState::Running, second(9));
         // Eleven seconds, of which it waited eight.
-        assert!(text_at(&run, 60, start)[0].ends_with(" 3s"));
+        assert!(text_at(&run, 60, start)[0].ends_with(" 3s  Esc to stop"));
     }
 
     #[test]
