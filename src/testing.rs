@@ -63,6 +63,10 @@ pub mod html {
     };
 }
 
+pub mod image {
+    pub use crate::formats::image::{ImageError, ImageHeader, ImageKind};
+}
+
 pub mod json_object {
     pub use crate::formats::json_object::{ObjectError, ObjectReader};
 }

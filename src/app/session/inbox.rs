@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
+use crate::app::session::file_search::FoundFiles;
 use crate::app::session::ui_update::{PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::base::problem::Outcome;
@@ -61,6 +62,8 @@ pub(super) enum WorkerEvent {
     ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// A command that waited for a model or a program has ended.
     Report { id: u64, outcome: Outcome<String> },
+    /// The older part of the conversation was summarized; `None` when there was nothing to summarize.
+    Compacted(Outcome<Option<Vec<Message>>>),
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.
@@ -71,6 +74,8 @@ pub(super) enum WorkerEvent {
     Memory(Event),
     /// From the threads that listen and speak, with the number of what they do.
     Voice(u64, VoiceEvent),
+    /// Files that fit what the user types.
+    FilesFound(FoundFiles),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }

@@ -10,7 +10,9 @@ mod attach;
 mod blender;
 mod command_handlers;
 pub(crate) mod commands;
+mod context_commands;
 mod disk_writer;
+pub(crate) mod file_search;
 mod flow;
 mod inbox;
 mod listing;
@@ -59,6 +61,7 @@ use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
+use commands::InputLine;
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 use voice::Spoken;
@@ -134,7 +137,7 @@ pub(crate) struct Session {
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
-    /// The user's messages, the latest last, for `!undo`.
+    /// The user's messages, the latest last, for `/undo`.
     sent_messages: Vec<String>,
     /// The directory of shell mode, while it is on.
     shell: Option<PathBuf>,
@@ -154,7 +157,7 @@ pub(crate) struct Session {
     next_id: u64,
     /// Pending changes (profile, model, log) that have to finish before the next message is sent.
     pending_changes: usize,
-    /// `!undo`s that are running or queued.
+    /// `/undo`s that are running or queued.
     undos: usize,
     /// Notices that came during an answer; they are shown after it.
     held_notices: Vec<String>,
@@ -174,6 +177,8 @@ pub(crate) struct Session {
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
     place: place::PlaceState,
+    /// Runs while the user types the name of a file.
+    file_search: Option<file_search::FileSearch>,
 }
 
 impl Session {
@@ -247,6 +252,7 @@ impl Session {
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
             place: place::PlaceState::default(),
+            file_search: None,
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -286,6 +292,11 @@ impl Session {
     /// What tools share in this session; completion needs it.
     pub(crate) fn context(&self) -> &Arc<SessionContext> {
         &self.context
+    }
+
+    /// Whether shell mode is on.
+    pub(crate) fn has_shell(&self) -> bool {
+        self.shell.is_some()
     }
 
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
@@ -347,14 +358,13 @@ impl Session {
         self.poll_news();
         match (commands::read(line), &self.shell) {
             (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
-            (Some(command), shell)
-                if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
-            {
+            (InputLine::Command(command), shell) if shell.is_none() || command.in_shell_mode => {
                 if let Err(problem) = command.run(self) {
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             (_, Some(_)) => self.shell_line(line),
+            (InputLine::Mistake(problem), None) => self.updates.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),

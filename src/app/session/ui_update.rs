@@ -6,6 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
+use crate::app::session::file_search::FoundFiles;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -48,8 +49,12 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
+    /// The conversation starts over: what was shown disappears.
+    Cleared,
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
+    /// Files that fit the name that the user types.
+    FilesFound(FoundFiles),
     /// A tool needs an answer of the user.
     Ask(PendingQuestion),
     /// Open this file in the user's editor, then call [`super::Session::edited`].

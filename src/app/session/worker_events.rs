@@ -71,6 +71,7 @@ impl Session {
                 self.seed(&entries);
                 self.send_next();
             }
+            WorkerEvent::Compacted(outcome) => self.compacted(outcome),
             WorkerEvent::Switched(outcome) => self.switched(outcome),
             WorkerEvent::Undone(outcome) => self.undone(outcome),
             WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),
@@ -79,6 +80,7 @@ impl Session {
             WorkerEvent::Memory(Event::Wait(_)) => {}
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
+            WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
             WorkerEvent::Remembered => {}
         }
     }

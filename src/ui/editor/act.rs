@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::complete::Sources;
+use super::file_menu::Typing;
 use super::kill::Side;
 use super::search::HistorySearch;
 use super::undo::EditMerge;
@@ -20,20 +21,38 @@ impl Editor {
         if keys::is_for_the_interface(action) {
             return Outcome::Pass(action);
         }
-        if self.search.is_some() {
-            return self.act_in_search(action, sources);
-        }
-        if let Some(outcome) = self.act_in_menu(action, sources) {
+        if let Some(outcome) = self.act_in_files(action) {
             return outcome;
         }
-        self.act_in_text(action, sources)
+        if action == Action::Complete
+            && self.menu.is_none()
+            && let Some(outcome) = self.complete_file()
+        {
+            return outcome;
+        }
+        let outcome = if self.search.is_some() {
+            self.act_in_search(action, sources)
+        } else if let Some(outcome) = self.act_in_menu(action, sources) {
+            outcome
+        } else {
+            self.act_in_text(action, sources)
+        };
+        self.follow_files(match action {
+            Action::Insert(_) | Action::EraseBack => Typing::Yes,
+            _ => Typing::No,
+        });
+        outcome
     }
 
     pub(super) fn act_in_text(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         self.settle_for(action);
         let buffer = &mut self.buffer;
         match action {
-            Action::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            Action::Insert(c) => {
+                let outcome = self.insert(c.encode_utf8(&mut [0; 4]));
+                self.suggest(sources);
+                outcome
+            }
             Action::Send => self.send(),
             Action::Newline => changed(buffer.insert("\n", EditMerge::Whole)),
             Action::Left => changed(buffer.go(buffer.left())),
@@ -45,7 +64,9 @@ impl Editor {
             Action::Up => self.vertical(Vertical::Up),
             Action::Down => self.vertical(Vertical::Down),
             Action::EraseBack => {
-                changed(buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased))
+                let erased = buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased);
+                self.suggest(sources);
+                changed(erased)
             }
             Action::EraseForward => {
                 changed(buffer.replace(buffer.cursor()..buffer.right(), "", EditMerge::Erased))

@@ -4,6 +4,7 @@ mod act;
 mod buffer;
 mod cells;
 pub(crate) mod complete;
+pub(crate) mod file_menu;
 mod history;
 mod kill;
 mod layout;
@@ -20,6 +21,7 @@ use std::ops::Range;
 use crate::ui::keys::{Action, KeyContext};
 use buffer::Buffer;
 use complete::Menu;
+use file_menu::{FileMenu, Typing};
 use history::History;
 use kill::KillRing;
 use search::HistorySearch;
@@ -56,6 +58,10 @@ pub(crate) struct Editor {
     history: History,
     search: Option<HistorySearch>,
     menu: Option<Menu>,
+    /// The menu of files, open while a name after `@` is typed.
+    files: Option<FileMenu>,
+    /// Where the name begins for which the user closed that menu.
+    no_files: Option<usize>,
     /// The range inserted by the last yank; cleared by any other action.
     yanked: Option<Range<usize>>,
     /// The column that vertical motions aim for.
@@ -108,7 +114,9 @@ impl Editor {
             EditMerge::Whole
         };
         self.menu = None;
-        changed(self.buffer.insert(&text, merge))
+        let outcome = changed(self.buffer.insert(&text, merge));
+        self.follow_files(Typing::Yes);
+        outcome
     }
 
     /// Inserts pasted text, cleaned by [`paste::clean`], as one step.
@@ -119,7 +127,9 @@ impl Editor {
         let text = paste::clean(text);
         self.settle();
         self.menu = None;
-        changed(self.buffer.insert(&text, EditMerge::Whole))
+        let outcome = changed(self.buffer.insert(&text, EditMerge::Whole));
+        self.follow_files(Typing::No);
+        outcome
     }
 
     /// Replaces the text in one undo step and puts the cursor at its end: for text from an external editor or the queue.
@@ -129,6 +139,7 @@ impl Editor {
         let all = 0..self.buffer.text().len();
         self.buffer
             .replace(all, &paste::clean(text), EditMerge::Whole);
+        self.follow_files(Typing::No);
     }
 
     /// Clears the input in one undo step, closes search and menu, and ends the walk through the history.

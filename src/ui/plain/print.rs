@@ -146,7 +146,12 @@ impl Printer {
                 let words = format!("Undone: {}", text::clip(&said, 200));
                 self.system(&words);
             }
-            UiUpdate::Profile(_) | UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}
+            UiUpdate::Profile(_)
+            | UiUpdate::Cleared
+            | UiUpdate::FilesFound(_)
+            | UiUpdate::Ask(_)
+            | UiUpdate::Edit(_)
+            | UiUpdate::Leave(_) => {}
         }
     }
 

@@ -141,6 +141,10 @@ impl App {
                 self.next_question();
             }
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            UiUpdate::FilesFound(found) => {
+                self.editor.set_found_files(&found);
+                self.search_files();
+            }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
@@ -207,6 +211,15 @@ impl App {
                     .push_back(HostAction::Leave(TERMINAL_GONE)),
             }
         }
+        self.search_files();
+    }
+
+    /// Lets the session search for the file whose name is typed. A comment to the model and a line for the shell attach none.
+    fn search_files(&mut self) {
+        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
+        let takes_files = !declining && !self.session.has_shell();
+        let query = self.editor.file_query().filter(|_| takes_files);
+        self.session.search_files(query);
     }
 
     /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.

@@ -151,9 +151,24 @@ impl Chat {
                 self.add_parts(parts);
             }
             UiUpdate::Undone(said) => self.undo(said),
+            UiUpdate::Cleared => self.clear(),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) | UiUpdate::Voice(_) => {}
+            UiUpdate::Ask(_)
+            | UiUpdate::Edit(_)
+            | UiUpdate::Leave(_)
+            | UiUpdate::Voice(_)
+            | UiUpdate::FilesFound(_) => {}
         }
+    }
+
+    /// Forgets everything that is shown; settings of the view stay.
+    fn clear(&mut self) {
+        *self = Self {
+            profile: std::mem::take(&mut self.profile),
+            width: self.width,
+            unfold_all: self.unfold_all,
+            ..Self::new()
+        };
     }
 
     /// Adds text as a part of its own, after an empty row; cleaned here.

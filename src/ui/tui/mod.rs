@@ -8,6 +8,7 @@ mod app;
 mod ask;
 mod chat;
 mod clipboard;
+mod file_menu;
 mod help;
 mod layout_context;
 mod part;

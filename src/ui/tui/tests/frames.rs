@@ -357,9 +357,17 @@ struct Files;
 
 impl Sources for Files {
     fn commands(&self) -> Vec<String> {
-        ["!help", "!tools", "!tool", "profiles"]
+        ["/help", "/tools", "/tool", "profiles"]
             .map(str::to_owned)
             .into()
+    }
+
+    fn about(&self, command: &str) -> Option<&'static str> {
+        match command {
+            "/tools" => Some("the tools, or those that fit a word"),
+            "/tool" => Some("run one tool without a model"),
+            _ => None,
+        }
     }
 
     fn paths(&self, _: &str) -> Vec<String> {
@@ -376,8 +384,8 @@ fn the_completion_menu() {
     }
     assert!(stage.editor.menu().is_some());
     stage.assert_snapshot("menu-paths");
-    stage.editor.set_text("!to");
-    stage.editor.act(Action::Complete, &Files);
+    stage.editor.set_text("/t");
+    stage.editor.act(Action::Insert('o'), &Files);
     stage.assert_snapshot("menu-commands");
 }
 
