@@ -283,7 +283,7 @@ impl Session {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 }
                 Effect::Exit(words) => {
                     self.exiting = true;

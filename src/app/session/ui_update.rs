@@ -39,6 +39,8 @@ pub(crate) enum UiUpdate {
     Failed(Problem),
     /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
+    /// One short line about the session that answers what the user did: another model, folder or mode.
+    Remark(String),
     /// An alarm or similar: shown with the terminal's bell.
     Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.

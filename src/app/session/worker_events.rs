@@ -123,7 +123,7 @@ impl Session {
                 lists.set_own(target.provider.name());
                 let words = target.words();
                 if self.greeted {
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 } else {
                     self.greet(&target);
                 }

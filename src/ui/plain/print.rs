@@ -133,7 +133,7 @@ impl Printer {
                 }
             }
             UiUpdate::Failed(problem) => self.error(&problem),
-            UiUpdate::System(words) => self.system(&words),
+            UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
             UiUpdate::Alert(words) => {
                 if self.terminal {
                     self.write("\x07");

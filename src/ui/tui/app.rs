@@ -22,6 +22,7 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
+use crate::ui::text::web_address;
 
 /// After a pause of this length in a draft, the next key answers a waiting question.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
@@ -112,7 +113,10 @@ impl App {
         any
     }
 
-    fn show(&mut self, show: UiUpdate) {
+    fn show(&mut self, mut show: UiUpdate) {
+        if let UiUpdate::UserMessage { text, .. } = &mut show {
+            *text = self.editor.labelled(text);
+        }
         let context = self.session.context();
         let time = context.clock.hour_minute();
         self.chat
@@ -192,7 +196,7 @@ impl App {
                 Input::Paste(text) if self.help.is_none() => {
                     self.session
                         .voice_key(VoiceKey::Typing, self.editor.is_empty());
-                    self.editor.paste(&text);
+                    self.editor.paste_folded(&text);
                 }
                 Input::Paste(_) => {}
                 Input::Resize(_) => {}
@@ -285,6 +289,11 @@ impl App {
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::CopyAddress => {
+                let reply = self.session.reply().unwrap_or_default();
+                let address = web_address::last(reply).map(str::to_owned);
+                self.copy(address, "address");
+            }
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
                 if !unfolded {
@@ -312,7 +321,7 @@ impl App {
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;
-                    self.draft = self.editor.text().to_owned();
+                    self.draft = self.editor.whole_text();
                     self.editor.set_text("");
                 }
             }
@@ -337,6 +346,7 @@ impl App {
             | Action::KillToEnd
             | Action::Yank
             | Action::YankPop
+            | Action::UnfoldPaste
             | Action::Undo
             | Action::Redo
             | Action::Search
@@ -449,7 +459,7 @@ impl App {
 
     /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
-        let draft = self.editor.text().trim().to_owned();
+        let draft = self.editor.whole_text().trim().to_owned();
         if !draft.is_empty() {
             self.recall();
             self.editor.remember(&draft);
@@ -539,8 +549,8 @@ impl App {
     }
 
     /// The input's text, for the user's editor.
-    pub(super) fn draft(&self) -> &str {
-        self.editor.text()
+    pub(super) fn draft(&self) -> String {
+        self.editor.whole_text()
     }
 
     /// Another program had the screen: a question must be shown again before a key answers it.

@@ -3,6 +3,7 @@
 //! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
 //! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use super::thinking::{OpenThinking, ThinkingPart};
 use super::tool::ToolCallCell;
 use super::wait::AnswerWait;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
-use crate::chat::event::{CallEnd, Event};
+use crate::base::text::counted;
+use crate::chat::event::{CallEnd, Event, Level};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
@@ -143,6 +145,7 @@ impl Chat {
                 }
                 self.add(Tone::Error, &text);
             }
+            UiUpdate::Remark(words) => self.remark(words),
             UiUpdate::System(words) | UiUpdate::Alert(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
             UiUpdate::CommandOutput { command, output } => {
@@ -174,6 +177,32 @@ impl Chat {
     /// Adds text as a part of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
         self.add_parts(texts(tone, &clean(text)));
+    }
+
+    /// Adds a dim row. Of those about one compaction the last stays: the row of the wait says that it goes on.
+    fn remark(&mut self, words: &str) {
+        let is_remark = |part: &ChatPart| {
+            matches!(
+                part,
+                ChatPart::Text {
+                    tone: Tone::Remark,
+                    ..
+                }
+            )
+        };
+        let compacts = self.waiting.as_ref().is_some_and(AnswerWait::is_compaction);
+        if compacts && self.pending.is_empty() && self.parts.last().is_some_and(is_remark) {
+            self.parts.pop();
+            self.forget_from(self.parts.len());
+        }
+        let parts = vec![ChatPart::Text {
+            tone: Tone::Remark,
+            text: clean(words.trim()).into_owned(),
+        }];
+        match self.parts.last() {
+            Some(last) if !self.open.started && is_remark(last) => self.parts.extend(parts),
+            _ => self.add_parts(parts),
+        }
     }
 
     /// Adds parts; they do not split an answer that is arriving.
@@ -255,7 +284,8 @@ impl Chat {
         match entry.role {
             LogRole::You => {
                 self.push_text(Speaker::You, &entry.time);
-                self.parts.extend(texts(Tone::Plain, &clean(&entry.text)));
+                let text = clean(&entry.text);
+                self.parts.extend(texts(Tone::Plain, &shortened(&text)));
             }
             LogRole::Assistant => {
                 self.push_text(Speaker::Marvin, &entry.time);
@@ -348,7 +378,8 @@ impl Chat {
                     self.waiting = Some(AnswerWait::new(now));
                 }
             }
-            Event::Notice(_, words) => self.add(Tone::System, words),
+            Event::Notice(Level::Info, words) => self.remark(words),
+            Event::Notice(Level::Warning, words) => self.add(Tone::System, words),
             Event::Reply(event) => match (&mut self.reply, event) {
                 (Some(reply), event) => reply.take(event),
                 // Outside a reply, such as what was learned from the last one.
@@ -735,6 +766,20 @@ impl Chat {
     pub(super) fn go_to_end(&mut self) {
         self.top = None;
     }
+}
+
+/// Lines of a message of an earlier session that are shown.
+const MAX_PAST_LINES: usize = 20;
+
+/// The beginning of a message, and how much follows.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let more = text.lines().count().saturating_sub(MAX_PAST_LINES);
+    if more == 0 {
+        return Cow::Borrowed(text);
+    }
+    let shown: Vec<&str> = text.lines().take(MAX_PAST_LINES).collect();
+    let more = counted(more as u64, "more line");
+    format!("{}\n[{more}]", shown.join("\n")).into()
 }
 
 /// The lines of a block of code without its fences.

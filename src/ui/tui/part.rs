@@ -7,6 +7,7 @@ use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
+use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
 /// Who speaks.
@@ -27,6 +28,8 @@ pub(super) enum Tone {
     Error,
     /// Secondary text: marks and hints.
     Dim,
+    /// A line about the session, on one row.
+    Remark,
     /// Preformatted lines: lists, command output.
     Listing,
 }
@@ -86,6 +89,10 @@ fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line
         Tone::System => theme.system,
         Tone::Error => theme.error,
         Tone::Dim => theme.dim,
+        Tone::Remark => {
+            let row = width::clip(&text.replace('\n', " "), layout_ctx.width);
+            return vec![Line::styled(row, theme.dim)];
+        }
     };
     text.split('\n')
         .flat_map(|line| {

@@ -40,6 +40,10 @@ impl AnswerWait {
         self.cause = WaitCause::Reported(wait, now);
     }
 
+    pub(super) fn is_compaction(&self) -> bool {
+        matches!(self.cause, WaitCause::Reported(Wait::Compaction, _))
+    }
+
     /// The model has begun to think.
     pub(super) fn thinks(&mut self) {
         self.cause = WaitCause::Thinking;
