@@ -29,6 +29,7 @@ mod plain;
 mod pty_selftest;
 mod random;
 mod reply;
+mod seeing;
 mod sessions;
 mod slash;
 mod stage;

@@ -37,7 +37,7 @@ impl Session {
             self.shell = Some(dir);
             words
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
     }
 
     pub(super) fn toggle_coding(&mut self) {
@@ -76,7 +76,7 @@ impl Session {
             Some(Ok(dir)) => {
                 let words = dir.display().to_string();
                 self.shell = Some(dir);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
             }
             Some(Err(problem)) => self.updates.push(UiUpdate::Failed(problem)),
             None => self.run_shell(line.to_owned(), false, dir),
@@ -158,6 +158,7 @@ impl Session {
             command: tool.name().to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop,
             _with_session: with_session,
         };
@@ -348,7 +349,7 @@ impl Session {
                     ""
                 };
                 let words = format!("Profile {}{made}.", switched.name);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
                 if let Some(message) = switched.resend {
                     self.queue.push_front(message);
                 }

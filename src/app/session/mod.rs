@@ -20,6 +20,7 @@ mod log_writer;
 mod memory;
 mod memory_writer;
 mod persistence;
+mod place;
 mod reviews;
 mod saved_session;
 mod shell;
@@ -181,6 +182,7 @@ pub(crate) struct Session {
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
+    place: place::PlaceState,
     /// Runs while the user types the name of a file.
     file_search: Option<file_search::FileSearch>,
 }
@@ -268,6 +270,7 @@ impl Session {
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
+            place: place::PlaceState::default(),
             file_search: None,
             settings,
         };
@@ -288,6 +291,7 @@ impl Session {
             session.offer_sessions();
         }
         session.watch_reviews();
+        session.read_place();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -514,11 +518,13 @@ impl Session {
             name: String::new(),
             since: turn.since,
             background: false,
+            output: String::new(),
         });
         let jobs = self.jobs.iter().map(|job| RunningCall {
             name: job.command.clone(),
             since: job.since,
             background: job.background,
+            output: job.output.clone(),
         });
         let totals = self.context.ledger.totals();
         SessionStatus {
@@ -533,6 +539,7 @@ impl Session {
             context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
+            place: self.place.place.clone(),
             topics: self.topics,
             running: turn
                 .chain(jobs)

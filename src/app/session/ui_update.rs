@@ -45,6 +45,8 @@ pub(crate) enum UiUpdate {
     Failed(Problem),
     /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
+    /// One short line about the session that answers what the user did: another model, folder or mode.
+    Remark(String),
     /// An alarm or similar: shown with the terminal's bell.
     Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.
@@ -123,6 +125,8 @@ pub(crate) struct SessionStatus {
     pub coding: bool,
     /// The directory of shell mode, while it is on.
     pub shell: Option<PathBuf>,
+    /// Where the session works; `None` without a working directory.
+    pub place: Option<Place>,
     /// Number of ntfy topics subscribed to.
     pub topics: usize,
     /// Running calls, the oldest first.
@@ -184,4 +188,15 @@ pub(crate) struct RunningCall {
     pub name: String,
     pub since: Instant,
     pub background: bool,
+    /// The last lines that a command has written.
+    pub output: String,
+}
+
+/// Where the session works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The folder's own name.
+    pub folder: String,
+    /// The branch that is checked out there, or the commit.
+    pub branch: Option<String>,
 }

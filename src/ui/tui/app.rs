@@ -23,6 +23,7 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
+use crate::ui::text::web_address;
 
 /// After a pause of this length in a draft, the next key answers a waiting question.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
@@ -116,7 +117,10 @@ impl App {
         any
     }
 
-    fn show(&mut self, show: UiUpdate) {
+    fn show(&mut self, mut show: UiUpdate) {
+        if let UiUpdate::UserMessage { text, .. } = &mut show {
+            *text = self.editor.labelled(text);
+        }
         let context = self.session.context();
         let time = context.clock.hour_minute();
         self.chat
@@ -207,7 +211,7 @@ impl App {
                 Input::Paste(text) if self.help.is_none() => {
                     self.session
                         .voice_key(VoiceKey::Typing, self.editor.is_empty());
-                    self.editor.paste(&text);
+                    self.editor.paste_folded(&text);
                 }
                 Input::Paste(_) => {}
                 Input::Wheel(rows) => self.turn_wheel(rows),
@@ -301,6 +305,11 @@ impl App {
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::CopyAddress => {
+                let reply = self.session.reply().unwrap_or_default();
+                let address = web_address::last(reply).map(str::to_owned);
+                self.copy(address, "address");
+            }
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
                 if !unfolded {
@@ -308,6 +317,13 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
+            Action::Thinking => {
+                let words = match self.chat.toggle_thinking() {
+                    true => "What the model thinks is shown, where it tells.",
+                    false => "What the model thinks is hidden.",
+                };
+                self.say(words);
+            }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),
@@ -321,7 +337,7 @@ impl App {
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;
-                    self.draft = self.editor.text().to_owned();
+                    self.draft = self.editor.whole_text();
                     self.editor.set_text("");
                 }
             }
@@ -346,6 +362,7 @@ impl App {
             | Action::KillToEnd
             | Action::Yank
             | Action::YankPop
+            | Action::UnfoldPaste
             | Action::Undo
             | Action::Redo
             | Action::Search
@@ -474,7 +491,7 @@ impl App {
 
     /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
-        let draft = self.editor.text().trim().to_owned();
+        let draft = self.editor.whole_text().trim().to_owned();
         if !draft.is_empty() {
             self.recall();
             self.editor.remember(&draft);
@@ -573,8 +590,8 @@ impl App {
     }
 
     /// The input's text, for the user's editor.
-    pub(super) fn draft(&self) -> &str {
-        self.editor.text()
+    pub(super) fn draft(&self) -> String {
+        self.editor.whole_text()
     }
 
     /// Another program had the screen: a question must be shown again before a key answers it.

@@ -17,8 +17,10 @@ mod reply;
 mod status;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod tool;
 mod view;
+mod wait;
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
