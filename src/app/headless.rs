@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -15,13 +16,15 @@ use super::settings::Settings;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
-use super::{profile, setup};
+use super::{images, profile, setup};
+use crate::agent::model_target::ModelTarget;
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::FAILURE_MARKER;
-use crate::chat::message::Message;
+use crate::chat::image::Image;
+use crate::chat::message::{Message, User};
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
 use crate::pipeline::record;
@@ -139,6 +142,19 @@ fn fail(problem: &Problem) -> u8 {
     1
 }
 
+/// The images of the command line.
+fn images_of(settings: &Settings, target: &ModelTarget) -> Outcome<Vec<Image>> {
+    let read = |path: &PathBuf| images::from_path(path, target);
+    let all: Vec<Image> = settings.images.iter().map(read).collect::<Outcome<_>>()?;
+    images::check(&all, target)?;
+    if settings.verbose {
+        for image in &all {
+            say(&images::line(image, target));
+        }
+    }
+    Ok(all)
+}
+
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |text: String| say(&format!("Warning: {text}"));
@@ -148,6 +164,12 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
+        if !settings.images.is_empty() {
+            return Err(Problem::input(
+                "--image cannot be used with --design-first: the pipeline reads text only.",
+            )
+            .next("Describe the image in the prompt."));
+        }
         let display = (run.display)(settings);
         return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
@@ -177,7 +199,11 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
     let offer = session.registry.offer(&session.policy, target.info.tools);
-    let messages = vec![Message::user(prompt)];
+    let images = images_of(settings, &target)?;
+    let messages = vec![Message::User(User {
+        text: prompt,
+        images,
+    })];
     let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
     conversation.effort = effort;
     let answer = conversation.answer(&ctx);

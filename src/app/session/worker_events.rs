@@ -67,6 +67,8 @@ impl Session {
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
+            WorkerEvent::Prepared(id, outcome) => self.prepared(id, outcome),
+            WorkerEvent::Clipboard(outcome) => self.pasted(outcome),
             WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
             WorkerEvent::Remembered => {}
         }
