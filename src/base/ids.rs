@@ -24,6 +24,29 @@ pub(crate) fn hex(count: usize) -> String {
         })
 }
 
+/// A random UUID (RFC 9562, version 4), such as `3f2a91c4-5d17-4c0e-9a43-1b0c6d8e2f70`.
+pub(crate) fn uuid() -> String {
+    let digits = hex(16);
+    let mut out = String::with_capacity(36);
+    for (at, digit) in digits.chars().enumerate() {
+        if matches!(at, 8 | 12 | 16 | 20) {
+            out.push('-');
+        }
+        out.push(match at {
+            12 => '4',
+            // The variant: the two highest bits are 10.
+            16 => match digit.to_digit(16).unwrap_or_default() & 3 {
+                0 => '8',
+                1 => '9',
+                2 => 'a',
+                _ => 'b',
+            },
+            _ => digit,
+        });
+    }
+    out
+}
+
 /// An id for a tool call whose provider sent none: some OpenAI-compatible servers leave it out or send `""`, and the result must refer to one.
 pub(crate) fn call() -> String {
     format!("call_{}", hex(12))

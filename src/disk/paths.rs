@@ -272,6 +272,11 @@ impl ProfilePaths {
         self.0.join("chat_log.json")
     }
 
+    /// Sessions, one file each.
+    pub fn sessions(&self) -> PathBuf {
+        self.0.join("sessions")
+    }
+
     /// What Marvin remembers about the user: diary, knowledge graph, their lock, and dumps of prompts.
     pub fn memory(&self) -> PathBuf {
         self.0.join("memory")

@@ -12,6 +12,7 @@ pub(crate) mod preferences;
 pub(crate) mod profiles;
 pub(crate) mod project_texts;
 pub(crate) mod review_jobs;
+pub(crate) mod sessions;
 pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;

@@ -28,6 +28,7 @@ mod plain;
 mod pty_selftest;
 mod random;
 mod reply;
+mod slash;
 mod stage;
 mod svg;
 mod terminal;

@@ -1,4 +1,4 @@
-//! `!blender`: whether Blender answers.
+//! `/blender`: whether Blender answers.
 
 use std::sync::Arc;
 use std::time::Instant;

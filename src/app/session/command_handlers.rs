@@ -34,7 +34,7 @@ impl Session {
             "Shell mode is off.".to_owned()
         } else {
             let dir = self.command_dir();
-            let words = format!("Shell mode, in {}. !shell ends it.", dir.display());
+            let words = format!("Shell mode, in {}. /shell ends it.", dir.display());
             self.shell = Some(dir);
             words
         };
@@ -48,7 +48,7 @@ impl Session {
         let words = match (on, place) {
             (false, _) => "Coding mode is off.".to_owned(),
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
-            (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: !tool set_working_dir path=DIR.".to_owned(),
+            (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: /tool set_working_dir path=DIR.".to_owned(),
         };
         self.updates.push(UiUpdate::System(words));
     }
@@ -200,8 +200,8 @@ impl Session {
     /// Sends one message to Copilot, whatever answers otherwise.
     pub(super) fn ask_copilot(&mut self, text: &str) -> Outcome<()> {
         if text.is_empty() {
-            return Err(Problem::input("There is no message after !pro.")
-                .next("For example: !pro explain this error."));
+            return Err(Problem::input("There is no message after /pro.")
+                .next("For example: /pro explain this error."));
         }
         self.queue.push_back(Queued {
             text: text.to_owned(),
@@ -227,7 +227,7 @@ impl Session {
                 let coding = self.context.coding();
                 let mode = if coding { "in" } else { "outside" };
                 let word = Effort::of_mode(coding).word();
-                format!("Effort: {word}, as always {mode} coding mode. !effort LEVEL sets it.")
+                format!("Effort: {word}, as always {mode} coding mode. /effort LEVEL sets it.")
             }
         };
         self.updates.push(UiUpdate::System(words));

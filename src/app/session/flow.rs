@@ -25,7 +25,7 @@ const RESTORED: usize = 200;
 /// The state of the flow in a session. Nothing of it is read or made before the first message that may take it, and then on a thread of its own.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// What `!flow` chose.
+    /// What `/flow` chose.
     chosen: Option<FlowMode>,
     /// The settings of a profile.
     settings: Option<(String, ReplySettings)>,
@@ -35,6 +35,8 @@ pub(super) struct Flow {
     is_asked: bool,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
+    /// The user started over then: a new engine gets nothing from before.
+    pub(super) since: Option<Timestamp>,
 }
 
 impl Flow {
@@ -187,7 +189,7 @@ impl Session {
         }
     }
 
-    /// `!flow`: shows or changes when the flow answers.
+    /// `/flow`: shows or changes when the flow answers.
     pub(super) fn change_flow(&mut self, word: &str) -> Outcome<()> {
         match word.to_lowercase().as_str() {
             "" => {}
@@ -197,7 +199,7 @@ impl Session {
             _ => {
                 return Err(
                     Problem::input(format!("\"{word}\" is not a mode of the reply flow."))
-                        .next("Use !flow on, !flow off or !flow auto."),
+                        .next("Use /flow on, /flow off or /flow auto."),
                 );
             }
         }
@@ -205,24 +207,25 @@ impl Session {
         Ok(())
     }
 
-    /// `!why`: how the last reply of the flow came about.
+    /// `/why`: how the last reply of the flow came about.
     pub(super) fn explain_reply(&mut self) {
         let report = self.flow.engine().and_then(|engine| engine.last_report());
         self.updates.push(match report {
             Some(report) => UiUpdate::Listing(super::why::table(&report)),
             None => UiUpdate::System(
-                "There is no reply of the reply flow to explain yet. !flow says when it answers."
+                "There is no reply of the reply flow to explain yet. /flow says when it answers."
                     .to_owned(),
             ),
         });
     }
 }
 
-/// Gives a new engine what was said before the message that was sent at `now`: what the window still holds, and what a session did not remember before it
-/// ended. Reads files; for the turn's thread.
+/// Gives a new engine what was said before the message that was sent at `now`, and after `since`: what the window still holds, and what a session did not
+/// remember before it ended. Reads files; for the turn's thread.
 pub(super) fn restore(
     engine: &ReplyEngine,
     context: &SessionContext,
+    since: Option<Timestamp>,
     now: Timestamp,
     warn: &mut dyn FnMut(String),
 ) {
@@ -233,7 +236,7 @@ pub(super) fn restore(
         let log = ChatLog::new(profile.chat_log(), &context.clock);
         let entries = log.last(RESTORED, warn).into_iter();
         entries
-            .filter(|entry| entry.at.is_some_and(|at| at < now))
+            .filter(|entry| entry.at.is_some_and(|at| at < now && Some(at) >= since))
             .collect()
     });
 }
@@ -307,8 +310,8 @@ mod tests {
     fn the_interface_waits_for_no_settings() {
         for (line, wants) in [
             ("hello", "\"maybe\""),
-            ("!flow", "The reply flow is on"),
-            ("!help", ""),
+            ("/flow", "The reply flow is on"),
+            ("/help", ""),
         ] {
             let mut opened = Opened::new();
             opened.write_settings("{\"flow\": \"maybe\"}");
@@ -339,7 +342,7 @@ mod tests {
         let line = "password=swordfish99";
         assert_eq!(opened.session.for_history(line), "password=[REDACTED]");
         opened.write_settings("{\"flow\": \"off\"}");
-        opened.session.submit("!flow");
+        opened.session.submit("/flow");
         opened.rest();
         assert_eq!(opened.session.for_history(line), line);
     }

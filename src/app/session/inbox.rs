@@ -59,6 +59,8 @@ pub(super) enum WorkerEvent {
     ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// A command that waited for a model or a program has ended.
     Report { id: u64, outcome: Outcome<String> },
+    /// The older part of the conversation was summarized; `None` when there was nothing to summarize.
+    Compacted(Outcome<Option<Vec<Message>>>),
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
     /// The last exchange was removed from the log.

@@ -10,6 +10,7 @@ mod attach;
 mod blender;
 mod command_handlers;
 pub(crate) mod commands;
+mod context_commands;
 mod disk_writer;
 pub(crate) mod file_search;
 mod flow;
@@ -60,6 +61,7 @@ use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
+use commands::InputLine;
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 use voice::Spoken;
@@ -135,7 +137,7 @@ pub(crate) struct Session {
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
-    /// The user's messages, the latest last, for `!undo`.
+    /// The user's messages, the latest last, for `/undo`.
     sent_messages: Vec<String>,
     /// The directory of shell mode, while it is on.
     shell: Option<PathBuf>,
@@ -155,7 +157,7 @@ pub(crate) struct Session {
     next_id: u64,
     /// Pending changes (profile, model, log) that have to finish before the next message is sent.
     pending_changes: usize,
-    /// `!undo`s that are running or queued.
+    /// `/undo`s that are running or queued.
     undos: usize,
     /// Notices that came during an answer; they are shown after it.
     held_notices: Vec<String>,
@@ -374,14 +376,13 @@ impl Session {
         self.poll_news();
         match (commands::read(line), &self.shell) {
             (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
-            (Some(command), shell)
-                if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
-            {
+            (InputLine::Command(command), shell) if shell.is_none() || command.in_shell_mode => {
                 if let Err(problem) = command.run(self) {
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             (_, Some(_)) => self.shell_line(line),
+            (InputLine::Mistake(problem), None) => self.updates.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),

@@ -92,6 +92,8 @@ pub(super) struct FlowTurn {
     pub(super) engine: Arc<ReplyEngine>,
     /// When the message was sent.
     pub(super) at: Timestamp,
+    /// What was said before is not part of the conversation.
+    pub(super) since: Option<Timestamp>,
 }
 
 impl TurnJob {
@@ -206,10 +208,21 @@ impl TurnJob {
         let Some(flow) = self.flow.take() else {
             return TurnEnd::default();
         };
+<<<<<<< HEAD
         flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
             notice(message);
         });
         let text = self.message().text;
+=======
+        flow::restore(
+            &flow.engine,
+            &self.context,
+            flow.since,
+            flow.at,
+            &mut |message| notice(message),
+        );
+        let text = self.message(ctx, notice);
+>>>>>>> main
         let input = ReplyInput {
             text: &text,
             at: flow.at,

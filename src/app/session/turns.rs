@@ -42,7 +42,7 @@ impl Session {
                         spoken: queued.spoken.is_some(),
                     });
                     let problem = Problem::config(reason.clone())
-                        .next("!model PROVIDER chooses another one for this session.");
+                        .next("/model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
@@ -100,7 +100,8 @@ impl Session {
         let profile = self.context.profile();
         let flow = self.flow_engine(&target).map(|engine| {
             let at = engine.stamp(self.context.clock.now().timestamp());
-            turn::FlowTurn { engine, at }
+            let since = self.flow.since;
+            turn::FlowTurn { engine, at, since }
         });
         let at = flow.as_ref().map(|flow| flow.at);
         // What becomes memory holds no secrets.

@@ -48,6 +48,8 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
+    /// The conversation starts over: what was shown disappears.
+    Cleared,
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
     /// A message that was not sent, with [`UiUpdate::Failed`] or after the user stopped it: it returns to the input.

@@ -61,6 +61,7 @@ impl Session {
                 self.seed(&entries);
                 self.send_next();
             }
+            WorkerEvent::Compacted(outcome) => self.compacted(outcome),
             WorkerEvent::Switched(outcome) => self.switched(outcome),
             WorkerEvent::Undone(outcome) => self.undone(outcome),
             WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),

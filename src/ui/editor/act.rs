@@ -48,7 +48,11 @@ impl Editor {
         self.settle_for(action);
         let buffer = &mut self.buffer;
         match action {
-            Action::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            Action::Insert(c) => {
+                let outcome = self.insert(c.encode_utf8(&mut [0; 4]));
+                self.suggest(sources);
+                outcome
+            }
             Action::Send => self.send(),
             Action::Newline => changed(buffer.insert("\n", EditMerge::Whole)),
             Action::Left => changed(buffer.go(buffer.left())),
@@ -60,7 +64,9 @@ impl Editor {
             Action::Up => self.vertical(Vertical::Up),
             Action::Down => self.vertical(Vertical::Down),
             Action::EraseBack => {
-                changed(buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased))
+                let erased = buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased);
+                self.suggest(sources);
+                changed(erased)
             }
             Action::EraseForward => {
                 changed(buffer.replace(buffer.cursor()..buffer.right(), "", EditMerge::Erased))

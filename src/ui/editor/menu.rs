@@ -33,17 +33,35 @@ impl Editor {
             return None;
         }
         let candidates = word.candidates(sources);
-        (!candidates.is_empty()).then_some(Menu {
+        (!candidates.is_empty()).then(|| Menu {
+            abouts: word.abouts(&candidates, sources),
             candidates,
             selected: None,
             word,
         })
     }
 
+    /// Opens the menu while a word is typed that is to have one.
+    pub(super) fn suggest(&mut self, sources: &dyn Sources) {
+        let word = complete::word(self.buffer.text(), self.buffer.cursor());
+        if word.is_some_and(|word| word.opens_menu()) {
+            self.menu = self.open_menu(sources);
+        }
+    }
+
     /// What an action does while the menu is open; `None` when it is closed or the action is not for it.
     pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
         let mut menu = self.menu.take()?;
+        let selects = menu.selected.is_some();
         match action {
+            // The menu may be open without a Tab so far.
+            Action::Complete
+                if !selects
+                    && (menu.candidates.len() == 1
+                        || menu.word.common(&menu.candidates).is_some()) =>
+            {
+                Some(self.complete(sources))
+            }
             Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
                 self.remove_candidate(&menu);
                 menu.step(matches!(action, Action::Complete | Action::Down));

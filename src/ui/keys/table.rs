@@ -191,7 +191,7 @@ const fn row(
 pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Enter)], Action::Send, "send"),
     row(When::Input, INPUT, &[with_alt(KeyCode::Enter), with_shift(KeyCode::Enter), ctrl('j')], Action::Newline, "new line (also \\ before Enter)"),
-    row(When::Input, INPUT, &[plain(KeyCode::Tab)], Action::Complete, "complete !commands, @files, names; again: next candidate"),
+    row(When::Input, INPUT, &[plain(KeyCode::Tab)], Action::Complete, "complete /commands, @files, names; again: next candidate"),
     row(When::Input, INPUT, &[plain(KeyCode::BackTab)], Action::CompleteBack, "complete: previous candidate"),
     row(When::Input, INPUT, &[plain(KeyCode::Up), ctrl('p')], Action::Up, "a row up; from the first row: history"),
     row(When::Input, INPUT, &[plain(KeyCode::Down), ctrl('n')], Action::Down, "a row down; from the last row: history"),

@@ -147,6 +147,7 @@ impl Printer {
                 self.system(&words);
             }
             UiUpdate::Profile(_)
+            | UiUpdate::Cleared
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_)

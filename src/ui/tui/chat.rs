@@ -144,6 +144,7 @@ impl Chat {
                 self.add_parts(parts);
             }
             UiUpdate::Undone(said) => self.undo(said),
+            UiUpdate::Cleared => self.clear(),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Ask(_)
             | UiUpdate::Edit(_)
@@ -153,6 +154,16 @@ impl Chat {
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_) => {}
         }
+    }
+
+    /// Forgets everything that is shown; settings of the view stay.
+    fn clear(&mut self) {
+        *self = Self {
+            profile: std::mem::take(&mut self.profile),
+            width: self.width,
+            unfold_all: self.unfold_all,
+            ..Self::new()
+        };
     }
 
     /// Adds text as a part of its own, after an empty row; cleaned here.

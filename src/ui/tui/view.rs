@@ -195,18 +195,33 @@ fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
     let at = menu.selected.unwrap_or(0);
     let last = candidates.len().saturating_sub(room);
     let first = at.saturating_sub(room - 1).min(last);
-    let shown: Vec<&String> = candidates.iter().skip(first).take(room).collect();
-    let widest = shown.iter().map(|text| width::of(text)).max();
-    let wide = (widest.unwrap_or_default() + 2).min(usize::from(buffer.area.width));
+    let abouts = menu.abouts.iter().map(|about| about.unwrap_or_default());
+    let shown = candidates.iter().zip(abouts).skip(first).take(room);
+    let shown: Vec<(&String, &str)> = shown.collect();
+    let widest = |text: &dyn Fn(&(&String, &str)) -> usize| shown.iter().map(text).max();
+    let name_columns = widest(&|(name, _)| width::of(name)).unwrap_or_default() + 2;
+    let about_columns = match widest(&|(_, about)| width::of(about)).unwrap_or_default() {
+        0 => 0,
+        columns => columns + 1,
+    };
+    let wide = (name_columns + about_columns).min(usize::from(buffer.area.width));
     let top = bottom - shown.len();
-    for (row, text) in shown.into_iter().enumerate() {
-        let style = if Some(first + row) == menu.selected {
-            theme.accent.add_modifier(Modifier::REVERSED)
+    for (row, (name, about)) in shown.into_iter().enumerate() {
+        let (name_style, about_style) = if Some(first + row) == menu.selected {
+            let selected = theme.accent.add_modifier(Modifier::REVERSED);
+            (selected, selected)
         } else {
-            theme.accent
+            (theme.accent, theme.text)
         };
-        let text = width::pad(&width::clip(&format!(" {text}"), wide), wide);
-        buffer.set_line(0, clamp(top + row), &Line::styled(text, style), clamp(wide));
+        let name = width::pad(&format!(" {name}"), name_columns);
+        let name = width::clip(&name, wide);
+        let left = wide - width::of(&name);
+        let about = width::pad(&width::clip(about, left), left);
+        let line = Line::from(vec![
+            Span::styled(name, name_style),
+            Span::styled(about, about_style),
+        ]);
+        buffer.set_line(0, clamp(top + row), &line, clamp(wide));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Frames of every element, each in every size.
 
 use super::stage::Stage;
+use crate::app::session::ui_update::FoundFiles;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
@@ -357,27 +358,37 @@ struct Files;
 
 impl Sources for Files {
     fn commands(&self) -> Vec<String> {
-        ["!help", "!tools", "!tool", "profiles"]
+        ["/help", "/tools", "/tool", "profiles"]
             .map(str::to_owned)
             .into()
     }
 
-    fn paths(&self, _: &str) -> Vec<String> {
-        (0..20).map(|n| format!("src/file_{n:02}.rs")).collect()
+    fn about(&self, command: &str) -> Option<&'static str> {
+        match command {
+            "/tools" => Some("the tools, or those that fit a word"),
+            "/tool" => Some("run one tool without a model"),
+            _ => None,
+        }
     }
 }
 
 #[test]
 fn the_completion_menu() {
     let mut stage = talk();
-    stage.editor.set_text("look at @src/fi");
-    for _ in 0..3 {
-        stage.editor.act(Action::Complete, &Files);
-    }
-    assert!(stage.editor.menu().is_some());
+    stage.editor.set_text("look at @src/f");
+    stage.editor.act(Action::Insert('i'), &Files);
+    let paths: Vec<String> = (0..20).map(|n| format!("src/file_{n:02}.rs")).collect();
+    stage.editor.set_found_files(&FoundFiles {
+        query: "src/fi".to_owned(),
+        count: paths.len(),
+        paths,
+        is_complete: true,
+    });
+    stage.editor.act(Action::Down, &Files);
+    assert!(stage.editor.file_menu().is_some());
     stage.assert_snapshot("menu-paths");
-    stage.editor.set_text("!to");
-    stage.editor.act(Action::Complete, &Files);
+    stage.editor.set_text("/t");
+    stage.editor.act(Action::Insert('o'), &Files);
     stage.assert_snapshot("menu-commands");
 }
 

@@ -1,0 +1,116 @@
+//! The open file of a session: one process at a time has it, and it only grows.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic;
+use crate::disk::lock::Lock;
+
+/// A file that records are appended to.
+#[derive(Debug)]
+pub(super) struct SessionFile {
+    path: PathBuf,
+    file: File,
+    /// Bytes in it; what comes after them was cut off by a crash.
+    length: u64,
+    /// The end must be repaired before the next record.
+    needs_repair: bool,
+    needs_line_end: bool,
+    _lock: Lock,
+}
+
+impl SessionFile {
+    /// Creates a file with `text` that survives a power cut.
+    ///
+    /// # Errors
+    /// It exists, or the disk is full or not writable; there is no file then.
+    pub(super) fn create(path: &Path, text: &[u8], lock: Lock) -> Outcome<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true).mode(0o600);
+        let file = open::with(&mut options, path).map_err(|error| cannot_write(path, error))?;
+        let mut session = Self {
+            path: path.to_owned(),
+            file,
+            length: 0,
+            needs_repair: false,
+            needs_line_end: false,
+            _lock: lock,
+        };
+        if let Err(problem) = session.append(text, true) {
+            let _ = fs::remove_file(path);
+            return Err(problem);
+        }
+        if let Some(dir) = path.parent() {
+            // Makes the name durable; where folders cannot be synced the content still is.
+            let _ = File::open(dir).and_then(|dir| dir.sync_all());
+        }
+        Ok(session)
+    }
+
+    /// Opens a file whose whole lines end at `length`; nothing is written yet.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn open(
+        path: &Path,
+        length: u64,
+        needs_line_end: bool,
+        lock: Lock,
+    ) -> Outcome<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true);
+        let file = open::with(&mut options, path).map_err(|error| cannot_write(path, error))?;
+        atomic::make_private(&file).map_err(|error| cannot_write(path, error))?;
+        let now = file
+            .metadata()
+            .map_err(|error| cannot_write(path, error))?
+            .len();
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            length,
+            needs_repair: now != length,
+            needs_line_end,
+            _lock: lock,
+        })
+    }
+
+    /// Appends whole lines with one write.
+    ///
+    /// # Errors
+    /// The disk is full or not writable; the file is as before.
+    pub(super) fn append(&mut self, text: &[u8], durable: bool) -> Outcome<()> {
+        let written = self.try_append(text, durable);
+        if written.is_err() {
+            self.needs_repair = self.file.set_len(self.length).is_err();
+        }
+        written.map_err(|error| cannot_write(&self.path, error))
+    }
+
+    fn try_append(&mut self, text: &[u8], durable: bool) -> std::io::Result<()> {
+        if self.needs_repair {
+            self.file.set_len(self.length)?;
+            self.needs_repair = false;
+        }
+        let mut more = 0;
+        if self.needs_line_end {
+            self.file.write_all(b"\n")?;
+            more = 1;
+        }
+        self.file.write_all(text)?;
+        if durable {
+            self.file.sync_data()?;
+        }
+        self.needs_line_end = false;
+        self.length += more + text.len() as u64;
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path, error: std::io::Error) -> Problem {
+    Problem::system(format!("Cannot write {}", path.display()), error)
+}

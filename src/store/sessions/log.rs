@@ -1,0 +1,355 @@
+//! Writes a session as it happens.
+//!
+//! The writer is given the messages as the model sees them, and writes what has changed since the last time: usually new messages at the end, after a
+//! compaction a new list. So whatever changes a conversation, the file follows, and what could not be written is written the next time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::file::SessionFile;
+use super::id::SessionId;
+use super::list::MessageList;
+use super::record::{ContextCause, Record, SessionHeader, Spent, TurnRecord, TurnResult, VERSION};
+use super::replay::{Replay, first_words};
+use super::store::SessionStore;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::message::Message;
+
+/// The session of a conversation. Nothing is on disk before the first message. Clones share it.
+#[derive(Clone)]
+pub(crate) struct SessionLog {
+    state: Arc<Mutex<LogState>>,
+    id: SessionId,
+}
+
+/// Writes for one turn. Once the next turn has begun it writes nothing more: a turn that hangs must not mix with the one that follows.
+#[derive(Clone)]
+pub(crate) struct TurnLog {
+    state: Arc<Mutex<LogState>>,
+    turn: u64,
+}
+
+struct LogState {
+    store: SessionStore,
+    id: SessionId,
+    header: SessionHeader,
+    /// Records of the session that this one is a copy of, until they are written.
+    carried: Vec<u8>,
+    file: Option<SessionFile>,
+    /// What the model sees, as far as it is on disk.
+    list: MessageList,
+    first: String,
+    name: Option<String>,
+    /// The name is not on disk.
+    name_is_new: bool,
+    /// Provider and model on disk.
+    model: Option<(String, String)>,
+    /// What it cost before this process.
+    before: Spent,
+    /// Messages that the user sent in this process.
+    sent: usize,
+    turn: u64,
+    /// Writing failed, and the user knows.
+    has_failed: bool,
+    /// Another session has taken its place.
+    is_closed: bool,
+}
+
+impl SessionLog {
+    /// A new session of `store` in the folder `cwd`.
+    pub(crate) fn new(store: &SessionStore, id: SessionId, cwd: String, profile: String) -> Self {
+        let header = SessionHeader {
+            version: VERSION,
+            id: id.to_string(),
+            cwd,
+            profile,
+            ..SessionHeader::default()
+        };
+        Self::from_state(LogState {
+            store: store.clone(),
+            id,
+            header,
+            carried: Vec::new(),
+            file: None,
+            list: MessageList::default(),
+            first: String::new(),
+            name: None,
+            name_is_new: false,
+            model: None,
+            before: Spent::default(),
+            sent: 0,
+            turn: 0,
+            has_failed: false,
+            is_closed: false,
+        })
+    }
+
+    /// Goes on with a session whose file is open.
+    pub(super) fn resumed(
+        store: &SessionStore,
+        id: SessionId,
+        file: SessionFile,
+        replay: &Replay,
+    ) -> Self {
+        let log = Self::new(store, id, String::new(), String::new());
+        let mut state = log.lock();
+        state.header.clone_from(&replay.header);
+        state.file = Some(file);
+        state.take_over(replay);
+        drop(state);
+        log
+    }
+
+    /// A copy of a session under an id of its own. `records` are the lines of the other one, without its header.
+    pub(super) fn forked(
+        store: &SessionStore,
+        id: SessionId,
+        records: Vec<u8>,
+        cwd: String,
+        replay: &Replay,
+    ) -> Self {
+        let log = Self::new(store, id, cwd, replay.header.profile.clone());
+        let mut state = log.lock();
+        state.header.parent = Some(replay.header.id.clone());
+        state.carried = records;
+        state.take_over(replay);
+        drop(state);
+        log
+    }
+
+    fn from_state(state: LogState) -> Self {
+        Self {
+            id: state.id.clone(),
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Whether it has a file.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.lock().file.is_some()
+    }
+
+    /// The writer of a new turn; those of earlier ones write nothing more.
+    pub(crate) fn begin_turn(&self) -> TurnLog {
+        let mut state = self.lock();
+        state.turn += 1;
+        TurnLog {
+            turn: state.turn,
+            state: Arc::clone(&self.state),
+        }
+    }
+
+    /// The writer of the latest turn.
+    pub(crate) fn latest_turn(&self) -> TurnLog {
+        TurnLog {
+            turn: self.lock().turn,
+            state: Arc::clone(&self.state),
+        }
+    }
+
+    /// Gives it a name. Before the first message the name waits for that.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn rename(&self, name: &str) -> Outcome<()> {
+        let mut state = self.lock();
+        state.name = Some(name.to_owned());
+        state.name_is_new = true;
+        match state.file {
+            Some(_) => state.write(Vec::new(), false),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes back the last message of the user and what followed it. Does nothing without one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn undo(&self) -> Outcome<()> {
+        self.lock().undo()
+    }
+
+    /// Lets go of the file, for another process or another session.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.file = None;
+    }
+
+    /// Messages of the user and of Marvin, how many of the user in this process, and what it cost before this process.
+    pub(crate) fn counts(&self) -> (usize, usize, Spent) {
+        let state = self.lock();
+        (state.list.spoken(), state.sent, state.before)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TurnLog {
+    /// Writes the user's message, after what is new in the `before` that it follows. When this returns it survives a power cut. Returns a notice for the
+    /// user when writing begins to fail or to work again.
+    pub(crate) fn say(
+        &self,
+        before: &[Message],
+        message: &Message,
+        by: (&str, &str),
+    ) -> Option<String> {
+        self.write(|state| {
+            let mut list = state.list.clone();
+            let cause = match list.is_unused() {
+                true => ContextCause::Seed,
+                false => ContextCause::Change,
+            };
+            let time = state.store.utc();
+            let mut records = Vec::new();
+            records.extend(state.model_record(by));
+            records.extend(list.follow(before, cause, &time));
+            records.push(list.add(message, &time));
+            state.write(records, true)?;
+            state.list = list;
+            state.model = Some((by.0.to_owned(), by.1.to_owned()));
+            if let (true, Message::User(user)) = (state.first.is_empty(), message) {
+                state.first = first_words(&user.text);
+            }
+            state.sent += 1;
+            Ok(())
+        })
+    }
+
+    /// Writes what has changed in `messages`, the list that the model sees. Returns a notice as [`TurnLog::say`] does.
+    pub(crate) fn sync(&self, messages: &[Message], cause: ContextCause) -> Option<String> {
+        self.write(|state| {
+            let mut list = state.list.clone();
+            let records = list.follow(messages, cause, &state.store.utc());
+            if records.is_empty() {
+                return Ok(());
+            }
+            state.write(records, false)?;
+            state.list = list;
+            Ok(())
+        })
+    }
+
+    /// Writes the end of the turn, with what the session cost in this process. Returns a notice as [`TurnLog::say`] does.
+    pub(crate) fn end(&self, result: TurnResult, spent: Spent) -> Option<String> {
+        self.write(|state| {
+            if state.file.is_none() {
+                return Ok(());
+            }
+            let record = Record::Turn(TurnRecord {
+                time: state.store.utc(),
+                result,
+                spent: state.before.plus(spent),
+                messages: state.list.spoken(),
+                first: state.first.clone(),
+                name: state.name.clone(),
+            });
+            state.write(vec![record], true)
+        })
+    }
+
+    /// As [`SessionLog::undo`], if no later turn has begun.
+    pub(crate) fn undo(&self) -> Option<String> {
+        self.write(LogState::undo)
+    }
+
+    fn write(&self, work: impl FnOnce(&mut LogState) -> Outcome<()>) -> Option<String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_closed || state.turn != self.turn {
+            return None;
+        }
+        let outcome = work(&mut state);
+        let had_failed = std::mem::replace(&mut state.has_failed, outcome.is_err());
+        match (outcome, had_failed) {
+            (Err(problem), false) => Some(format!(
+                "This session is not saved: {} The next message tries again.",
+                problem.one_line()
+            )),
+            (Ok(()), true) => Some("This session is saved again.".to_owned()),
+            (Err(_), true) | (Ok(()), false) => None,
+        }
+    }
+}
+
+impl LogState {
+    fn take_over(&mut self, replay: &Replay) {
+        self.list = MessageList::of(replay);
+        self.first = replay.first();
+        self.name.clone_from(&replay.name);
+        self.model.clone_from(&replay.model);
+        self.before = replay.spent;
+    }
+
+    /// A record of the model that answers, when it is another one. The first is in the header.
+    fn model_record(&mut self, (provider, model): (&str, &str)) -> Option<Record<'static>> {
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        if self.file.is_none() {
+            self.header.provider.clone_from(&provider);
+            self.header.model.clone_from(&model);
+        }
+        let (was_provider, was_model) = self.model.as_ref()?;
+        let is_same = *was_provider == provider && *was_model == model;
+        (!is_same).then(|| Record::Model {
+            time: self.store.utc(),
+            provider,
+            model,
+        })
+    }
+
+    fn undo(&mut self) -> Outcome<()> {
+        let Some(from) = self.list.last_user() else {
+            return Ok(());
+        };
+        if self.file.is_none() {
+            return Ok(());
+        }
+        let time = self.store.utc();
+        self.write(vec![Record::Undo { time, from }], false)?;
+        let replay = self.store.read(&self.id)?;
+        self.list = MessageList::of(&replay);
+        self.first = replay.first();
+        Ok(())
+    }
+
+    /// Appends records, and before them what has waited for the first of them; `durable` ones survive a power cut.
+    fn write(&mut self, mut records: Vec<Record<'_>>, durable: bool) -> Outcome<()> {
+        if self.name_is_new
+            && let Some(name) = &self.name
+        {
+            records.push(Record::Name {
+                time: self.store.utc(),
+                name: name.clone(),
+            });
+        }
+        let mut text = Vec::new();
+        let is_new = self.file.is_none();
+        if is_new {
+            self.header.time = self.store.utc();
+            line(&mut text, &Record::Session(self.header.clone()))?;
+            text.extend_from_slice(&self.carried);
+        }
+        for record in &records {
+            line(&mut text, record)?;
+        }
+        match &mut self.file {
+            Some(file) => file.append(&text, durable)?,
+            None => self.file = Some(self.store.create(&self.id, &text)?),
+        }
+        self.carried = Vec::new();
+        self.name_is_new = false;
+        Ok(())
+    }
+}
+
+fn line(out: &mut Vec<u8>, record: &Record<'_>) -> Outcome<()> {
+    serde_json::to_writer(&mut *out, record).map_err(|error| {
+        Problem::internal("A record of the session cannot be written.").because(error)
+    })?;
+    out.push(b'\n');
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! Conversations on disk: a file of records for each, which grows as things happen and can be replayed.
+//!
+//! A session is `sessions/<UUID>.jsonl` in its profile. A kill at any moment costs at most the record that was being written, and the user's message is on
+//! disk before it is sent. One process at a time has a session; the lock is beside it, in `sessions/locks`.
+
+mod file;
+mod id;
+mod list;
+pub(crate) mod log;
+mod open;
+pub(crate) mod record;
+pub(crate) mod replay;
+mod store;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use id::SessionId;
+pub(crate) use open::OpenedSession;
+pub use replay::Replay;
+pub use store::SessionStore;
+pub use summary::SessionSummary;

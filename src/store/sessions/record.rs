@@ -1,0 +1,194 @@
+//! The records of a session's file, one JSON object a line.
+//!
+//! Each message has a number, so that a later record can name it: what the model sees is a list of numbers, and a line that was lost takes nothing else
+//! with it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::message::Message;
+
+/// The version of the format. A file of a higher one is listed, but not continued.
+pub(crate) const VERSION: u32 = 1;
+
+/// What the first line says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionHeader {
+    /// Of the format.
+    #[serde(default)]
+    pub version: u32,
+    /// The session's UUID.
+    #[serde(default)]
+    pub id: String,
+    /// When it began, in UTC.
+    #[serde(default)]
+    pub time: String,
+    /// The folder that it began in.
+    #[serde(default)]
+    pub cwd: String,
+    /// The profile that it belongs to.
+    #[serde(default)]
+    pub profile: String,
+    /// Who answered first.
+    #[serde(default)]
+    pub provider: String,
+    /// With this model.
+    #[serde(default)]
+    pub model: String,
+    /// The session that it is a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// Why what the model sees is another list now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ContextCause {
+    /// The session began with what the chat log remembers.
+    Seed,
+    /// Older messages were summarised.
+    Compaction,
+    /// Files were attached to the user's message.
+    Attachment,
+    /// Another reason: too many messages, a repair, another profile.
+    #[serde(other)]
+    Change,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TurnResult {
+    #[default]
+    Complete,
+    Stopped,
+    #[serde(other)]
+    Failed,
+}
+
+/// What a session has cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// US dollars.
+    #[serde(default)]
+    pub cost: f64,
+    /// A part of it is an estimate.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub estimated: bool,
+    /// AI credits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub credits: f64,
+}
+
+impl Spent {
+    /// Both together.
+    pub(crate) fn plus(self, more: Self) -> Self {
+        Self {
+            cost: self.cost + more.cost,
+            estimated: self.estimated || more.estimated,
+            credits: self.credits + more.credits,
+        }
+    }
+}
+
+/// The end of a turn, with what a list of sessions shows: only the end of a file has to be read for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TurnRecord {
+    pub time: String,
+    #[serde(default)]
+    pub result: TurnResult,
+    /// The session's so far.
+    #[serde(default)]
+    pub spent: Spent,
+    /// Messages of the user and of Marvin so far.
+    #[serde(default)]
+    pub messages: usize,
+    /// The beginning of the user's first message.
+    #[serde(default)]
+    pub first: String,
+    /// The session's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A message with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NumberedMessage<'a> {
+    pub n: u64,
+    pub message: Cow<'a, Message>,
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Record<'a> {
+    /// The first line.
+    Session(SessionHeader),
+    /// Something was said, called or returned: shown to the user, and sent to the model from now on.
+    Message {
+        n: u64,
+        time: String,
+        message: Cow<'a, Message>,
+    },
+    /// What the model sees from now on. What is missing stays visible for the user; what is new here is not shown.
+    Context {
+        time: String,
+        cause: ContextCause,
+        order: Vec<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        new: Vec<NumberedMessage<'a>>,
+    },
+    /// Another model answers.
+    Model {
+        time: String,
+        provider: String,
+        model: String,
+    },
+    /// The user gave the session a name.
+    Name { time: String, name: String },
+    /// The message with this number was taken back, with all that came after it.
+    Undo { time: String, from: u64 },
+    /// A turn has ended.
+    Turn(TurnRecord),
+    /// A record of a newer Marvin.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a line is.
+pub(crate) enum Line {
+    Record(Record<'static>),
+    /// Nothing, or a record that this version does not know.
+    Passed,
+    /// Not a record.
+    Corrupt,
+}
+
+impl Line {
+    /// Reads a line without its end.
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        if bytes.trim_ascii().is_empty() {
+            return Self::Passed;
+        }
+        match serde_json::from_slice(bytes) {
+            Ok(Record::Unknown) => Self::Passed,
+            Ok(record) => Self::Record(record),
+            // An object of another form is of a newer version.
+            Err(_) => {
+                match serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes) {
+                    Ok(_) => Self::Passed,
+                    Err(_) => Self::Corrupt,
+                }
+            }
+        }
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}

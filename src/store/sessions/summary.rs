@@ -1,0 +1,136 @@
+//! What a list shows of a session, from the beginning and the end of its file.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::id::SessionId;
+use super::record::{Line, Record, SessionHeader, Spent};
+use super::replay::Replay;
+use crate::base::open;
+use crate::disk::atomic::{self, STATE_CAP};
+
+/// Bytes of the beginning that are read: the first line.
+const HEAD: usize = 2_048;
+/// Bytes of the end that are read: the last records.
+const TAIL: usize = 4_096;
+
+/// One session of a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionSummary {
+    /// Its UUID.
+    #[serde(serialize_with = "as_text")]
+    pub id: SessionId,
+    /// When it was used last, in UTC.
+    pub time: String,
+    /// When it began, in UTC.
+    pub created: String,
+    /// The folder that it began in.
+    pub cwd: String,
+    /// Provider and model that answered first.
+    pub provider: String,
+    pub model: String,
+    /// What the user called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of the user's first message.
+    pub first: String,
+    /// Messages of the user and of Marvin.
+    pub messages: usize,
+    /// What it cost.
+    #[serde(flatten)]
+    pub spent: Spent,
+    /// The session that it is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// When the file was changed last.
+    #[serde(skip)]
+    pub(super) modified: SystemTime,
+}
+
+fn as_text<S: serde::Serializer>(id: &SessionId, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(id.as_str())
+}
+
+impl SessionSummary {
+    /// What a person calls it: its name, else its first words.
+    pub fn title(&self) -> &str {
+        match &self.name {
+            Some(name) => name,
+            None => &self.first,
+        }
+    }
+
+    /// Reads the file; `None` when it cannot be read.
+    pub(super) fn read(id: SessionId, path: &Path, modified: SystemTime) -> Option<Self> {
+        let file = open::read(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        Self::from_ends(&id, &file, length, modified).or_else(|| {
+            // The process was killed before the end of a turn, or the last record is very long.
+            let bytes = atomic::read(path, STATE_CAP).ok()??;
+            let replay = Replay::read(&bytes);
+            let mut summary = Self::of(&id, replay.header.clone(), modified);
+            summary.time.clone_from(&replay.time);
+            summary.name.clone_from(&replay.name);
+            summary.first = replay.first();
+            summary.messages = replay.spoken().count();
+            summary.spent = replay.spent;
+            Some(summary)
+        })
+    }
+
+    fn of(id: &SessionId, header: SessionHeader, modified: SystemTime) -> Self {
+        Self {
+            id: id.clone(),
+            time: header.time.clone(),
+            created: header.time,
+            cwd: header.cwd,
+            provider: header.provider,
+            model: header.model,
+            name: None,
+            first: String::new(),
+            messages: 0,
+            spent: Spent::default(),
+            parent: header.parent,
+            modified,
+        }
+    }
+
+    /// From the first line and the last turn, when both are near the ends and nothing was said after that turn.
+    fn from_ends(id: &SessionId, file: &File, length: u64, modified: SystemTime) -> Option<Self> {
+        let mut head = vec![0; HEAD.min(usize::try_from(length).ok()?)];
+        file.read_exact_at(&mut head, 0).ok()?;
+        let first = head.split_inclusive(|byte| *byte == b'\n').next()?;
+        let (b'\n', Line::Record(Record::Session(header))) = (*first.last()?, Line::read(first))
+        else {
+            return None;
+        };
+        let mut tail = vec![0; TAIL.min(usize::try_from(length).ok()?)];
+        let from = length - tail.len() as u64;
+        file.read_exact_at(&mut tail, from).ok()?;
+        let mut name = None;
+        // The first piece may be the end of a line.
+        for line in tail.split(|byte| *byte == b'\n').rev() {
+            match Line::read(line) {
+                Line::Record(Record::Turn(turn)) => {
+                    let mut summary = Self::of(id, header, modified);
+                    summary.time = turn.time;
+                    summary.name = name.unwrap_or(turn.name);
+                    summary.first = turn.first;
+                    summary.messages = turn.messages;
+                    summary.spent = turn.spent;
+                    return Some(summary);
+                }
+                Line::Record(Record::Name { name: new, .. }) => {
+                    name.get_or_insert(Some(new));
+                }
+                Line::Record(Record::Model { .. }) | Line::Passed => {}
+                Line::Record(_) | Line::Corrupt => return None,
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,546 @@
+//! Sessions on real files: what is replayed, torn ends, damage, copies, locks and lists.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::log::SessionLog;
+use super::record::{ContextCause, Spent, TurnResult};
+use super::replay::TranscriptItem;
+use super::*;
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::base::problem::ProblemKind;
+use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
+
+const BY: (&str, &str) = ("openai", "gpt-x");
+
+/// A folder of sessions.
+struct Folder {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    store: SessionStore,
+}
+
+fn folder() -> Folder {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::from([("MARVIN_NOW", "2026-11-21T14:30:05+00:00[UTC]")]);
+    let path = dir.path().join("sessions");
+    Folder {
+        store: SessionStore::new(path.clone(), &Clock::new(&env)),
+        path,
+        _dir: dir,
+    }
+}
+
+impl Folder {
+    fn begin(&self) -> SessionLog {
+        let (cwd, profile) = ("/work".to_owned(), "main".to_owned());
+        SessionLog::new(&self.store, SessionId::random(), cwd, profile)
+    }
+
+    fn replay(&self, log: &SessionLog) -> Replay {
+        self.store.read(log.id()).unwrap()
+    }
+
+    fn text(&self, log: &SessionLog) -> String {
+        fs::read_to_string(self.store.path(log.id())).unwrap()
+    }
+}
+
+fn user(text: &str) -> Message {
+    Message::user(text)
+}
+
+fn reply(text: &str) -> Message {
+    Message::assistant(text)
+}
+
+fn call(id: &str) -> Message {
+    Message::Assistant(Assistant {
+        calls: vec![ToolCall {
+            id: id.to_owned(),
+            name: "tree".to_owned(),
+            args: "{}".to_owned(),
+            provider_state: None,
+        }],
+        ..Assistant::default()
+    })
+}
+
+fn result(id: &str) -> Message {
+    Message::Tool(ToolOutput {
+        id: id.to_owned(),
+        name: "tree".to_owned(),
+        text: "src/\n".to_owned(),
+        failed: false,
+    })
+}
+
+fn summary(text: &str) -> Message {
+    Message::System {
+        text: text.to_owned(),
+    }
+}
+
+/// What the user is shown, in short.
+fn shown(replay: &Replay) -> Vec<String> {
+    let row = |row: &super::replay::TranscriptRow| match &row.item {
+        TranscriptItem::Message(n) => match replay.message(*n).unwrap() {
+            Message::User(user) => format!("user: {}", user.text),
+            Message::Assistant(said) if said.calls.is_empty() => format!("marvin: {}", said.text),
+            Message::Assistant(said) => format!("call {}", said.calls[0].id),
+            Message::Tool(output) => format!("result {}", output.id),
+            Message::System { text } => format!("system: {text}"),
+        },
+        other => format!("{other:?}"),
+    };
+    replay.rows().iter().map(row).collect()
+}
+
+/// Says a message and takes the answer.
+fn exchange(log: &SessionLog, messages: &mut Vec<Message>, text: &str) {
+    let turn = log.begin_turn();
+    assert_eq!(turn.say(messages, &user(text), BY), None);
+    messages.push(user(text));
+    messages.push(reply(&format!("To {text}.")));
+    assert_eq!(turn.sync(messages, ContextCause::Change), None);
+    let spent = Spent {
+        cost: 0.25,
+        ..Spent::default()
+    };
+    assert_eq!(turn.end(TurnResult::Complete, spent), None);
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_session_without_a_message_leaves_no_file() {
+    let folder = folder();
+    let log = folder.begin();
+    log.rename("nothing").unwrap();
+    assert_eq!(
+        log.latest_turn()
+            .end(TurnResult::Complete, Spent::default()),
+        None
+    );
+    log.undo().unwrap();
+    assert!(!folder.path.exists());
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "hello");
+    assert_eq!(mode(&folder.path), 0o700);
+    assert_eq!(mode(&folder.store.path(log.id())), 0o600);
+    assert_eq!(folder.replay(&log).name.as_deref(), Some("nothing"));
+}
+
+#[test]
+fn a_turn_with_calls_is_replayed_for_the_user_and_for_the_model() {
+    let folder = folder();
+    let log = folder.begin();
+    let seed = [user("long ago"), reply("Yes.")];
+    let turn = log.begin_turn();
+    turn.say(&seed, &user("see @a.txt"), BY);
+    let mut messages = seed.to_vec();
+    messages.push(summary("news"));
+    messages.push(user("see @a.txt\n<file>alpha</file>"));
+    turn.sync(&messages, ContextCause::Attachment);
+    messages.extend([call("c1"), result("c1")]);
+    turn.sync(&messages, ContextCause::Change);
+    messages.push(reply("It says alpha."));
+    turn.sync(&messages, ContextCause::Change);
+    let replay = folder.replay(&log);
+    assert_eq!(replay.context(), messages);
+    assert_eq!(
+        shown(&replay),
+        [
+            "user: see @a.txt",
+            "call c1",
+            "result c1",
+            "marvin: It says alpha."
+        ]
+    );
+    assert_eq!(replay.header.cwd, "/work");
+    assert_eq!(
+        replay.model,
+        Some(("openai".to_owned(), "gpt-x".to_owned()))
+    );
+    let text = folder.text(&log);
+    let begin = format!(
+        "{{\"type\":\"session\",\"version\":1,\"id\":\"{}\",\"time\":\"2026-11-21T14:30:05.000Z\"",
+        log.id()
+    );
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(
+        text.contains(r#""message":{"role":"user","text":"see @a.txt"}"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_a_compaction_drops_stays_visible_for_the_user_alone() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    exchange(&log, &mut messages, "two");
+    let turn = log.begin_turn();
+    turn.say(&messages, &user("three"), BY);
+    let compacted = vec![
+        user("two"),
+        summary("Summary of earlier messages"),
+        user("three"),
+    ];
+    turn.sync(&compacted, ContextCause::Compaction);
+    let replay = folder.replay(&log);
+    assert_eq!(replay.context(), compacted);
+    assert_eq!(
+        shown(&replay),
+        [
+            "user: one",
+            "marvin: To one.",
+            "user: two",
+            "marvin: To two.",
+            "user: three",
+            "Compaction"
+        ]
+    );
+}
+
+#[test]
+fn an_undone_exchange_is_gone_for_both() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    exchange(&log, &mut messages, "two");
+    log.undo().unwrap();
+    let replay = folder.replay(&log);
+    assert_eq!(shown(&replay), ["user: one", "marvin: To one."]);
+    assert_eq!(replay.context(), [user("one"), reply("To one.")]);
+    messages.truncate(2);
+    exchange(&log, &mut messages, "three");
+    let replay = folder.replay(&log);
+    assert_eq!(replay.user_texts(), ["one", "three"]);
+    assert_eq!(replay.context(), messages);
+    let listed = folder.store.list();
+    assert_eq!((listed[0].messages, listed[0].first.as_str()), (4, "one"));
+    for _ in 0..4 {
+        log.undo().unwrap();
+    }
+    assert_eq!(folder.replay(&log).context(), []);
+}
+
+#[test]
+fn a_call_without_a_result_gets_one_that_says_so() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("go"), BY);
+    turn.sync(&[user("go"), call("c1")], ContextCause::Change);
+    let context = folder.replay(&log).context();
+    assert!(matches!(&context[2], Message::Tool(output) if output.failed && output.id == "c1"));
+}
+
+#[test]
+fn a_turn_that_hangs_writes_nothing_into_the_next() {
+    let folder = folder();
+    let log = folder.begin();
+    let hangs = log.begin_turn();
+    hangs.say(&[], &user("one"), BY);
+    let next = log.begin_turn();
+    next.say(&[user("one")], &user("two"), BY);
+    hangs.sync(&[user("one"), reply("late")], ContextCause::Change);
+    assert_eq!(folder.replay(&log).context(), [user("one"), user("two")]);
+    log.close();
+    next.sync(&[], ContextCause::Change);
+    assert_eq!(folder.replay(&log).context(), [user("one"), user("two")]);
+}
+
+#[test]
+fn one_process_at_a_time_has_a_session() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    let open = || OpenedSession::open(&folder.store, log.id());
+    let problem = open().err().unwrap();
+    assert_eq!(problem.kind, ProblemKind::Refused);
+    let pid = format!("(process {})", std::process::id());
+    assert!(problem.what.contains(&pid), "{problem}");
+    assert!(problem.one_line().contains("--fork-session"), "{problem}");
+    let copy = OpenedSession::fork(&folder.store, log.id(), SessionId::random(), "/b".into());
+    let before = folder.text(&log);
+    let copy = copy.unwrap();
+    assert_eq!(
+        folder.store.list().len(),
+        1,
+        "a copy of which nothing was said"
+    );
+    exchange(&copy.log, &mut messages, "two");
+    assert_eq!(folder.text(&log), before);
+    let replay = folder.replay(&copy.log);
+    assert_eq!(replay.header.parent.as_deref(), Some(log.id().as_str()));
+    assert_eq!(replay.header.cwd, "/b");
+    assert_eq!(replay.user_texts(), ["one", "two"]);
+    assert_eq!(replay.context(), messages);
+    log.close();
+    assert!(open().is_ok());
+    let none = OpenedSession::open(&folder.store, &SessionId::random());
+    assert_eq!(none.err().unwrap().kind, ProblemKind::Missing);
+}
+
+#[test]
+fn a_file_torn_at_any_byte_goes_on() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    exchange(&log, &mut messages, "zw\u{f6}lf");
+    log.close();
+    let whole = fs::read(folder.store.path(log.id())).unwrap();
+    let lines: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
+    for at in 1..=whole.len() {
+        fs::write(folder.store.path(log.id()), &whole[..at]).unwrap();
+        let opened = OpenedSession::open(&folder.store, log.id()).unwrap();
+        assert_eq!(opened.replay.damage(), None, "cut at {at}");
+        // A line is there as soon as its last brace is.
+        let count = lines.iter().filter(|end| **end <= at).count();
+        let said = [(2, 1), (3, 2), (5, 3), (6, 4)];
+        let expected = said
+            .iter()
+            .rfind(|(line, _)| *line <= count)
+            .map_or(0, |(_, n)| *n);
+        let mut messages = opened.replay.context();
+        assert_eq!(messages.len(), expected, "cut at {at}");
+        exchange(&opened.log, &mut messages, "more");
+        opened.log.close();
+        let replay = folder.replay(&log);
+        assert_eq!(replay.context(), messages, "cut at {at}");
+        assert_eq!(replay.damage(), None, "cut at {at}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_record_is_passed_over_and_counted() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    log.close();
+    let path = folder.store.path(log.id());
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(2, "\u{0}\u{0}\u{0} {");
+    lines.insert(2, r#"{"type":"dream","of":"sheep"}"#);
+    lines.insert(2, r#"{"type":"message","n":"nine"}"#);
+    fs::write(&path, lines.join("\n")).unwrap();
+    let replay = folder.replay(&log);
+    assert_eq!(replay.context(), messages);
+    assert!(
+        replay
+            .damage()
+            .unwrap()
+            .starts_with("One line of this session's file")
+    );
+    lines.remove(0);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let opened = OpenedSession::open(&folder.store, log.id()).unwrap();
+    assert_eq!(opened.replay.context(), messages, "without its first line");
+    assert_eq!(folder.store.list().len(), 1);
+    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    opened.log.close();
+    fs::write(&path, newer).unwrap();
+    let problem = OpenedSession::open(&folder.store, log.id()).err().unwrap();
+    assert!(problem.what.contains("newer Marvin"), "{problem}");
+}
+
+#[test]
+fn a_list_shows_the_latest_first_whatever_the_ends_hold() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "the first words\nand more");
+    log.rename("fetcher").unwrap();
+    let listed = folder.store.list();
+    let session = &listed[0];
+    assert_eq!(session.title(), "fetcher");
+    assert_eq!(session.first, "the first words and more");
+    assert_eq!((session.messages, session.spent.cost), (2, 0.25));
+    // A turn under way, and a result longer than what is read of the end.
+    let turn = log.begin_turn();
+    turn.say(&messages, &user("second"), BY);
+    messages.extend([user("second"), call("c1"), summary(&"x".repeat(20_000))]);
+    turn.sync(&messages, ContextCause::Change);
+    let listed = folder.store.list();
+    assert_eq!((listed[0].messages, listed[0].title()), (3, "fetcher"));
+    turn.end(TurnResult::Stopped, Spent::default());
+    assert_eq!(folder.store.list()[0].messages, 3);
+    assert_eq!(folder.store.latest("/work"), Some(log.id().clone()));
+    assert_eq!(folder.store.latest("/elsewhere"), None);
+}
+
+#[test]
+fn the_beginning_of_an_id_or_a_name_finds_a_session() {
+    let folder = folder();
+    let ids = [
+        "3f2a91c4-0000-4000-8000-000000000001",
+        "3f2a91c4-0000-4000-8000-000000000002",
+    ];
+    for id in ids {
+        let id = SessionId::parse(id).unwrap();
+        let log = SessionLog::new(&folder.store, id, "/w".to_owned(), "main".to_owned());
+        log.rename(&format!("name {}", log.id().as_str().len()))
+            .unwrap();
+        exchange(&log, &mut Vec::new(), "x");
+    }
+    let find = |word: &str| folder.store.find(word).map(|id| id.to_string());
+    assert_eq!(find(ids[1]).unwrap(), ids[1]);
+    assert_eq!(find(&ids[0].to_uppercase()).unwrap(), ids[0]);
+    let several = find("3f2a").unwrap_err().one_line();
+    assert!(
+        several.contains("2 sessions fit") && several.contains(ids[0]),
+        "{several}"
+    );
+    assert!(find("name 36").unwrap_err().what.contains("2 sessions"));
+    assert_eq!(find("77").unwrap_err().kind, ProblemKind::Missing);
+    assert_eq!(find("\u{1b}[2J").unwrap_err().kind, ProblemKind::Missing);
+}
+
+#[test]
+fn what_could_not_be_written_is_written_later() {
+    let folder = folder();
+    fs::write(&folder.path, "in the way").unwrap();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    let notice = turn.say(&[], &user("one"), BY).unwrap();
+    assert!(notice.starts_with("This session is not saved:"), "{notice}");
+    let messages = [user("one"), reply("1")];
+    assert_eq!(
+        turn.sync(&messages, ContextCause::Change),
+        None,
+        "told once"
+    );
+    fs::remove_file(&folder.path).unwrap();
+    let turn = log.begin_turn();
+    let notice = turn.say(&messages, &user("two"), BY).unwrap();
+    assert_eq!(notice, "This session is saved again.");
+    let replay = folder.replay(&log);
+    assert_eq!(replay.context(), [user("one"), reply("1"), user("two")]);
+    assert_eq!(replay.header.model, "gpt-x");
+}
+
+#[test]
+fn a_change_of_the_model_is_a_record() {
+    let folder = folder();
+    let log = folder.begin();
+    let mut messages = Vec::new();
+    exchange(&log, &mut messages, "one");
+    log.begin_turn()
+        .say(&messages, &user("two"), ("groq", "llama"));
+    let replay = folder.replay(&log);
+    assert_eq!(replay.model, Some(("groq".to_owned(), "llama".to_owned())));
+    assert!(shown(&replay)[2].contains("llama"));
+}
+
+/// Something that happens to a conversation.
+#[derive(Debug, Clone)]
+enum Step {
+    Say(u8),
+    Add(u8),
+    Drop(usize, usize),
+    Insert(usize, u8),
+    Undo,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => any::<u8>().prop_map(Step::Say),
+        3 => any::<u8>().prop_map(Step::Add),
+        1 => (0..9usize, 0..4usize).prop_map(|(at, count)| Step::Drop(at, count)),
+        1 => (0..9usize, any::<u8>()).prop_map(|(at, n)| Step::Insert(at, n)),
+        1 => Just(Step::Undo),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn whatever_happens_the_file_says_what_the_model_sees(steps in proptest::collection::vec(step(), 1..24)) {
+        let folder = folder();
+        let mut log = folder.begin();
+        let mut messages: Vec<Message> = Vec::new();
+        for step in steps {
+            // Few texts, so that equal messages occur.
+            let text = |n: u8| format!("text {}", n % 3);
+            match step {
+                Step::Say(n) => {
+                    log.begin_turn().say(&messages, &user(&text(n)), BY);
+                    messages.push(user(&text(n)));
+                }
+                Step::Add(n) => messages.push(reply(&text(n))),
+                Step::Drop(at, count) => {
+                    let at = at.min(messages.len());
+                    messages.drain(at..(at + count).min(messages.len()));
+                }
+                Step::Insert(at, n) => messages.insert(at.min(messages.len()), summary(&text(n))),
+                Step::Undo => {
+                    log.undo().unwrap();
+                    let is_user = |message: &Message| matches!(message, Message::User(_));
+                    if let Some(at) = messages.iter().rposition(is_user) {
+                        messages.truncate(at);
+                    }
+                }
+                Step::Reopen => {
+                    let id = log.id().clone();
+                    log.close();
+                    log = match OpenedSession::open(&folder.store, &id) {
+                        Ok(opened) => opened.log,
+                        Err(_) => folder.begin(),
+                    };
+                }
+            }
+            if log.is_on_disk() {
+                log.latest_turn().sync(&messages, ContextCause::Change);
+                let replay = folder.replay(&log);
+                let seen: Vec<Message> = replay.numbered().map(|(_, message)| message.clone()).collect();
+                prop_assert_eq!(&seen, &messages);
+                prop_assert_eq!(replay.damage(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let replay = Replay::read(&bytes);
+        prop_assert!(replay.context().is_empty() && replay.whole_bytes <= bytes.len() as u64);
+    }
+
+    #[test]
+    fn any_change_of_a_file_is_read(at in 0..2_000usize, with in proptest::collection::vec(any::<u8>(), 0..9), gone in 0..60usize) {
+        let folder = folder();
+        let log = folder.begin();
+        let mut messages = Vec::new();
+        exchange(&log, &mut messages, "one");
+        exchange(&log, &mut messages, "two");
+        let mut bytes = fs::read(folder.store.path(log.id())).unwrap();
+        let at = at.min(bytes.len());
+        bytes.splice(at..(at + gone).min(bytes.len()), with);
+        let replay = Replay::read(&bytes);
+        prop_assert!(replay.context().len() <= 6);
+        log.close();
+        fs::write(folder.store.path(log.id()), &bytes).unwrap();
+        folder.store.list();
+        if let Ok(opened) = OpenedSession::open(&folder.store, log.id()) {
+            let mut now = opened.replay.context();
+            exchange(&opened.log, &mut now, "three");
+            prop_assert_eq!(folder.replay(&log).context(), now);
+        }
+    }
+}
