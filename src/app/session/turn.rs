@@ -208,12 +208,6 @@ impl TurnJob {
         let Some(flow) = self.flow.take() else {
             return TurnEnd::default();
         };
-<<<<<<< HEAD
-        flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
-            notice(message);
-        });
-        let text = self.message().text;
-=======
         flow::restore(
             &flow.engine,
             &self.context,
@@ -221,8 +215,7 @@ impl TurnJob {
             flow.at,
             &mut |message| notice(message),
         );
-        let text = self.message(ctx, notice);
->>>>>>> main
+        let text = self.message().text;
         let input = ReplyInput {
             text: &text,
             at: flow.at,
