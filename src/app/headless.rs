@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -17,13 +18,15 @@ use super::settings::session::SessionFlags;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
-use super::{profile, setup};
+use super::{images, profile, setup};
+use crate::agent::model_target::ModelTarget;
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::FAILURE_MARKER;
-use crate::chat::message::Message;
+use crate::chat::image::Image;
+use crate::chat::message::{Message, User};
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
 use crate::llm::failure::Failure;
@@ -170,6 +173,19 @@ fn fail(problem: &Problem) -> u8 {
     1
 }
 
+/// The images of the command line.
+fn images_of(settings: &Settings, target: &ModelTarget) -> Outcome<Vec<Image>> {
+    let read = |path: &PathBuf| images::from_path(path, target);
+    let all: Vec<Image> = settings.images.iter().map(read).collect::<Outcome<_>>()?;
+    images::check(&all, target)?;
+    if settings.verbose {
+        for image in &all {
+            say(&images::line(image, target));
+        }
+    }
+    Ok(all)
+}
+
 fn work(run: &HeadlessRun) -> Outcome<()> {
     let (settings, stop) = (&run.settings, &run.stop);
     let mut warn = |text: String| say(&format!("Warning: {text}"));
@@ -179,6 +195,12 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
+        if !settings.images.is_empty() {
+            return Err(Problem::input(
+                "--image cannot be used with --design-first: the pipeline reads text only.",
+            )
+            .next("Describe the image in the prompt."));
+        }
         let display = (run.display)(settings);
         return pipeline_run::run(&session, stop, settings, flags, prompt, display);
     }
@@ -215,7 +237,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
     replay.and_then(Replay::damage).into_iter().for_each(warn);
     let mut messages = replay.map_or_else(Vec::new, Replay::context);
-    let prompt = Message::user(prompt);
+    let prompt = Message::User(User {
+        text: prompt,
+        images: images_of(settings, &target)?,
+    });
     let log = begun.map(|begun| begun.log.begin_turn());
     if let Some(log) = &log {
         let by = (target.provider.name(), target.model.as_str());

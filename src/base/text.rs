@@ -39,6 +39,17 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     }
 }
 
+/// `512 bytes`, `12 KB` (1024 bytes each, rounded up), `3.4 MB`.
+pub(crate) fn file_size(bytes: u64) -> String {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    match bytes {
+        0..KIB => counted(bytes, "byte"),
+        KIB..MIB => format!("{} KB", bytes.div_ceil(KIB)),
+        _ => format!("{}.{} MB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
 /// 1,234,567.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();

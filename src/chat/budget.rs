@@ -141,7 +141,9 @@ pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
             Message::System { text: said } => {
                 lines.push(line("system", said, MAX_SUMMARY_MESSAGE_CHARS));
             }
-            Message::User(user) => lines.push(line("user", &user.text, SUMMARY_USER)),
+            Message::User(user) => {
+                lines.push(line("user", &user.text_and_markers(), SUMMARY_USER));
+            }
             Message::Assistant(assistant) => {
                 if !assistant.text.is_empty() {
                     lines.push(line(

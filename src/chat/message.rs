@@ -1,6 +1,10 @@
 //! Messages, tool calls and tool results, as every provider, front end and saved conversation shares them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+
+use super::image::Image;
 
 /// One entry of a conversation. The system prompt is not among them: it is rebuilt for each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,9 @@ pub enum Message {
 pub struct User {
     /// Its text.
     pub text: String,
+    /// Its images, which belong after the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// An answer of the model: text, calls, or both.
@@ -77,10 +84,52 @@ pub struct ProviderState {
     pub json: String,
 }
 
+impl User {
+    /// The text, with a marker for each image whose bytes are not there.
+    pub(crate) fn text_and_missing(&self) -> Cow<'_, str> {
+        self.marked(|image| image.data.is_none())
+    }
+
+    /// The text, with a marker for each image: for places where there is only text.
+    pub(crate) fn text_and_markers(&self) -> Cow<'_, str> {
+        self.marked(|_| true)
+    }
+
+    fn marked(&self, which: impl Fn(&Image) -> bool) -> Cow<'_, str> {
+        let mut text = Cow::Borrowed(self.text.as_str());
+        for image in self.images.iter().filter(|image| which(image)) {
+            let text = text.to_mut();
+            text.push('\n');
+            text.push_str(&image.marker());
+        }
+        text
+    }
+
+    /// The images that can be sent, with their bytes.
+    pub(crate) fn sent_images(&self) -> impl Iterator<Item = (&Image, &[u8])> {
+        let sent = |image: &'_ Image| image.data.is_some();
+        (self.images.iter())
+            .filter(move |image| sent(image))
+            .map(|image| (image, image.data.as_deref().unwrap_or_default()))
+    }
+
+    /// About how many tokens its images take.
+    pub(crate) fn image_tokens(&self) -> u64 {
+        self.images.iter().map(|image| image.tokens).sum()
+    }
+
+    fn images_len(&self) -> usize {
+        usize::try_from(self.image_tokens().saturating_mul(4)).unwrap_or(usize::MAX / 4)
+    }
+}
+
 impl Message {
     /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User(User { text: text.into() })
+        Self::User(User {
+            text: text.into(),
+            images: Vec::new(),
+        })
     }
 
     /// An answer that is only text.
@@ -91,11 +140,11 @@ impl Message {
         })
     }
 
-    /// Bytes of text that the message adds to the model's context.
+    /// Bytes of text that the message adds to the model's context; of an image, as many as take its tokens.
     pub fn len(&self) -> usize {
         match self {
             Self::System { text } => text.len(),
-            Self::User(user) => user.text.len(),
+            Self::User(user) => user.text.len() + user.images_len(),
             Self::Assistant(assistant) => {
                 let calls: usize = assistant
                     .calls

@@ -3,6 +3,7 @@
 pub(crate) mod budget;
 pub(crate) mod display;
 pub(crate) mod event;
+pub(crate) mod image;
 pub(crate) mod message;
 pub(crate) mod pipeline_event;
 pub(crate) mod repair;

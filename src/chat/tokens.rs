@@ -106,7 +106,7 @@ impl TokenMeter {
 fn exact_count(message: &Message, exact: Exact) -> u64 {
     match message {
         Message::System { text } => exact(text),
-        Message::User(user) => exact(&user.text),
+        Message::User(user) => exact(&user.text) + user.image_tokens(),
         Message::Assistant(assistant) => {
             let calls: u64 = assistant
                 .calls

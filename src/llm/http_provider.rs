@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::choose::RemoteTarget;
 use super::embeddings;
 use super::failure::{Failure, FailureKind};
+use super::images;
 use super::models::endings::successor_hint;
 use super::models::{ModelInfo, WireRule};
 use super::provider::{CallOptions, Delta, Embeddings, Provider, Reply, Request};
@@ -342,6 +343,12 @@ impl Provider for HttpProvider {
         emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
+        let (model, row) = (request.model, self.remote.row);
+        let messages = images::fitted(request.messages, row.name, model, request.info);
+        let request = &Request {
+            messages: &messages,
+            ..*request
+        };
         let mut options = self.refused.without(request.model, request.options);
         let before = options;
         loop {

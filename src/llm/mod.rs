@@ -7,6 +7,8 @@ pub(crate) mod embeddings;
 pub(crate) mod failure;
 pub(crate) mod fallback;
 pub(crate) mod http_provider;
+pub(crate) mod image_data;
+pub(crate) mod images;
 pub(crate) mod models;
 pub(crate) mod offline;
 pub(crate) mod provider;

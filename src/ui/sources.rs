@@ -1,9 +1,11 @@
 //! Completion sources of both interfaces: commands, names and files of this session.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
+use crate::app::session::file_search::files_like;
 use crate::llm::choose;
 use crate::store::profiles;
 use crate::tools::engine::context::SessionContext;
@@ -11,6 +13,10 @@ use crate::ui::editor::complete::Sources;
 
 /// Maximum entries of a folder that are read.
 const MAX_ENTRIES: usize = 2_000;
+
+/// How long Tab waits for files of similar names, and most of them.
+const SEARCH_LIMIT: Duration = Duration::from_millis(500);
+const MAX_SIMILAR: usize = 20;
 
 /// The session's candidates.
 pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
@@ -78,10 +84,20 @@ impl Sources for Candidates<'_> {
                 let slash = entry.path().is_dir();
                 Some(format!("{before}{name}{}", if slash { "/" } else { "" }))
             })
-            .filter(|name| !name.chars().any(char::is_control))
+            .filter(|name| !name.chars().any(char::is_control) && !name.ends_with(".git/"))
             .collect();
         names.sort();
-        names
+        let last = typed.strip_prefix(before.as_str()).unwrap_or(typed);
+        let fits = |name: &String| {
+            let name = name.strip_prefix(before.as_str()).unwrap_or(name);
+            name.to_lowercase().contains(&last.to_lowercase())
+        };
+        if names.iter().any(fits) {
+            return names;
+        }
+        let mut like = files_like(self.0, typed, SEARCH_LIMIT);
+        like.truncate(MAX_SIMILAR);
+        like
     }
 }
 

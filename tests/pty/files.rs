@@ -3,8 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::stage::{full, input, last_sent, playing, quit, says};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::commands::executable;
+use crate::stage::{SIZE, command, full, input, last_sent, playing, quit, says};
 use crate::support::home::Home;
+use crate::support::image::png;
+use crate::support::pty::Pty;
+use crate::support::server::Server;
 
 /// A project as git sees it: something ignored, something of git's own, names that are hard to type.
 fn project(home: &Home) {
@@ -147,5 +154,126 @@ fn twenty_thousand_files_are_searched_while_one_types() {
     pty.send("\tplease\r");
     pty.wait_text("Read.");
     assert!(last_sent(&server, 0).contains("found it"));
+    quit(pty, &home);
+}
+
+#[test]
+fn an_attachment_is_confirmed_with_its_size() {
+    let home = Home::new();
+    home.write("work/src/main.rs", "fn main() {}\n".repeat(340));
+    let server = playing([says("Short.")]);
+    let pty = full(&home, &server);
+    pty.send("read @src/main.rs\r");
+    pty.wait_text("Short.");
+    pty.wait_text("@src/main.rs  5 KB, 340 lines");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_message_with_a_missing_file_stays_in_the_input() {
+    let home = Home::new();
+    home.write("work/src/main.rs", "fn main() {}\n");
+    let server = playing([says("Then without it.")]);
+    let pty = full(&home, &server);
+    pty.send("read @src/mian.txt please\r");
+    pty.wait_text("There is no file \"src/mian.txt\".");
+    pty.wait_for("the message", |screen| {
+        input(screen) == "> read @src/mian.txt please"
+    });
+    // Once more, and it goes without the file.
+    pty.send("\r");
+    pty.wait_text("Then without it.");
+    assert_eq!(last_sent(&server, 0), "read @src/mian.txt please");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_binary_file_is_refused_and_the_message_stays() {
+    let home = Home::new();
+    home.write("work/data.bin", b"a\0b");
+    let server = playing([]);
+    let pty = full(&home, &server);
+    pty.send("read @data.bin\r");
+    pty.wait_text("it is binary");
+    pty.wait_for("the message", |screen| input(screen) == "> read @data.bin");
+    pty.send("\x15");
+    quit(pty, &home);
+}
+
+#[test]
+fn an_image_is_shown_with_its_size_and_cost() {
+    let home = Home::new();
+    home.write("work/shot.png", png(1280, 800));
+    let server = playing([says("Grey.")]);
+    let pty = full(&home, &server);
+    pty.send("what is on @shot\t");
+    pty.wait_for("the name", |screen| {
+        input(screen) == "> what is on @shot.png"
+    });
+    pty.send("\r");
+    pty.wait_text("Grey.");
+    pty.wait_text("@shot.png  PNG, 1280x800, ");
+    pty.wait_text("about 1,366 tokens");
+    let content = server.request(0).json()["messages"][1]["content"].clone();
+    assert_eq!(content[1]["image_url"]["url"], data_url(&png(1280, 800)));
+    quit(pty, &home);
+}
+
+fn data_url(bytes: &[u8]) -> String {
+    format!("data:image/png;base64,{}", STANDARD.encode(bytes))
+}
+
+/// The full screen with these programs first on its path.
+fn with_programs(home: &Home, server: &Server, path: &str) -> Pty {
+    let mut command = command(home, server);
+    command.env("PATH", path).env_remove("WAYLAND_DISPLAY");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty
+}
+
+#[test]
+fn ctrl_v_attaches_the_image_on_the_clipboard() {
+    let home = Home::new();
+    let image = png(640, 480);
+    let file = home.write("clip.png", &image);
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*TARGETS*) printf 'TARGETS\\nimage/png\\n' ;;\n*image/png*) cat '{}' ;;\n*) exit 1 ;;\nesac\n",
+        file.display()
+    );
+    executable(&home.write("bin/xclip", script));
+    let server = playing([says("Grey.")]);
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let pty = with_programs(&home, &server, &path);
+    pty.send("what is this? ");
+    pty.control('v');
+    pty.wait_for("a name for it", |screen| {
+        input(screen) == "> what is this? @clipboard-1.png"
+    });
+    pty.send("\r");
+    pty.wait_text("Grey.");
+    pty.wait_text("@clipboard-1.png  PNG, 640x480, ");
+    let content = server.request(0).json()["messages"][1]["content"].clone();
+    assert_eq!(content[1]["image_url"]["url"], data_url(&image));
+    quit(pty, &home);
+}
+
+#[test]
+fn ctrl_v_inserts_text_and_says_when_nothing_can_read_the_clipboard() {
+    let home = Home::new();
+    let script = "#!/bin/sh\ncase \"$*\" in\n*TARGETS*) printf 'TARGETS\\nUTF8_STRING\\n' ;;\n*) printf 'copied words' ;;\nesac\n";
+    executable(&home.write("bin/xclip", script));
+    let server = playing([]);
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let pty = with_programs(&home, &server, &path);
+    pty.control('v');
+    pty.wait_for("the text", |screen| input(screen) == "> copied words");
+    pty.send("\x15");
+    quit(pty, &home);
+    let home = Home::new();
+    let empty = home.path().join("empty").display().to_string();
+    let pty = with_programs(&home, &server, &empty);
+    pty.control('v');
+    pty.wait_text("neither wl-paste nor xclip");
     quit(pty, &home);
 }

@@ -47,6 +47,7 @@ mod git_quiet;
 mod git_scratch;
 mod git_tools;
 mod home_selftest;
+mod images;
 mod licences;
 mod location;
 mod maps;

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod engineer;
 pub mod flood;
 pub mod home;
+pub mod image;
 pub mod latch;
 pub mod pipe;
 pub mod proxy;

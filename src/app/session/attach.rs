@@ -1,5 +1,6 @@
-//! Attaches files that a message mentions as `@path`: the model gets their text with the message, within the read budget.
+//! Reads what a message mentions as `@path`, before it is sent: text goes to the model with the message, within the read budget, and images beside it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,43 +9,192 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
+use crate::agent::model_target::ModelTarget;
+use crate::app::images;
 use crate::base::marks::enclosed;
-use crate::base::problem::io_words;
-use crate::base::text;
+use crate::base::problem::{Outcome, Problem, io_words};
+use crate::base::text::{self, counted, escape_controls, file_size};
+use crate::chat::image::Image;
 use crate::disk::beneath::{FileKind, RelPath, Root};
+use crate::formats::image::ImageKind;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
-/// Size limit for one file, in bytes.
+/// Size limit for the text of one file, in bytes.
 const EACH: usize = 100_000;
 /// Entries listed of one folder.
 const LISTED: usize = 1_000;
 
-/// The message, followed by the files it mentions. A mention that is not a file stays as it is: it may be a person.
-pub(super) fn with_files(
+/// What goes with a message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Attachments {
+    /// Text to append to the message.
+    pub(super) text: String,
+    pub(super) images: Vec<Image>,
+    /// What the user is told, a line for each.
+    pub(super) lines: Vec<String>,
+}
+
+/// Images that were pasted, by the names that stand for them in messages.
+pub(super) type PastedImages = BTreeMap<String, Arc<[u8]>>;
+
+/// What may go with a message besides the files that it mentions.
+#[derive(Default)]
+pub(super) struct MoreImages {
+    /// Image files from the command line.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) pasted: PastedImages,
+}
+
+/// What happens when something cannot be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// Nothing is attached, and the message is not sent.
+    Refuse,
+    /// The user was told, and wants the message sent without it.
+    SendWithout,
+}
+
+/// Whether `message` may mention something to attach. Without a look at the disk, so that it can be asked on the interface's thread.
+pub(super) fn mentions_any(message: &str) -> bool {
+    message.contains('@') && !names(message).is_empty()
+}
+
+/// Reads everything that `message` mentions, and `more`. A mention that is not a file stays as it is: it may be a person.
+///
+/// # Errors
+/// A file is missing or cannot be attached, or the model takes no such images.
+pub(super) fn attach(
     message: &str,
+    more: &MoreImages,
+    target: &ModelTarget,
     ctx: &ToolContext,
-    notice: &mut dyn FnMut(String),
-) -> String {
-    let mut out = message.to_owned();
-    for name in names(message) {
-        let Some(place) = resolve(&name, &ctx.session) else {
-            continue;
-        };
-        let block = approved(&place, ctx).and_then(|()| match place.is_folder() {
-            true => Ok(block(&name, "folder", &place.listing()?)),
-            false => Ok(block(&name, "file", &read(place.open()?, &ctx.session)?)),
-        });
-        match block {
-            Ok(block) => out.push_str(&block),
-            Err(reason) => notice(format!(
-                "@{} is not attached: {reason}",
-                text::escape_controls(&name)
-            )),
+    on_failure: OnFailure,
+) -> Outcome<Attachments> {
+    let mut out = Attachments::default();
+    let without = |problem: Problem, lines: &mut Vec<String>| match on_failure {
+        OnFailure::Refuse => Err(problem),
+        OnFailure::SendWithout => {
+            lines.push(format!("Not attached: {}", problem.one_line()));
+            Ok(())
+        }
+    };
+    for path in &more.files {
+        match images::from_path(path, target) {
+            Ok(image) => out.images.push(image),
+            Err(problem) => without(problem, &mut out.lines)?,
         }
     }
-    out
+    for name in names(message) {
+        let attached = match more.pasted.get(&name) {
+            Some(bytes) => images::from_bytes(&name, Arc::clone(bytes), target)
+                .map(|image| out.images.push(image)),
+            None => attach_path(&name, target, ctx, &mut out),
+        };
+        ctx.stop.check()?;
+        if let Err(problem) = attached {
+            without(problem, &mut out.lines)?;
+        }
+    }
+    if let Err(problem) = images::check(&out.images, target) {
+        out.images.clear();
+        without(problem, &mut out.lines)?;
+    }
+    let lines = out.images.iter().map(|image| images::line(image, target));
+    out.lines.extend(lines);
+    Ok(out)
+}
+
+fn attach_path(
+    name: &str,
+    target: &ModelTarget,
+    ctx: &ToolContext,
+    out: &mut Attachments,
+) -> Outcome<()> {
+    let shown = escape_controls(name);
+    let Some(place) = resolve(name, &ctx.session) else {
+        if !is_meant_as_path(name, &ctx.session) {
+            return Ok(());
+        }
+        return Err(Problem::missing(format!("There is no file \"{shown}\"."))
+            .next("Check its name; Tab completes it."));
+    };
+    if let Err(reason) = approved(&place, ctx) {
+        out.lines
+            .push(format!("@{shown} is not attached: {reason}"));
+        return Ok(());
+    }
+    let cannot = |reason: String| Problem::input(format!("@{shown} cannot be attached: {reason}"));
+    if place.is_folder() {
+        let listing = place.listing().map_err(cannot)?;
+        let entries = counted(listing.lines().count() as u64, "line");
+        out.lines
+            .push(format!("@{shown}  folder, {entries} of listing"));
+        out.text.push_str(&block(name, "folder", &listing));
+        return Ok(());
+    }
+    let mut file = place.open().map_err(cannot)?;
+    let mut start = Vec::new();
+    let about = file
+        .metadata()
+        .map_err(|error| cannot(format!("{}.", io_words(&error))))?;
+    if !about.is_file() {
+        return Err(cannot("it is not a regular file.".to_owned()));
+    }
+    let unreadable = |error: std::io::Error| cannot(format!("{}.", io_words(&error)));
+    (&mut file)
+        .take(16)
+        .read_to_end(&mut start)
+        .map_err(unreadable)?;
+    if ImageKind::of(&start).is_some() {
+        file.take(images::MAX_FILE_BYTES + 1)
+            .read_to_end(&mut start)
+            .map_err(unreadable)?;
+        out.images
+            .push(images::from_bytes(name, start.into(), target)?);
+        return Ok(());
+    }
+    let whole = about.len();
+    let content = read(start, file, whole, &ctx.session).map_err(|reason| {
+        cannot(reason).next("Take the @ away, and Marvin can look at it with its tools.")
+    })?;
+    let size = file_size(whole);
+    out.lines.push(match content.is_cut {
+        false => {
+            let lines = counted(content.text.lines().count() as u64, "line");
+            format!("@{shown}  {size}, {lines}")
+        }
+        true => format!(
+            "@{shown}  the first {} of {size}; the rest can be read in ranges",
+            file_size(content.text.len() as u64)
+        ),
+    });
+    out.text
+        .push_str(&block(name, "file", &content.marked(whole)));
+    Ok(())
+}
+
+/// Whether somebody who writes `@name` means a file, and not a person or a package: it ends like a file's name, begins like a path, or lies in a
+/// folder that exists.
+fn is_meant_as_path(name: &str, context: &SessionContext) -> bool {
+    let begins = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let is_ending = |end: &str| {
+        (1..=5).contains(&end.len())
+            && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && end.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    let ends = last
+        .rsplit_once('.')
+        .is_some_and(|(stem, end)| !stem.is_empty() && is_ending(end));
+    let folder = || {
+        let (folder, _) = name.rsplit_once('/')?;
+        resolve(folder, context)
+    };
+    begins || ends || name.contains(char::is_whitespace) || folder().is_some()
 }
 
 /// The message may have been pasted and a link can point anywhere, so the user is asked about a target outside the working directory, by its real
@@ -185,18 +335,38 @@ impl AttachTarget {
     }
 }
 
-fn read(file: fs::File, context: &SessionContext) -> Result<String, String> {
-    let about = file
-        .metadata()
-        .map_err(|error| format!("{}.", io_words(&error)))?;
-    if !about.is_file() {
-        return Err("it is not a regular file.".to_owned());
+/// The text of a file, or its beginning.
+struct FileText {
+    text: String,
+    is_cut: bool,
+}
+
+impl FileText {
+    /// The text, with a note for the model where it is cut.
+    fn marked(self, whole: u64) -> String {
+        match self.is_cut {
+            false => self.text,
+            true => format!(
+                "{}\n[Cut: {} of {whole} bytes. Read the rest with read_file and a line range.]",
+                self.text,
+                self.text.len(),
+            ),
+        }
     }
+}
+
+/// Reads the rest of a file that begins with `bytes`, within the read budget.
+fn read(
+    mut bytes: Vec<u8>,
+    file: fs::File,
+    whole: u64,
+    context: &SessionContext,
+) -> Result<FileText, String> {
     let mut used = context.reading.lock();
     let left = READ_STOP.saturating_sub(*used);
     if left == 0 {
         return Err(format!(
-            "{READ_STOP} characters were read in this session already."
+            "{READ_STOP} characters were read for this message already."
         ));
     }
     let max = EACH.min(if *used < READ_WARN {
@@ -204,24 +374,17 @@ fn read(file: fs::File, context: &SessionContext) -> Result<String, String> {
     } else {
         left
     });
-    let mut bytes = Vec::new();
     file.take(max as u64 + 4)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("{}.", io_words(&error)))?;
     if bytes.contains(&0) {
-        return Err("it is binary, not text.".to_owned());
+        return Err("it is binary, neither text nor an image.".to_owned());
     }
     let lossy = String::from_utf8_lossy(&bytes);
-    let mut content = text::head(&lossy, max).to_owned();
-    *used += content.len();
-    if about.len() > content.len() as u64 {
-        content.push_str(&format!(
-            "\n[Cut: {} of {} bytes. Read the rest with read_file and a line range.]",
-            content.len(),
-            about.len()
-        ));
-    }
-    Ok(content)
+    let text = text::head(&lossy, max).to_owned();
+    *used += text.len();
+    let is_cut = whole > text.len() as u64;
+    Ok(FileText { text, is_cut })
 }
 
 /// Data under a heading, fenced so that the model does not take it for instructions.
@@ -234,8 +397,11 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::base::problem::{Outcome, Problem};
     use crate::chat::event::NullSink;
+    use crate::llm::failure::Failure;
+    use crate::llm::models::ModelRegistry;
+    use crate::llm::offline::Offline;
+    use crate::llm::provider::{Delta, Provider, Reply, Request};
     use crate::tools::engine::approval::{Approval, Approver};
     use crate::tools::engine::policy::ToolPolicy;
     use std::sync::Mutex;
@@ -265,6 +431,25 @@ mod tests {
         )
     }
 
+    /// No model: enough for text.
+    fn target() -> ModelTarget {
+        let prices: Arc<ModelRegistry> = Arc::default();
+        ModelTarget {
+            provider: Box::new(Offline),
+            model: String::new(),
+            info: prices.facts("offline", ""),
+            local: true,
+            prices,
+            max_cost: None,
+            successor: None,
+        }
+    }
+
+    fn attached(text: &str, ctx: &ToolContext) -> Outcome<Attachments> {
+        let more = MoreImages::default();
+        attach(text, &more, &target(), ctx, OnFailure::Refuse)
+    }
+
     #[test]
     fn what_lies_outside_is_asked_for_by_its_real_name() {
         let dir = tempfile::tempdir().unwrap();
@@ -281,23 +466,19 @@ mod tests {
         for agrees in [false, true] {
             for name in ["@~/.ssh/id_x", "@readme.txt", "@../.ssh/id_x", &absolute] {
                 let (ctx, requests) = ctx(&work, &home, agrees);
-                let mut message = Vec::new();
-                let out = with_files(name, &ctx, &mut |text| message.push(text));
-                assert_eq!(out.contains("KEY"), agrees, "{name}: {out}");
+                let Attachments { text, lines, .. } = attached(name, &ctx).unwrap();
+                assert_eq!(text.contains("KEY"), agrees, "{name}: {text}");
                 assert_eq!(*requests.lock().unwrap(), [key.to_str().unwrap()], "{name}");
-                assert_eq!(
-                    message.iter().any(|text| text.contains("declined")),
-                    !agrees
-                );
+                assert_eq!(lines.iter().any(|text| text.contains("declined")), !agrees);
             }
             for name in ["@in.txt", "@again.txt", "@.", "@nobody", "@~/nobody"] {
                 let (ctx, requests) = ctx(&work, &home, agrees);
-                with_files(name, &ctx, &mut |_| ());
+                let _ = attached(name, &ctx);
                 assert!(requests.lock().unwrap().is_empty(), "{name}");
             }
             let (ctx, requests) = ctx(&work, &home, agrees);
-            let out = with_files("@~/.ssh", &ctx, &mut |_| ());
-            assert_eq!(out.contains("id_x"), agrees);
+            let out = attached("@~/.ssh", &ctx).unwrap();
+            assert_eq!(out.text.contains("id_x"), agrees);
             assert_eq!(requests.lock().unwrap().len(), 1);
         }
     }
@@ -312,25 +493,108 @@ mod tests {
     }
 
     #[test]
-    fn files_are_attached_within_the_budget_and_people_are_left_alone() {
+    fn files_are_attached_within_the_budget() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.txt"), "alpha\n").unwrap();
         fs::write(dir.path().join("bin"), b"a\0b").unwrap();
         fs::write(dir.path().join("big"), "x".repeat(250_000)).unwrap();
         let (ctx, _) = ctx(dir.path(), dir.path(), false);
-        let mut notices = Vec::new();
-        let mut attach = |text: &str| with_files(text, &ctx, &mut |message| notices.push(message));
-        assert_eq!(attach("hi @nobody"), "hi @nobody");
+        let attach = |text: &str| attached(text, &ctx).map(|out| (out.text, out.lines.join("\n")));
+        let none = (String::new(), String::new());
+        assert_eq!(attach("hi @nobody").unwrap(), none);
         assert_eq!(
-            attach("@a.txt"),
-            "@a.txt\n\n<file name=\"a.txt\">\nalpha\n</file>"
+            attach("@a.txt").unwrap(),
+            (
+                "\n\n<file name=\"a.txt\">\nalpha\n</file>".to_owned(),
+                "@a.txt  6 bytes, 1 line".to_owned()
+            )
         );
-        assert_eq!(attach("@bin"), "@bin");
-        assert!(attach("@big").contains("[Cut: 100000 of 250000 bytes."));
-        attach("@big");
-        attach("@big");
-        assert_eq!(attach("@big"), "@big");
-        assert_eq!(notices.len(), 2, "{notices:?}");
-        assert!(notices[0].contains("binary") && notices[1].contains("300000"));
+        let refused = |text: &str| attach(text).unwrap_err().one_line();
+        assert!(refused("@bin").contains("binary"));
+        let (text, line) = attach("@big").unwrap();
+        assert!(text.contains("[Cut: 100000 of 250000 bytes."));
+        assert!(line.contains("first 98 KB of 245 KB"), "{line}");
+        attach("@big").unwrap();
+        attach("@big").unwrap();
+        assert!(refused("@big").contains("300000"));
+    }
+
+    #[test]
+    fn a_missing_file_is_told_from_a_person() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("src")).unwrap();
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
+        for name in [
+            "@mian.rs",
+            "@src/mian",
+            "@./x",
+            "@~/x",
+            "@/no/x",
+            "@\"my notes\"",
+        ] {
+            let problem = attached(name, &ctx).unwrap_err();
+            assert!(problem.what.contains("no file"), "{name}: {}", problem.what);
+        }
+        for name in [
+            "@anna",
+            "@types/node",
+            "@scope/pkg@1.2",
+            "@1.2",
+            "@.",
+            "@Override",
+        ] {
+            assert!(attached(name, &ctx).is_ok(), "{name}");
+        }
+        let more = MoreImages::default();
+        let out = attach("@mian.rs", &more, &target(), &ctx, OnFailure::SendWithout).unwrap();
+        assert!(out.text.is_empty() && out.lines[0].starts_with("Not attached: There is no file"));
+    }
+
+    #[test]
+    fn an_image_is_known_by_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let gif = b"GIF89a\x40\x01\xf0\x00 and so on";
+        fs::write(dir.path().join("picture.txt"), gif).unwrap();
+        fs::write(dir.path().join("text.png"), "only text").unwrap();
+        fs::write(dir.path().join("cut.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
+        let out = attached("@text.png", &ctx).unwrap();
+        assert!(out.images.is_empty() && out.text.contains("only text"));
+        let problem = attached("@cut.png", &ctx).unwrap_err();
+        assert!(problem.what.contains("damaged"), "{}", problem.what);
+        // Without a model nobody looks at it.
+        let problem = attached("@picture.txt", &ctx).unwrap_err();
+        assert!(problem.what.contains("No model"), "{}", problem.what);
+        let mut seeing = target();
+        seeing.provider = Box::new(SeeingProvider);
+        seeing.model = "new".to_owned();
+        seeing.info.images = true;
+        let more = MoreImages {
+            files: vec![dir.path().join("picture.txt")],
+            pasted: [("clipboard-1.png".to_owned(), Arc::from(&gif[..]))].into(),
+        };
+        let text = "@picture.txt @clipboard-1.png";
+        let out = attach(text, &more, &seeing, &ctx, OnFailure::Refuse).unwrap();
+        assert_eq!(out.images.len(), 3);
+        assert_eq!(out.images[0].data.as_deref(), Some(&gif[..]));
+        assert!(out.lines[1].starts_with("@picture.txt  GIF, 320x240, 20 bytes, about 103 tokens"));
+    }
+
+    /// A provider of which only the name counts.
+    struct SeeingProvider;
+
+    impl Provider for SeeingProvider {
+        fn name(&self) -> &'static str {
+            "openrouter"
+        }
+
+        fn stream(
+            &self,
+            _: &Request<'_>,
+            _: &mut dyn FnMut(Delta<'_>),
+            _: &Cancel,
+        ) -> Result<Reply, Failure> {
+            Ok(Reply::default())
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::NullSink;
+use crate::chat::image::without_markers;
 use crate::chat::message::Message;
 use crate::llm::choose;
 use crate::llm::provider::Effort;
@@ -302,6 +303,7 @@ impl Session {
                     self.messages.truncate(index);
                 }
                 self.gauge();
+                let said = without_markers(&said).to_owned();
                 self.updates.push(UiUpdate::Undone(said));
                 if more > 0 {
                     self.undo();

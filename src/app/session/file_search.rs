@@ -12,15 +12,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
-use serde::Serialize;
 
 use super::Session;
 use super::inbox::{Inbox, WorkerEvent};
+use super::ui_update::FoundFiles;
 use crate::base::fuzzy::{Fit, FuzzyQuery, FuzzyScratch};
 use crate::disk::beneath::{RelPath, Root, WalkEntry, WalkFile, WalkVisitor};
+use crate::tools::engine::context::SessionContext;
 
 /// Most matches that are reported; nobody scrolls further.
-pub(crate) const MAX_MATCHES: usize = 200;
+const MAX_MATCHES: usize = 200;
 /// Paths beyond this number are not looked at.
 const MAX_PATHS: usize = 500_000;
 /// Most entries of a folder outside the working directory.
@@ -29,19 +30,6 @@ const MAX_ENTRIES: usize = 10_000;
 const REPORT_INTERVAL: Duration = Duration::from_millis(40);
 /// Paths between two looks for a newer query.
 const CHECK_PATHS: usize = 512;
-
-/// The best matches of a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct FoundFiles {
-    /// What was searched for.
-    pub query: String,
-    /// The best first, folders ending in `/`; at most [`MAX_MATCHES`].
-    pub paths: Vec<String>,
-    /// How many paths fit.
-    pub count: usize,
-    /// False while more may come.
-    pub is_complete: bool,
-}
 
 /// A running search. Dropping it ends its thread.
 pub(super) struct FileSearch {
@@ -64,10 +52,7 @@ impl Session {
                 let _ = search.queries.send(query.to_owned());
             }
             None => {
-                let place = SearchPlace {
-                    root: self.context.working_dir.root(),
-                    home: self.context.env.get("HOME").map(PathBuf::from),
-                };
+                let place = SearchPlace::of(&self.context);
                 self.file_search = FileSearch::start(place, query, Arc::clone(&self.inbox));
             }
         }
@@ -89,6 +74,34 @@ impl FileSearch {
             latest: query.to_owned(),
         })
     }
+}
+
+/// Files whose paths fit `query`, the best first: those found within `limit`. For an interface that waits for a key's effect.
+pub(crate) fn files_like(context: &SessionContext, query: &str, limit: Duration) -> Vec<String> {
+    let place = SearchPlace::of(context);
+    let (queries, receiver) = unbounded();
+    let (reports, found) = unbounded();
+    let _ = queries.send(query.to_owned());
+    let started = thread::Builder::new()
+        .name("files".to_owned())
+        .spawn(move || {
+            search(&place, &receiver, &|found: FoundFiles| {
+                // Nobody waits after the limit.
+                let _ = reports.send(found);
+            });
+        });
+    if started.is_err() {
+        return Vec::new();
+    }
+    let until = Instant::now() + limit;
+    let mut best = Vec::new();
+    while let Ok(latest) = found.recv_deadline(until) {
+        best = latest.paths;
+        if latest.is_complete {
+            break;
+        }
+    }
+    best
 }
 
 /// Where paths start.
@@ -141,6 +154,13 @@ fn search(place: &SearchPlace, queries: &Receiver<String>, report: &dyn Fn(Found
 }
 
 impl SearchPlace {
+    fn of(context: &SessionContext) -> Self {
+        Self {
+            root: context.working_dir.root(),
+            home: context.env.get("HOME").map(PathBuf::from),
+        }
+    }
+
     /// The folder that is listed for `query` if it lies outside the working directory, and the part of the query that names it.
     fn folder_of(&self, query: &str) -> Option<(PathBuf, String)> {
         let names_folder = ["/", "~/", "./", "../"]

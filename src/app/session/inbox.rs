@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
-use crate::app::session::file_search::FoundFiles;
-use crate::app::session::ui_update::{PendingQuestion, Place};
+use crate::app::session::attach::Attachments;
+use crate::app::session::ui_update::{FoundFiles, PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::app::sessions::BegunSession;
 use crate::app::sessions::list::SessionRow;
@@ -23,6 +23,7 @@ use crate::chat::message::Message;
 use crate::chat::reply_event::ReplyEvent;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
+use crate::proc::clipboard::ClipboardContent;
 use crate::reply::settings::ReplySettings;
 use crate::store::chat_log::LogEntry;
 use crate::tools::Effect;
@@ -76,6 +77,10 @@ pub(super) enum WorkerEvent {
     Memory(Event),
     /// From the threads that listen and speak, with the number of what they do.
     Voice(u64, VoiceEvent),
+    /// What a message attaches was read, or cannot be.
+    Prepared(u64, Outcome<Attachments>),
+    /// The clipboard was read.
+    Clipboard(Outcome<ClipboardContent>),
     /// Files that fit what the user types.
     FilesFound(FoundFiles),
     /// A session to go on with was opened.

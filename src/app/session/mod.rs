@@ -21,6 +21,7 @@ mod memory;
 mod memory_writer;
 mod persistence;
 mod place;
+mod prepare;
 mod reviews;
 mod saved_session;
 mod shell;
@@ -185,6 +186,16 @@ pub(crate) struct Session {
     place: place::PlaceState,
     /// Runs while the user types the name of a file.
     file_search: Option<file_search::FileSearch>,
+    /// A message whose attachments are being read.
+    preparation: Option<prepare::Preparation>,
+    /// Images that a message to come may have.
+    images: attach::MoreImages,
+    /// How many images were pasted.
+    pasted_count: usize,
+    /// The clipboard is being read.
+    is_pasting: bool,
+    /// The message that could not be sent with its attachments; sent again, it goes without them.
+    unsent: Option<String>,
 }
 
 impl Session {
@@ -272,6 +283,14 @@ impl Session {
             voice: voice::Voice::default(),
             place: place::PlaceState::default(),
             file_search: None,
+            preparation: None,
+            images: attach::MoreImages {
+                files: settings.images.clone(),
+                ..attach::MoreImages::default()
+            },
+            pasted_count: 0,
+            is_pasting: false,
+            unsent: None,
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -290,6 +309,7 @@ impl Session {
         if session.settings.session.choice() == SessionChoice::Pick {
             session.offer_sessions();
         }
+        session.announce_images();
         session.watch_reviews();
         session.read_place();
         session.choose(session.settings.model.clone());
@@ -330,6 +350,8 @@ impl Session {
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
     pub(crate) fn busy(&self) -> bool {
         self.turn.is_some()
+            || self.preparation.is_some()
+            || self.is_pasting
             || self.pending_changes > 0
             || self.listings > 0
             || !self.queue.is_empty()
@@ -408,6 +430,9 @@ impl Session {
     /// Cancels recording and speech and the running answer, else the last command in the foreground. False when nothing is running.
     pub(crate) fn cancel(&mut self) -> bool {
         let had_voice = self.cancel_voice();
+        if self.stop_preparing() {
+            return true;
+        }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
             turn.stop.fire();

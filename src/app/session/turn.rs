@@ -8,8 +8,9 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 use jiff::Timestamp;
 
+use super::attach::Attachments;
+use super::flow;
 use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
-use super::{attach, flow};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::{SystemPrompt, UserFacts};
 use crate::agent::turn::Conversation;
@@ -19,7 +20,7 @@ use crate::base::problem::Problem;
 use crate::base::redact::scrub;
 use crate::base::template::fill;
 use crate::chat::event::{Event, EventSink, Level};
-use crate::chat::message::Message;
+use crate::chat::message::{Message, User};
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
@@ -46,6 +47,8 @@ pub(super) struct TurnJob {
     pub(super) system: Option<SystemPrompt>,
     /// The message as typed.
     pub(super) text: String,
+    /// What was read to go with it.
+    pub(super) attached: Option<Attachments>,
     /// The commands that run in the background, one per line.
     pub(super) jobs: String,
     pub(super) stop: Cancel,
@@ -152,7 +155,9 @@ impl TurnJob {
             std::mem::take(&mut self.jobs),
             notice.clone(),
         );
-        self.context.reading.reset();
+        if self.attached.is_none() {
+            self.context.reading.reset();
+        }
         if self.flow.is_some() {
             return self.run_flow(&ctx, &person, &notice);
         }
@@ -164,9 +169,9 @@ impl TurnJob {
         {
             messages.push(Message::System { text });
         }
-        let text = self.message(&ctx, &notice);
+        let user = self.message();
         messages.extend(self.voice.note().map(|text| Message::System { text }));
-        messages.push(Message::user(text));
+        messages.push(Message::User(user));
         // Built for each message, because tools may have been registered since the last one.
         let offer = (self.context.registry).offer(&self.context.policy, self.target.info.tools);
         let mut conversation =
@@ -219,12 +224,13 @@ impl TurnJob {
         }
     }
 
-    /// The message with the files that it names. What was heard names none: nobody means a file by a misheard word.
-    fn message(&self, ctx: &ToolContext, notice: &dyn Fn(String)) -> String {
-        if self.voice.is_spoken {
-            return self.text.clone();
+    /// The message with what goes with it.
+    fn message(&mut self) -> User {
+        let attached = self.attached.take().unwrap_or_default();
+        User {
+            text: format!("{}{}", self.text, attached.text),
+            images: attached.images,
         }
-        attach::with_files(&self.text, ctx, &mut |message| notice(message))
     }
 
     /// Answers through the reply flow. The plain loop's conversation gets the exchange too, so that it continues when the mode changes.
@@ -243,7 +249,7 @@ impl TurnJob {
         if let Some(before) = &flow.begun {
             flow.engine.begin_conversation(before, flow.at);
         }
-        let text = self.message(ctx, notice);
+        let text = self.message().text;
         let input = ReplyInput {
             text: &text,
             at: flow.at,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::attach::Attachments;
 use super::inbox::{ConversationState, TurnEnd, WorkerEvent};
 use super::{BackendState, Queued, RunningTurn, Session};
 use super::{log_writer, turn};
@@ -21,12 +22,13 @@ use crate::tools::Effect;
 impl Session {
     /// Sends the next queued message, if nothing has to finish first.
     pub(super) fn send_next(&mut self) {
-        if self.turn.is_some() || self.pending_changes > 0 || self.exiting {
+        let is_busy = self.turn.is_some() || self.preparation.is_some();
+        if is_busy || self.pending_changes > 0 || self.exiting {
             return;
         }
         if let Some(queued) = self.queue.pop_front_if(|queued| queued.by_copilot) {
             let target = self.copilot();
-            return self.begin(queued, target);
+            return self.prepare(queued, target);
         }
         match &self.backend {
             BackendState::Choosing => {}
@@ -51,7 +53,7 @@ impl Session {
                     return;
                 }
                 if let Some(queued) = self.queue.pop_front() {
-                    self.begin(queued, target);
+                    self.prepare(queued, target);
                 }
             }
         }
@@ -73,7 +75,13 @@ impl Session {
         Arc::clone(made)
     }
 
-    pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>) {
+    /// Sends a message; `attached` was read for it.
+    pub(super) fn begin(
+        &mut self,
+        queued: Queued,
+        target: Arc<ModelTarget>,
+        attached: Option<Attachments>,
+    ) {
         let Queued {
             text,
             resent,
@@ -88,6 +96,8 @@ impl Session {
             time,
             spoken: spoken.is_some(),
         });
+        let lines = attached.iter().flat_map(|attached| &attached.lines);
+        self.updates.extend(lines.cloned().map(UiUpdate::System));
         let profile = self.context.profile();
         let flow = self.flow_engine(&target).map(|engine| {
             let at = engine.stamp(self.context.clock.now().timestamp());
@@ -101,6 +111,9 @@ impl Session {
         } else {
             text.clone()
         };
+        // The log has the images' names and sizes.
+        let images = attached.iter().flat_map(|attached| &attached.images);
+        let kept = images.fold(kept, |kept, image| format!("{kept}\n{}", image.marker()));
         let saved = self.log_at(&profile, LogRole::You, kept.clone(), at);
         let job = turn::TurnJob {
             id,
@@ -112,6 +125,7 @@ impl Session {
             meter: std::mem::take(&mut self.meter),
             system: self.system.clone(),
             text: text.clone(),
+            attached,
             jobs: self.background().join("\n"),
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),

@@ -6,7 +6,6 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
-use crate::app::session::file_search::FoundFiles;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::base::problem::Problem;
@@ -59,6 +58,10 @@ pub(crate) enum UiUpdate {
     },
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
+    /// A message that was not sent, with [`UiUpdate::Failed`] or after the user stopped it: it returns to the input.
+    Unsent(String),
+    /// Text from the clipboard for the input.
+    Insert(String),
     /// Files that fit the name that the user types.
     FilesFound(FoundFiles),
     /// A tool needs an answer of the user.
@@ -72,6 +75,19 @@ pub(crate) enum UiUpdate {
 /// Replaces bytes that are not UTF-8.
 fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.to_string_lossy())
+}
+
+/// The best matches of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct FoundFiles {
+    /// What was searched for.
+    pub query: String,
+    /// The best first, folders ending in `/`; not all of very many.
+    pub paths: Vec<String>,
+    /// How many paths fit.
+    pub count: usize,
+    /// False while more may come.
+    pub is_complete: bool,
 }
 
 /// A question for the user. Dropping it means no.

@@ -80,6 +80,8 @@ impl Session {
             WorkerEvent::Memory(Event::Wait(_)) => {}
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
+            WorkerEvent::Prepared(id, outcome) => self.prepared(id, outcome),
+            WorkerEvent::Clipboard(outcome) => self.pasted(outcome),
             WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
             WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
             WorkerEvent::Sessions(rows) => self.sessions_listed(rows),

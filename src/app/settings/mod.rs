@@ -61,6 +61,8 @@ pub(crate) struct Settings {
     pub env: Env,
     pub process: ProcessFacts,
     pub prompt: PromptSource,
+    /// Images for the first message.
+    pub images: Vec<PathBuf>,
     /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
     pub model: ModelChoice,
@@ -99,6 +101,7 @@ impl Settings {
             non_interactive,
             prompt,
             prompt_file,
+            images,
             stdin,
             working_dir,
             provider,
@@ -130,6 +133,7 @@ impl Settings {
                 with_stdin: stdin,
                 is_leashed: MARVIN_LEASH.read(&env),
             },
+            images,
             working_dir,
             model: ModelChoice {
                 provider: provider.or_else(|| set(LLM_PROVIDER)),
@@ -172,6 +176,8 @@ pub(crate) struct CliArgs {
     pub prompt: Option<String>,
     /// `--prompt-file`.
     pub prompt_file: Option<PathBuf>,
+    /// `--image`, as often as it was given.
+    pub images: Vec<PathBuf>,
     /// `--stdin`.
     pub stdin: bool,
     /// `--working-dir`.
@@ -251,6 +257,17 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .complete(Complete::File),
+    flag(
+        "image",
+        ValueMode::Value("FILE"),
+        "Send this image with the prompt; give it again for more images.",
+        |args, value| {
+            args.images.push(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .short('i')
     .complete(Complete::File),
     flag(
         "stdin",

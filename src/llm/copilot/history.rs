@@ -121,7 +121,7 @@ pub(super) fn first_prompt(messages: &[Message]) -> String {
 
 fn prompt(messages: &[Message]) -> String {
     let texts = messages.iter().map(|message| match message {
-        Message::User(user) => user.text.clone(),
+        Message::User(user) => user.text_and_missing().into_owned(),
         Message::System { text } => enclosed("note", "from=\"Marvin\"", text),
         Message::Assistant(_) | Message::Tool(_) => String::new(),
     });
@@ -153,7 +153,7 @@ fn transcript(messages: &[Message]) -> String {
 
 fn quoted(message: &Message) -> String {
     match message {
-        Message::User(user) => format!("User: {}", user.text),
+        Message::User(user) => format!("User: {}", user.text_and_markers()),
         Message::System { text } => format!("Marvin's note: {text}"),
         Message::Assistant(reply) => {
             let mut text = format!("Assistant: {}", reply.text);

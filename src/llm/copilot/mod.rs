@@ -255,7 +255,10 @@ fn take_turn(
     let limit = request.options.limit.unwrap_or(request.options.turn_limit);
     let may_call = request.may_call;
     match news {
-        NewMessages::Prompt(text) => turn::send(session, text, limit, may_call, emit, stop),
+        NewMessages::Prompt(text) => {
+            let new = (text.as_str(), request.messages);
+            turn::send(session, new, limit, may_call, emit, stop)
+        }
         NewMessages::Results(results) => turn::resume(session, results, may_call, emit, stop),
     }
 }

@@ -14,9 +14,10 @@ use super::start::{call_failure, gone, not_signed_in, sentence};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::chat::event::Level;
-use crate::chat::message::{ToolCall, ToolOutput};
+use crate::chat::message::{Message, ToolCall, ToolOutput, User};
 use crate::chat::usage::PlanUse;
 use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::image_data::Base64;
 use crate::llm::provider::Delta;
 use crate::llm::reply::{ContextUse, Reply};
 
@@ -32,6 +33,20 @@ const MIN_REFUSED_ROUNDS: usize = 3;
 struct SendParams<'a> {
     session_id: &'a str,
     prompt: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<BlobAttachment<'a>>,
+}
+
+/// An image in a message
+/// (<https://docs.github.com/en/copilot/how-tos/copilot-sdk/use-copilot-sdk/image-input>).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BlobAttachment<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    data: Base64<'a>,
+    mime_type: &'static str,
+    display_name: &'a str,
 }
 
 #[derive(Serialize)]
@@ -77,7 +92,7 @@ struct Reading<'a> {
 /// Sends a message and reads until the model calls tools or is done.
 pub(super) fn send(
     session: &mut CopilotSession,
-    prompt: &str,
+    (prompt, messages): (&str, &[Message]),
     limit: Duration,
     may_call: bool,
     on: &mut dyn FnMut(Delta<'_>),
@@ -89,6 +104,7 @@ pub(super) fn send(
     let params = SendParams {
         session_id: &session.id,
         prompt,
+        attachments: attachments(messages),
     };
     let timeout = CALL_TIMEOUT.min(limit);
     let sent = session
@@ -104,6 +120,26 @@ pub(super) fn send(
         });
     }
     Reading::new(session, turn, may_call, on).read(stop)
+}
+
+/// The images of the messages that are new to the CLI: those at the end.
+fn attachments(messages: &[Message]) -> Vec<BlobAttachment<'_>> {
+    let new = messages.iter().rev().map_while(|message| match message {
+        Message::User(user) => Some(Some(user)),
+        Message::System { .. } => Some(None),
+        Message::Assistant(_) | Message::Tool(_) => None,
+    });
+    let mut new: Vec<&User> = new.flatten().collect();
+    new.reverse();
+    let images = new.into_iter().flat_map(User::sent_images);
+    images
+        .map(|(image, bytes)| BlobAttachment {
+            kind: "blob",
+            data: Base64(bytes),
+            mime_type: image.kind.media_type(),
+            display_name: &image.name,
+        })
+        .collect()
 }
 
 /// Goes on with a turn that waits for these results.

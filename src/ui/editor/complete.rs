@@ -160,6 +160,11 @@ impl Word {
             WordKind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
             _ => 0,
         };
+        // Files that are only similar come when nothing else fits.
+        let similar = match self.kind {
+            WordKind::Path => all.clone(),
+            _ => Vec::new(),
+        };
         let (folder, typed) = self.typed.split_at_checked(folder).unwrap_or_default();
         let typed = typed.to_lowercase();
         let mut ranked: Vec<(bool, String)> = all
@@ -173,7 +178,11 @@ impl Word {
             .collect();
         // The sort is stable: within a rank the order of the source is kept.
         ranked.sort_by_key(|(inside, _)| *inside);
-        ranked.into_iter().map(|(_, candidate)| candidate).collect()
+        let ranked: Vec<String> = ranked.into_iter().map(|(_, candidate)| candidate).collect();
+        if !ranked.is_empty() {
+            return ranked;
+        }
+        similar.into_iter().filter(|one| fits_a_line(one)).collect()
     }
 
     /// What each candidate does, where that is known.

@@ -3,7 +3,7 @@
 use super::complete::{self, Completeness, Word, WordKind};
 use super::undo::EditMerge;
 use super::{Editor, Outcome, changed};
-use crate::app::session::file_search::FoundFiles;
+use crate::app::session::ui_update::FoundFiles;
 use crate::base::fuzzy::{FuzzyQuery, FuzzyScratch};
 use crate::ui::keys::Action;
 

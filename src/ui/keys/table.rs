@@ -101,6 +101,8 @@ pub(crate) enum Action {
     UnfoldAll,
     /// Show or hide what the model thinks.
     Thinking,
+    /// Insert the image or the text on the desktop's clipboard.
+    PasteClipboard,
     /// Edit the input in `$EDITOR`.
     OpenEditor,
     /// A question: yes, this once.
@@ -201,6 +203,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Down), ctrl('n')], Action::Down, "a row down; from the last row: history"),
     row(When::Input, INPUT, &[ctrl('r')], Action::Search, "search the history; again: older"),
     row(When::Input, INPUT, &[alt('v')], Action::UnfoldPaste, "show a folded paste in full"),
+    row(When::Input, INPUT, &[ctrl('v')], Action::PasteClipboard, "paste an image, or text, from the clipboard"),
     row(When::Input, INPUT, &[alt('e')], Action::OpenEditor, "edit in your editor"),
 
     row(When::Input, MOVE, &[plain(KeyCode::Left), ctrl('b')], Action::Left, "a character left"),

@@ -249,6 +249,8 @@ impl PlainUi {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),
             },
+            // On a terminal it is there again, to be changed.
+            UiUpdate::Unsent(text) if self.has_keys => self.ahead.add(&text),
             UiUpdate::Leave(words) => {
                 if !words.is_empty() {
                     self.printer.system(&words);

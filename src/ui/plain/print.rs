@@ -154,6 +154,8 @@ impl Printer {
             }
             UiUpdate::Profile(_)
             | UiUpdate::FilesFound(_)
+            | UiUpdate::Unsent(_)
+            | UiUpdate::Insert(_)
             | UiUpdate::Ask(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_) => {}

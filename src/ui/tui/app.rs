@@ -149,6 +149,14 @@ impl App {
                 self.next_question();
             }
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            UiUpdate::Unsent(text) if self.editor.is_empty() => self.editor.set_text(&text),
+            UiUpdate::Unsent(text) => {
+                let draft = format!("{text}\n{}", self.editor.text());
+                self.editor.set_text(&draft);
+            }
+            UiUpdate::Insert(text) => {
+                self.editor.paste(&text);
+            }
             UiUpdate::FilesFound(found) => {
                 self.editor.set_found_files(&found);
                 self.search_files();
@@ -324,6 +332,7 @@ impl App {
                 };
                 self.say(words);
             }
+            Action::PasteClipboard => self.session.paste_clipboard(),
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),

@@ -163,7 +163,9 @@ impl Chat {
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
             | UiUpdate::Voice(_)
-            | UiUpdate::FilesFound(_) => {}
+            | UiUpdate::FilesFound(_)
+            | UiUpdate::Unsent(_)
+            | UiUpdate::Insert(_) => {}
         }
     }
 

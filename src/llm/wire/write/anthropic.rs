@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 use super::ids::call_id;
 use super::json::{Members, arguments};
-use crate::chat::message::{Assistant, Message};
+use crate::chat::message::{Assistant, Message, User};
 use crate::llm::catalog::ProviderSpec;
+use crate::llm::image_data::Base64;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
@@ -48,7 +49,9 @@ struct OwnBlock<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
+    text: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<ImageSource<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,14 @@ struct OwnBlock<'a> {
     is_error: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheMark>,
+}
+
+#[derive(Serialize)]
+struct ImageSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'static str,
+    data: Base64<'a>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +108,7 @@ fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'
         let (role, blocks) = match message {
             // There is only one system prompt; later system messages are sent as the user's.
             Message::System { text: words } => ("user", text(words).into_iter().collect()),
-            Message::User(user) => ("user", text(&user.text).into_iter().collect()),
+            Message::User(user) => ("user", user_blocks(user)),
             Message::Assistant(assistant) => ("assistant", answer(row, assistant)),
             Message::Tool(output) => (
                 "user",
@@ -158,8 +169,25 @@ fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<
         .collect()
 }
 
+/// The blocks of the user's message: images first, which is what the model reads best.
+fn user_blocks(user: &User) -> Vec<MessageBlock<'_>> {
+    let images = user.sent_images().map(|(image, bytes)| {
+        MessageBlock::Own(OwnBlock {
+            kind: "image",
+            source: Some(ImageSource {
+                kind: "base64",
+                media_type: image.kind.media_type(),
+                data: Base64(bytes),
+            }),
+            ..OwnBlock::default()
+        })
+    });
+    images.chain(text(user.text_and_missing())).collect()
+}
+
 /// A text block; the server refuses empty ones.
-fn text(text: &str) -> Option<MessageBlock<'_>> {
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Option<MessageBlock<'a>> {
+    let text = text.into();
     (!text.trim().is_empty()).then(|| {
         MessageBlock::Own(OwnBlock {
             kind: "text",

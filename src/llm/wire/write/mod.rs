@@ -16,6 +16,7 @@ mod tests;
 use serde::Serialize;
 
 use super::{Dialect, Wire};
+use crate::chat::message::Message;
 use crate::llm::provider::Request;
 
 /// Room for what is neither text of the conversation nor a tool.
@@ -63,9 +64,22 @@ fn temperature(request: &Request<'_>) -> Option<f64> {
 /// Enough for most bodies, so that a body is not moved while it is written: an eighth more than the texts for what JSON escapes.
 fn expected_bytes(request: &Request<'_>) -> usize {
     let messages = request.messages.iter();
-    let messages: usize = messages.map(|message| message.len() + MESSAGE_BYTES).sum();
+    let messages: usize = messages
+        .map(|message| message.len() + MESSAGE_BYTES + image_bytes(message))
+        .sum();
     let text = request.system.len() + messages;
     text + text / 8 + request.offer.bytes() + FRAME_BYTES
+}
+
+/// Bytes of the images of a message in base64.
+fn image_bytes(message: &Message) -> usize {
+    let Message::User(user) = message else {
+        return 0;
+    };
+    let images = user.sent_images();
+    images
+        .map(|(_, bytes)| bytes.len() / 3 * 4 + MESSAGE_BYTES)
+        .sum()
 }
 
 /// No body contains a map whose keys are not strings, so serialization cannot fail.

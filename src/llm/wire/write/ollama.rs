@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::json::arguments;
 use crate::chat::message::Message;
+use crate::llm::image_data::Base64;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
@@ -30,7 +31,9 @@ struct Options {
 #[derive(Serialize)]
 struct OllamaAssistant<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Base64<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<OllamaCallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,10 +71,11 @@ pub(super) fn body<'a>(request: &Request<'a>) -> OllamaBody<'a> {
     }
 }
 
-fn plain<'a>(role: &'static str, content: &'a str) -> OllamaAssistant<'a> {
+fn plain<'a>(role: &'static str, content: impl Into<Cow<'a, str>>) -> OllamaAssistant<'a> {
     OllamaAssistant {
         role,
-        content,
+        content: content.into(),
+        images: Vec::new(),
         tool_calls: Vec::new(),
         tool_name: None,
         tool_call_id: None,
@@ -81,7 +85,10 @@ fn plain<'a>(role: &'static str, content: &'a str) -> OllamaAssistant<'a> {
 fn said(message: &Message) -> OllamaAssistant<'_> {
     match message {
         Message::System { text } => plain("system", text),
-        Message::User(user) => plain("user", &user.text),
+        Message::User(user) => OllamaAssistant {
+            images: user.sent_images().map(|(_, bytes)| Base64(bytes)).collect(),
+            ..plain("user", user.text_and_missing())
+        },
         Message::Assistant(assistant) => OllamaAssistant {
             tool_calls: assistant
                 .calls

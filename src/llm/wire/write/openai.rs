@@ -10,6 +10,7 @@ use super::json::Members;
 use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::catalog::ProviderSpec;
+use crate::llm::image_data::DataUrl;
 use crate::llm::models::ReasoningEffort;
 use crate::llm::provider::{Effort, Request};
 
@@ -83,6 +84,25 @@ struct Messages<'a> {
 struct PlainMessage<'a> {
     role: &'static str,
     content: &'a str,
+}
+
+/// A message with images.
+#[derive(Serialize)]
+struct PartsMessage<'a> {
+    role: &'static str,
+    content: Vec<CompletionPart<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CompletionPart<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: DataUrl<'a>,
 }
 
 #[derive(Serialize)]
@@ -178,10 +198,23 @@ impl Serialize for Messages<'_> {
                     role: "system",
                     content: text,
                 }),
-                Message::User(user) => list.serialize_element(&PlainMessage {
-                    role: "user",
-                    content: &user.text,
-                }),
+                Message::User(user) => {
+                    let (role, text) = ("user", user.text_and_missing());
+                    let mut content = vec![CompletionPart::Text { text: &text }];
+                    content.extend(user.sent_images().map(|image| CompletionPart::ImageUrl {
+                        image_url: ImageUrl {
+                            url: DataUrl(image),
+                        },
+                    }));
+                    // Servers that know no parts take a plain text.
+                    match content.len() {
+                        1 => list.serialize_element(&PlainMessage {
+                            role,
+                            content: &text,
+                        }),
+                        _ => list.serialize_element(&PartsMessage { role, content }),
+                    }
+                }
                 Message::Assistant(assistant) => list.serialize_element(&CompletionAssistant {
                     row: self.row,
                     signs: self.signs,

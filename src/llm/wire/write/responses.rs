@@ -13,6 +13,7 @@ use super::ids::responses_call_id;
 use super::json::Members;
 use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
+use crate::llm::image_data::DataUrl;
 use crate::llm::models::{self, ReasoningEffort};
 use crate::llm::provider::Request;
 use crate::llm::wire::Dialect;
@@ -86,8 +87,16 @@ enum InputItem<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ContentPart<'a> {
-    InputText { text: &'a str },
-    OutputText { text: &'a str },
+    InputText {
+        text: Cow<'a, str>,
+    },
+    InputImage {
+        image_url: DataUrl<'a>,
+        detail: &'static str,
+    },
+    OutputText {
+        text: &'a str,
+    },
 }
 
 pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody<'a> {
@@ -125,13 +134,21 @@ fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
             Message::System { text } if developer => {
                 items.push(from_input(
                     "developer",
-                    vec![ContentPart::InputText { text }],
+                    vec![ContentPart::InputText { text: text.into() }],
                 ));
             }
-            Message::System { text } => notes.push(ContentPart::InputText { text }),
+            Message::System { text } => {
+                notes.push(ContentPart::InputText { text: text.into() });
+            }
             Message::User(user) => {
                 let mut parts = std::mem::take(&mut notes);
-                parts.push(ContentPart::InputText { text: &user.text });
+                parts.push(ContentPart::InputText {
+                    text: user.text_and_missing(),
+                });
+                parts.extend(user.sent_images().map(|image| ContentPart::InputImage {
+                    image_url: DataUrl(image),
+                    detail: "auto",
+                }));
                 items.push(from_input("user", parts));
             }
             Message::Assistant(assistant) => {

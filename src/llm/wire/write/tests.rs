@@ -3,11 +3,13 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
+use crate::chat::image::Image;
+use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput, User};
+use crate::formats::image::ImageKind;
 use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
 use crate::llm::provider::{CallOptions, Effort, Offer, Offered, Phrases, Request, object_schema};
-use crate::llm::wire::Dialect;
+use crate::llm::wire::{Dialect, Wire};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
 
@@ -480,4 +482,97 @@ fn models_that_take_efforts_get_no_temperature() {
         assert_eq!(sent.get("temperature"), None, "{sent}");
         assert_eq!(sent["stream"], json!(false));
     }
+}
+
+/// A message with an image, and one whose image is no longer there.
+fn with_images() -> Vec<Message> {
+    let image = |name: &str, data: Option<&[u8]>| Image {
+        name: name.into(),
+        kind: ImageKind::Png,
+        width: 640,
+        height: 480,
+        bytes: 4,
+        tokens: 410,
+        data: data.map(Into::into),
+    };
+    vec![
+        Message::User(User {
+            text: "before".into(),
+            images: vec![image("old.png", None)],
+        }),
+        Message::assistant("Seen."),
+        Message::User(User {
+            text: "what is it?".into(),
+            images: vec![image("new.png", Some(b"\x89PNG"))],
+        }),
+    ]
+}
+
+#[test]
+fn every_wire_writes_images_its_own_way() {
+    const DATA: &str = "iVBORw==";
+    let url = format!("data:image/png;base64,{DATA}");
+    let old = "before\n[image old.png, 640x480, 4 bytes]";
+    let body = |provider: &str, model: &str, wire: Option<Wire>| -> Value {
+        let offer = Offer::none();
+        let info = ModelRegistry::default().facts(provider, model);
+        let messages = with_images();
+        let request = Request {
+            info: &info,
+            model,
+            system: "",
+            messages: &messages,
+            offer: &offer,
+            may_call: true,
+            effort: Effort::Low,
+            effort_chosen: false,
+            cache_key: "",
+            options: CallOptions::default(),
+            on_connect: None,
+        };
+        let dialect = Dialect::of(row(provider).unwrap(), "");
+        let dialect = wire.map_or(dialect, |wire| dialect.over(wire));
+        serde_json::from_slice(&dialect.body(&request)).unwrap()
+    };
+    for (provider, model) in [("gemini", "gemini-2.5-flash"), ("groq", "llama-4-scout")] {
+        assert_eq!(
+            body(provider, model, None)["messages"],
+            json!([
+                {"role": "user", "content": old},
+                {"role": "assistant", "content": "Seen."},
+                {"role": "user", "content": [
+                    {"type": "text", "text": "what is it?"},
+                    {"type": "image_url", "image_url": {"url": url}},
+                ]},
+            ])
+        );
+    }
+    assert_eq!(
+        body("openai", "gpt-5.5", Some(Wire::Responses))["input"],
+        json!([
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": old}]},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seen."}]},
+            {"type": "message", "role": "user", "content": [
+                {"type": "input_text", "text": "what is it?"},
+                {"type": "input_image", "image_url": url, "detail": "auto"},
+            ]},
+        ])
+    );
+    let anthropic = body("anthropic", "claude-opus-4-5", None);
+    assert_eq!(anthropic["messages"][0]["content"][0]["text"], old);
+    assert_eq!(
+        anthropic["messages"][2]["content"],
+        json!([
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}},
+            {"type": "text", "text": "what is it?", "cache_control": {"type": "ephemeral"}},
+        ])
+    );
+    assert_eq!(
+        body("ollama", "llava", None)["messages"],
+        json!([
+            {"role": "user", "content": old},
+            {"role": "assistant", "content": "Seen."},
+            {"role": "user", "content": "what is it?", "images": [DATA]},
+        ])
+    );
 }

@@ -1,7 +1,7 @@
 //! Frames of every element, each in every size.
 
 use super::stage::Stage;
-use crate::app::session::ui_update::{Place, TurnOutcome, UiUpdate};
+use crate::app::session::ui_update::{FoundFiles, Place, TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, Event};
@@ -402,20 +402,22 @@ impl Sources for Files {
             _ => None,
         }
     }
-
-    fn paths(&self, _: &str) -> Vec<String> {
-        (0..20).map(|n| format!("src/file_{n:02}.rs")).collect()
-    }
 }
 
 #[test]
 fn the_completion_menu() {
     let mut stage = talk();
-    stage.editor.set_text("look at @src/fi");
-    for _ in 0..3 {
-        stage.editor.act(Action::Complete, &Files);
-    }
-    assert!(stage.editor.menu().is_some());
+    stage.editor.set_text("look at @src/f");
+    stage.editor.act(Action::Insert('i'), &Files);
+    let paths: Vec<String> = (0..20).map(|n| format!("src/file_{n:02}.rs")).collect();
+    stage.editor.set_found_files(&FoundFiles {
+        query: "src/fi".to_owned(),
+        count: paths.len(),
+        paths,
+        is_complete: true,
+    });
+    stage.editor.act(Action::Down, &Files);
+    assert!(stage.editor.file_menu().is_some());
     stage.assert_snapshot("menu-paths");
     stage.editor.set_text("/t");
     stage.editor.act(Action::Insert('o'), &Files);

@@ -1,0 +1,167 @@
+//! Between the queue and the turn: what a message attaches is read before it is sent, so that a message that names a missing file, or an image that the
+//! model does not take, goes back to the input instead.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use super::attach::{self, Attachments, MoreImages, OnFailure};
+use super::inbox::WorkerEvent;
+use super::{Queued, Session};
+use crate::agent::model_target::ModelTarget;
+use crate::app::session::ui_update::UiUpdate;
+use crate::base::cancel::{Cancel, OnFire};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::escape_controls;
+use crate::chat::event::NullSink;
+use crate::proc::clipboard::{self, ClipboardContent};
+use crate::tools::engine::context::ToolContext;
+
+/// Pasted images that are kept for messages to come; the oldest is dropped.
+const MAX_PASTED: usize = 20;
+
+/// A message whose attachments are being read.
+pub(super) struct Preparation {
+    id: u64,
+    queued: Queued,
+    target: Arc<ModelTarget>,
+    stop: Cancel,
+    _with_session: OnFire,
+}
+
+impl Session {
+    /// Sends `queued`: at once, or as soon as what it attaches was read.
+    pub(super) fn prepare(&mut self, queued: Queued, target: Arc<ModelTarget>) {
+        let is_heard = queued.spoken.is_some();
+        if is_heard || (self.images.files.is_empty() && !attach::mentions_any(&queued.text)) {
+            // Nobody means a file by a misheard word.
+            return self.begin(queued, target, None);
+        }
+        let on_failure = match self.unsent.take_if(|text| *text == queued.text) {
+            Some(_) => OnFailure::SendWithout,
+            None => OnFailure::Refuse,
+        };
+        let takes_images = self.flow_engine(&target).is_none();
+        let id = self.number();
+        let (stop, with_session) = self.stop_all.child();
+        let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), Arc::new(NullSink));
+        let more = MoreImages {
+            files: self.images.files.clone(),
+            pasted: self.images.pasted.clone(),
+        };
+        let (text, model, inbox) = (
+            queued.text.clone(),
+            Arc::clone(&target),
+            Arc::clone(&self.inbox),
+        );
+        let read = move || {
+            ctx.session.reading.reset();
+            let attached = attach::attach(&text, &more, &model, &ctx, on_failure)?;
+            match takes_images || attached.images.is_empty() {
+                true => Ok(attached),
+                false => Err(
+                    Problem::refused("The reply flow takes text only, no images.")
+                        .next("!flow off lets the model answer without it."),
+                ),
+            }
+        };
+        self.preparation = Some(Preparation {
+            id,
+            queued,
+            target,
+            stop,
+            _with_session: with_session,
+        });
+        let started = self.work("attach", move || {
+            let outcome = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+                Err(Problem::internal(
+                    "Marvin crashed while reading a file. This is a bug in Marvin.",
+                ))
+            });
+            inbox.send(WorkerEvent::Prepared(id, outcome));
+        });
+        if !started {
+            self.stop_preparing();
+        }
+    }
+
+    /// What a message attaches was read, or cannot be.
+    pub(super) fn prepared(&mut self, id: u64, outcome: Outcome<Attachments>) {
+        let Some(prepared) = self.preparation.take_if(|one| one.id == id) else {
+            return;
+        };
+        match outcome {
+            Ok(attached) => {
+                self.images.files.clear();
+                self.begin(prepared.queued, prepared.target, Some(attached));
+            }
+            Err(problem) => {
+                let text = prepared.queued.text;
+                self.failed = true;
+                self.unsent = Some(text.clone());
+                self.updates.push(UiUpdate::Unsent(text));
+                self.updates
+                    .push(UiUpdate::Failed(problem.next("The message was not sent. Sent again as it is, it goes without the attachment.")));
+                self.send_next();
+            }
+        }
+    }
+
+    /// Returns the message whose attachments are being read to the input. False when there is none.
+    pub(super) fn stop_preparing(&mut self) -> bool {
+        let Some(stopped) = self.preparation.take() else {
+            return false;
+        };
+        stopped.stop.fire();
+        self.updates.push(UiUpdate::Unsent(stopped.queued.text));
+        true
+    }
+
+    /// Takes what is on the clipboard into the input: a name that stands for the image, or text.
+    pub(crate) fn paste_clipboard(&mut self) {
+        if self.is_pasting {
+            return;
+        }
+        let (env, inbox) = (self.context.env.clone(), Arc::clone(&self.inbox));
+        let (stop, with_session) = self.stop_all.child();
+        self.is_pasting = thread::Builder::new()
+            .name("clipboard".to_owned())
+            .spawn(move || {
+                let _with_session = with_session;
+                inbox.send(WorkerEvent::Clipboard(clipboard::read(&env, &stop)));
+            })
+            .is_ok();
+    }
+
+    /// The clipboard was read.
+    pub(super) fn pasted(&mut self, outcome: Outcome<ClipboardContent>) {
+        self.is_pasting = false;
+        self.updates.push(match outcome {
+            Ok(ClipboardContent::Text(text)) => UiUpdate::Insert(text),
+            Ok(ClipboardContent::Image(bytes)) => {
+                self.pasted_count += 1;
+                let name = format!("clipboard-{}.png", self.pasted_count);
+                self.images.pasted.insert(name.clone(), bytes.into());
+                if self.images.pasted.len() > MAX_PASTED {
+                    let oldest = self.pasted_count.saturating_sub(MAX_PASTED);
+                    (self.images.pasted).remove(&format!("clipboard-{oldest}.png"));
+                }
+                UiUpdate::Insert(format!("@{name} "))
+            }
+            Err(problem) => UiUpdate::Failed(problem),
+        });
+    }
+
+    /// Says which images of the command line wait for the first message.
+    pub(super) fn announce_images(&mut self) {
+        let names: Vec<String> = (self.images.files.iter())
+            .map(|path| escape_controls(&path.to_string_lossy()))
+            .collect();
+        if !names.is_empty() {
+            self.updates.push(UiUpdate::System(format!(
+                "Goes with your next message: {}",
+                names.join(", ")
+            )));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Images in messages, from the command line and from a conversation, over every wire.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::support::copilot_peer;
+use crate::support::home::Home;
+use crate::support::image::png;
+use crate::support::run::Marvin;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::{anthropic, ollama, openai, responses};
+
+const LOG: &str = "config/profiles/main/chat_log.json";
+
+/// Marvin in the non-interactive mode with two images for `provider`, whose base is `base`.
+fn with_images(home: &Home, provider: &str, model: &str, base: &str) -> Marvin {
+    home.write("work/one.png", png(640, 480));
+    // The name says nothing; the content does.
+    home.write("work/two.txt", png(10, 20));
+    let id = provider.to_uppercase().replace('-', "_");
+    home.marvin()
+        .env(&format!("MARVIN_URL_{id}"), base)
+        .env(&format!("{id}_API_KEY"), "test-key")
+        .args(["--non-interactive", "--provider", provider])
+        .args(["--model", model, "--prompt", "compare them"])
+        .args(["-i", "one.png", "--image", "two.txt"])
+}
+
+fn base64(width: u32, height: u32) -> String {
+    STANDARD.encode(png(width, height))
+}
+
+fn url(width: u32, height: u32) -> String {
+    format!("data:image/png;base64,{}", base64(width, height))
+}
+
+/// What `provider` gets for the user's message with two images.
+fn sent(provider: &str, model: &str, base: &str, answer: Answer, list: &str) -> Value {
+    let server = Server::answering(move |_, _| answer.clone()).lenient();
+    let home = Home::new();
+    let done = with_images(&home, provider, model, &server.url(base)).run();
+    let done = done.expect(0);
+    assert_eq!(done.text(), "Alike.\n", "{provider}");
+    let body = server.request(0).json();
+    let messages = body[list].as_array().unwrap();
+    let user = messages.iter().rfind(|message| message["role"] == "user");
+    user.unwrap().clone()
+}
+
+#[test]
+fn every_wire_gets_images_in_its_own_form() {
+    let completion = || Answer::sse(openai::text(&["Alike."]));
+    for (provider, model) in [
+        ("openai-compat", "test-model"),
+        ("gemini", "gemini-2.5-flash"),
+        ("mistral", "test-model"),
+    ] {
+        let message = sent(provider, model, "/v1", completion(), "messages");
+        let parts = json!([
+            {"type": "text", "text": "compare them"},
+            {"type": "image_url", "image_url": {"url": url(640, 480)}},
+            {"type": "image_url", "image_url": {"url": url(10, 20)}},
+        ]);
+        assert_eq!(message["content"], parts, "{provider}");
+    }
+    let answer = Answer::sse(responses::text(&["Alike."]));
+    let message = sent("openai", "gpt-5.5", "/v1", answer, "input");
+    assert_eq!(
+        message["content"],
+        json!([
+            {"type": "input_text", "text": "compare them"},
+            {"type": "input_image", "image_url": url(640, 480), "detail": "auto"},
+            {"type": "input_image", "image_url": url(10, 20), "detail": "auto"},
+        ])
+    );
+    let answer = Answer::sse(anthropic::text(&["Alike."]));
+    let message = sent("anthropic", "test-model", "", answer, "messages");
+    let source = |data: String| json!({"type": "base64", "media_type": "image/png", "data": data});
+    assert_eq!(message["content"][0]["source"], source(base64(640, 480)));
+    assert_eq!(message["content"][1]["source"], source(base64(10, 20)));
+    assert_eq!(message["content"][2]["text"], "compare them");
+    let answer = Answer::ndjson(ollama::text(&["Alike."]));
+    let message = sent("ollama", "llava", "", answer, "messages");
+    assert_eq!(message["content"], "compare them");
+    assert_eq!(message["images"], json!([base64(640, 480), base64(10, 20)]));
+}
+
+#[test]
+fn copilot_gets_images_as_attachments() {
+    let home = Home::new();
+    home.write("work/one.png", png(64, 48));
+    let folder = home.path().join("cli");
+    let fixture = |name: &str| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/copilot/");
+        std::fs::read_to_string(format!("{path}{name}.jsonl")).unwrap()
+    };
+    let script = fixture("begin") + &fixture("answer");
+    let cli = copilot_peer::install(&folder, &script, "copilot::peer");
+    home.marvin()
+        .env("MARVIN_COPILOT_CLI", cli)
+        .args(["--non-interactive", "--provider", "copilot"])
+        .args(["--prompt", "hi", "-i", "one.png"])
+        .run()
+        .expect(0);
+    let calls = copilot_peer::calls(&folder).into_iter();
+    let mut sent = calls.filter(|call| call["method"] == "session.send");
+    assert_eq!(
+        sent.next().unwrap()["params"]["attachments"],
+        json!([{
+            "type": "blob",
+            "data": base64(64, 48),
+            "mimeType": "image/png",
+            "displayName": "one.png",
+        }])
+    );
+}
+
+#[test]
+fn a_model_without_eyes_is_not_asked_and_another_one_is_named() {
+    let home = Home::new();
+    let server = Server::start();
+    let done = with_images(&home, "openai", "o3-mini", &server.url("/v1"));
+    let errors = done.run().expect(1).errors();
+    assert!(errors.contains("o3-mini takes no images."), "{errors}");
+    assert!(errors.contains("does: !model openai gpt-"), "{errors}");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn what_is_no_image_is_refused_before_anything_is_sent() {
+    let home = Home::new();
+    let server = Server::start();
+    home.write("work/text.png", "only text");
+    home.write("work/cut.png", b"\x89PNG\r\n\x1a\n");
+    for (file, words) in [
+        ("missing.png", "Cannot read the image \"missing.png\""),
+        ("text.png", "\"text.png\" is no image"),
+        ("cut.png", "its header is damaged"),
+        (".", "is not a file"),
+    ] {
+        let done = home
+            .ask(&server.url("/v1"), "look")
+            .args(["-i", file])
+            .run();
+        let errors = done.expect(1).errors();
+        assert!(errors.contains(words), "{file}: {errors}");
+        assert!(errors.contains("MARVIN_COST:"), "{errors}");
+    }
+    assert_eq!(server.requests().len(), 0);
+}
+
+fn chat(home: &Home, server: &Server) -> Marvin {
+    home.marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--plain", "--provider", "openai-compat"])
+        .args(["--model", "test-model"])
+}
+
+fn playing(answers: &[&str]) -> Server {
+    let answers = answers
+        .iter()
+        .map(|text| Answer::sse(openai::text(&[text])));
+    Server::with(answers.map(|answer| Exchange::post("/chat/completions").answer(answer)))
+}
+
+#[test]
+fn a_conversation_keeps_the_image_and_its_log_only_the_name() {
+    let home = Home::new();
+    home.write("work/my shot.png", png(640, 480));
+    let server = playing(&["A grey area.", "Still grey."]);
+    let done = chat(&home, &server)
+        .stdin("what is on @\"my shot.png\"\nand now?\n")
+        .run()
+        .expect(0);
+    let shown = done.text();
+    assert!(shown.contains("@my shot.png  PNG, 640x480, "), "{shown}");
+    assert!(shown.contains("about 410 tokens"), "{shown}");
+    for request in 0..2 {
+        let body = server.request(request).json();
+        let message = &body["messages"][1];
+        assert_eq!(
+            message["content"][1]["image_url"]["url"],
+            url(640, 480),
+            "request {request}"
+        );
+    }
+    let log: Value = serde_json::from_str(&home.read(LOG)).unwrap();
+    let text = log[0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("what is on @\"my shot.png\"\n[image my shot.png, 640x480, "),
+        "{text}"
+    );
+    assert!(!home.read(LOG).contains(&base64(640, 480)));
+}
+
+#[test]
+fn an_image_of_the_command_line_goes_with_the_first_message() {
+    let home = Home::new();
+    home.write("work/one.png", png(640, 480));
+    let server = playing(&["Grey."]);
+    let done = chat(&home, &server)
+        .args(["-i", "one.png"])
+        .stdin("what is it?\n")
+        .run()
+        .expect(0);
+    assert!(done.text().contains("Goes with your next message: one.png"));
+    let content = &server.request(0).json()["messages"][1]["content"];
+    assert_eq!(content[1]["image_url"]["url"], url(640, 480));
+}
+
+#[test]
+fn a_message_with_a_missing_file_is_not_sent() {
+    let home = Home::new();
+    let server = playing(&["Fine."]);
+    let done = chat(&home, &server)
+        .stdin("read @src/mian.rs and @mian.rs\nhello\n")
+        .run();
+    let all = format!("{}{}", done.text(), done.errors());
+    assert!(all.contains("There is no file \"mian.rs\"."), "{all}");
+    assert_eq!(server.requests().len(), 1);
+    let body = server.request(0).json();
+    assert_eq!(body["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(body["messages"][1]["content"], "hello");
+}
