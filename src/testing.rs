@@ -63,6 +63,10 @@ pub mod html {
     };
 }
 
+pub mod image {
+    pub use crate::formats::image::{ImageError, ImageHeader, ImageKind};
+}
+
 pub mod json_object {
     pub use crate::formats::json_object::{ObjectError, ObjectReader};
 }
@@ -112,11 +116,12 @@ pub mod sse {
 pub mod terminal {
     pub use crate::ui::term::guard::TerminalGuard;
     pub use crate::ui::term::input::Keyboard;
-    pub use crate::ui::term::keys::Parser;
+    pub use crate::ui::term::keys::{Parser, UnmarkedPastes};
+    pub use crate::ui::term::modes::TerminalModes;
     pub use crate::ui::term::screen::{Colours, Screen};
     pub use crate::ui::term::signals::Signals;
     pub use crate::ui::term::tty::{Tty, size};
-    pub use crate::ui::term::{Input, SignalEvent};
+    pub use crate::ui::term::{Input, Rgb, SignalEvent};
 }
 
 pub mod wav {

@@ -13,7 +13,7 @@ const REASON: usize = 300;
 
 /// The model that takes over after `failure`, with the turn as it is `now`: none when text was shown or a tool has changed something, since another model would
 /// repeat it.
-pub(super) fn successor<'a>(
+pub(crate) fn successor<'a>(
     ctx: &ToolContext,
     target: &'a ModelTarget,
     failure: &Failure,
@@ -34,7 +34,7 @@ pub(super) fn successor<'a>(
 }
 
 /// Tells the user that, and when their text leaves the machine by it.
-pub(super) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failure) {
+pub(crate) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failure) {
     let provider = target.provider.name();
     let reason = clip(&escape_controls(&failure.problem.what), REASON);
     let reason = reason.trim_end_matches('.');
@@ -59,7 +59,7 @@ pub(super) fn both(first: Failure, second: Failure) -> Failure {
     if second.problem.is_cancelled() {
         return second;
     }
-    let also = format!("Copilot failed too: {}", second.problem.one_line());
+    let also = also_failed(&second);
     let facts = match &first.problem.facts {
         Some(facts) => format!("{facts}\n{also}"),
         None => also,
@@ -69,4 +69,9 @@ pub(super) fn both(first: Failure, second: Failure) -> Failure {
         partial: second.partial,
         ..first
     }
+}
+
+/// What the user is told when the successor fails too.
+pub(crate) fn also_failed(second: &Failure) -> String {
+    format!("Copilot failed too: {}", second.problem.one_line())
 }

@@ -3,7 +3,7 @@
 pub(crate) mod ask;
 pub(crate) mod compact;
 pub(crate) mod ending;
-mod fallback;
+pub(crate) mod fallback;
 mod limits;
 pub(crate) mod model_target;
 pub(crate) mod prompts;

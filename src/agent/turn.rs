@@ -261,6 +261,7 @@ impl<'a> Conversation<'a> {
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
+            on_connect: None,
             options: CallOptions {
                 turn_limit: match self.coding {
                     true => CODING_TURN_LIMIT,

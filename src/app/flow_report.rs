@@ -1,4 +1,4 @@
-//! Whether the reply flow answers, in words: for `!flow` and for `marvin doctor`.
+//! Whether the reply flow answers, in words: for `/flow` and for `marvin doctor`.
 
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::settings::FlowMode;

@@ -1,5 +1,6 @@
 //! What a provider serves: its own list, or without it Marvin's table, with what is known of each model.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -163,18 +164,10 @@ pub(crate) fn report(
         chosen,
         registry,
         today,
+        bills_dollars: true,
+        lists_all: source == ListSource::Provider,
     };
-    let mut models: Vec<ReportedModel> = listed
-        .iter()
-        .map(|model| about.model(model, true))
-        .collect();
-    for name in [about.default, about.chosen] {
-        if !models.iter().any(|model| model.id == name) {
-            let listed = source == ListSource::Table;
-            models.push(about.model(&ListedModel::named(name), listed));
-        }
-    }
-    models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
+    let models = about.models(listed.iter().map(|model| (Cow::Borrowed(model), None)));
     let retired = endings::ended(row.name, today)
         .filter(|(id, _)| !models.iter().any(|model| model.id == *id))
         .map(|(id, retirement)| RetiredModel {
@@ -211,33 +204,18 @@ pub(crate) fn copilot_report(
         chosen: copilot::model(env),
         registry,
         today,
+        // Its use is counted in AI credits.
+        bills_dollars: false,
+        lists_all: true,
     };
-    let mut models: Vec<ReportedModel> = listed
-        .iter()
-        .map(|model| {
-            let named = ListedModel {
-                window: model.window,
-                output: model.output,
-                ..ListedModel::named(&model.id)
-            };
-            ReportedModel {
-                // Its use is counted in AI credits.
-                price: None,
-                multiplier: model.multiplier,
-                ..about.model(&named, true)
-            }
-        })
-        .collect();
-    for name in [about.default, about.chosen] {
-        if !models.iter().any(|model| model.id == name) {
-            let missing = about.model(&ListedModel::named(name), false);
-            models.push(ReportedModel {
-                price: None,
-                ..missing
-            });
-        }
-    }
-    models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
+    let models = about.models(listed.iter().map(|model| {
+        let named = ListedModel {
+            window: model.window,
+            output: model.output,
+            ..ListedModel::named(&model.id)
+        };
+        (Cow::Owned(named), model.multiplier)
+    }));
     Ok(ModelReport {
         provider: copilot::NAME,
         base: "GitHub".to_owned(),
@@ -256,9 +234,32 @@ struct About<'a> {
     chosen: &'a str,
     registry: &'a ModelRegistry,
     today: Date,
+    bills_dollars: bool,
+    /// Whether a model that the list does not have is not served.
+    lists_all: bool,
 }
 
 impl About<'_> {
+    /// All models of a list with what a request takes of a plan, and the default and the chosen one, which it may not have.
+    fn models<'m>(
+        &self,
+        listed: impl Iterator<Item = (Cow<'m, ListedModel>, Option<f64>)>,
+    ) -> Vec<ReportedModel> {
+        let mut models: Vec<ReportedModel> = listed
+            .map(|(model, multiplier)| ReportedModel {
+                multiplier,
+                ..self.model(&model, true)
+            })
+            .collect();
+        for name in [self.default, self.chosen] {
+            if !models.iter().any(|model| model.id == name) {
+                models.push(self.model(&ListedModel::named(name), !self.lists_all));
+            }
+        }
+        models.sort_by(|one, other| (!one.chat, &one.id).cmp(&(!other.chat, &other.id)));
+        models
+    }
+
     fn model(&self, listed: &ListedModel, is_listed: bool) -> ReportedModel {
         let id = listed.id.as_str();
         let info = self.registry.facts(self.provider, id);
@@ -273,6 +274,10 @@ impl About<'_> {
             .and_then(|found| found.successor)
             .map(str::to_owned);
         let efforts = ReasoningEffort::ALL.into_iter();
+        let price = || {
+            let own = self.registry.user_price(id);
+            own.or(listed.price.clone()).or(info.price)
+        };
         ReportedModel {
             id: id.to_owned(),
             listed: is_listed,
@@ -282,11 +287,7 @@ impl About<'_> {
             known: info.known,
             window: listed.window.or(known(info.window)),
             output: listed.output.or(known(info.output)),
-            price: self
-                .registry
-                .user_price(id)
-                .or(listed.price.clone())
-                .or(info.price),
+            price: self.bills_dollars.then(price).flatten(),
             efforts: efforts
                 .filter(|effort| info.efforts.takes(*effort))
                 .map(ReasoningEffort::word)

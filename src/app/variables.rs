@@ -65,7 +65,7 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
             secret: false,
         });
     }
-    list.extend(setting_rows::listed().map(|row| Variable {
+    list.extend(setting_rows::ROWS.iter().map(|row| Variable {
         name: row.variable(),
         doc: format!("reply flow: {}", row.doc),
         secret: false,

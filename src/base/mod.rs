@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod cpu_time;
 pub(crate) mod embedding;
 pub(crate) mod env;
+pub(crate) mod fuzzy;
 pub(crate) mod ids;
 pub(crate) mod json;
 pub(crate) mod marks;

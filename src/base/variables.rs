@@ -138,7 +138,7 @@ variables! {
     MARVIN_IDLE_TIMEOUT: Whole = 120, "seconds of silence inside a reply (120)";
     MARVIN_TOOLS: Text, "tool groups offered, as --tools";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";
-    MARVIN_RECORD_COMMAND: Text, "command that records for !v and !voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";
+    MARVIN_RECORD_COMMAND: Text, "command that records for /v and /voice, with {file} and {seconds}, instead of arecord, sox, ffmpeg or pw-record";
     MARVIN_SPEAK_COMMAND: Text, "command that speaks its standard input in voice mode, instead of piper, espeak-ng or say";
     MARVIN_PIPER_VOICE: Text, "voice of piper: an .onnx file with its .onnx.json beside it";
     WHISPER_MODEL: Text, "model that writes down what was recorded (whisper-large-v3)";

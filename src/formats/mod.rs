@@ -9,6 +9,7 @@ pub(crate) mod filename;
 pub(crate) mod front_matter;
 pub(crate) mod html;
 pub(crate) mod ical;
+pub(crate) mod image;
 pub(crate) mod json_object;
 pub(crate) mod lines;
 pub(crate) mod multipart;

@@ -15,21 +15,21 @@ use crate::base::text::clip;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
-use crate::llm::provider::{Delta, Effort, Offer, Reply};
+use crate::llm::provider::Effort;
 use crate::reply::dialogue::{DialogueLimits, DialogueMemory, SaidMessage, Speaker};
 use crate::reply::guard;
 use crate::reply::memory_update;
 use crate::reply::model_size::{self, ModelSize};
 use crate::reply::preparation::{Preparation, PreparationInput};
+use crate::reply::provider_chat::ProviderChat;
 use crate::reply::report::{RecordedModel, ReplyOutcome, ReplyRecorder, ReplyReport};
 use crate::reply::scratch::{ScratchCache, WARM_PROFILE};
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::{ChatRequest, StageModel};
+use crate::reply::stage::StageModel;
 use crate::reply::stage_call::StageCaller;
 use crate::reply::trace::Trace;
 use crate::reply::turns::chat::ChatModel;
 use crate::reply::turns::known::SessionToolsCache;
-use crate::reply::turns::protocol;
 use crate::reply::turns::{TurnInput, TurnLoop, TurnOutcome};
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::store::memory::{Branch, ListenerGuard, MemoryStore};
@@ -164,10 +164,7 @@ impl ReplyEngine {
         input: &ReplyInput<'_>,
     ) -> Result<ReplyEnd, Failure> {
         let caller = StageCaller::new(ctx, target, &self.settings, input.effort);
-        let chat = ProviderChat {
-            caller: &caller,
-            target,
-        };
+        let chat = ProviderChat::new(ctx, &caller, target, &self.settings);
         let size = model_size::of(&target.model, self.settings.model_size);
         let models = ReplyModels {
             stages: &caller,
@@ -350,6 +347,9 @@ impl ReplyEngine {
         if self.is_restored.swap(true, Ordering::SeqCst) {
             return;
         }
+        if let Some(store) = &self.store {
+            store.preload();
+        }
         let saved = self.store.as_ref().map(MemoryStore::saved_rows);
         let saved = saved.and_then(Result::ok).unwrap_or_default();
         let now = now(session);
@@ -429,42 +429,6 @@ impl ReplyEngine {
 struct TurnEnd {
     rows: Vec<Message>,
     effects: Vec<Effect>,
-}
-
-/// The chat model at its provider.
-struct ProviderChat<'a> {
-    caller: &'a StageCaller,
-    target: &'a ModelTarget,
-}
-
-impl ChatModel for ProviderChat<'_> {
-    fn chat(
-        &self,
-        system: &str,
-        messages: &[Message],
-        offer: &Offer,
-        on_piece: &mut dyn FnMut(&str),
-    ) -> Result<Reply, Failure> {
-        let request = ChatRequest {
-            system,
-            messages,
-            offer,
-            stream: true,
-        };
-        self.caller.chat(&request, &mut |delta| {
-            if let Delta::Text(piece) = delta {
-                on_piece(piece);
-            }
-        })
-    }
-
-    fn takes_tools(&self) -> bool {
-        !protocol::is_without_tools(self.target)
-    }
-
-    fn remember_without_tools(&self) {
-        protocol::remember_without_tools(self.target);
-    }
 }
 
 /// The message as the chat model gets it: typed lines stay lines, because lists and code are pasted.

@@ -37,9 +37,6 @@ pub(crate) fn load(
         None => {}
     }
     environment(&mut settings, env, warn);
-    if settings.cloud_fallback {
-        warn("Reply flow: cloud_fallback is set, but has no effect.".to_owned());
-    }
     if settings.tool_selection_strategy == ToolStrategy::Embedding
         && settings.embed_model.is_empty()
     {
@@ -252,7 +249,7 @@ mod tests {
         );
         assert!(all.contains("without embed_model"), "{all}");
         let with = loaded(
-            r#"{"tool_selection_strategy": "embedding", "embed_model": "nomic", "cloud_fallback": true}"#,
+            r#"{"tool_selection_strategy": "embedding", "embed_model": "nomic"}"#,
             "",
             &[],
         );
@@ -260,11 +257,7 @@ mod tests {
             with.settings.tool_selection_strategy,
             ToolStrategy::Embedding
         );
-        let all = with.warnings.join("\n");
-        assert!(
-            with.warnings.len() == 1 && all.contains("cloud_fallback"),
-            "{all}"
-        );
+        assert_eq!(with.warnings, [""; 0]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(crate) mod planner;
 pub(crate) mod preparation;
 mod prompt_dump;
 pub(crate) mod prompts;
+mod provider_chat;
 pub(crate) mod recall_gate;
 pub(crate) mod report;
 pub(crate) mod router;

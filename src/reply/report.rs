@@ -165,4 +165,8 @@ impl<M: ChatModel + ?Sized> ChatModel for RecordedModel<'_, M> {
     fn remember_without_tools(&self) {
         self.model.remember_without_tools();
     }
+
+    fn fall_back(&self, failure: &Failure, wrote: bool) -> bool {
+        self.model.fall_back(failure, wrote)
+    }
 }

@@ -23,22 +23,10 @@ pub(crate) struct SettingRow {
 }
 
 impl SettingRow {
-    pub(crate) fn has_effect(&self) -> bool {
-        !WITHOUT_EFFECT.contains(&self.key)
-    }
-
     /// Its environment variable.
     pub(crate) fn variable(&self) -> String {
         format!("{PREFIX}{}", self.key.to_uppercase())
     }
-}
-
-/// Keys of other programs' flows that change nothing here: no other provider takes over. They are not in the help.
-const WITHOUT_EFFECT: [&str; 1] = ["cloud_fallback"];
-
-/// The rows that the help lists.
-pub(crate) fn listed() -> impl Iterator<Item = &'static SettingRow> {
-    ROWS.iter().filter(|row| row.has_effect())
 }
 
 /// The row of a key.

@@ -22,7 +22,7 @@ use crate::tools::engine::context::ToolContext;
 /// How much longer than the stage the connection of a reply in one piece may wait: the stage's own clock is the one that ends it.
 const CONNECTION_SLACK: Duration = Duration::from_secs(5);
 
-/// Calls the models of the flow at one provider. Every call is counted like one of a conversation; another provider is never tried.
+/// Calls the models of the flow at one provider. Every call is counted like one of a conversation; only the answer may be another provider's.
 ///
 /// A call that is cut off closes all connections of its provider, so what runs beside a reply (the memory update) needs a [`ModelTarget`] of its own.
 pub(crate) struct StageCaller {
@@ -36,6 +36,8 @@ pub(crate) struct StageCaller {
 /// The parts in which the calls differ.
 struct Call<'a> {
     stage: Stage,
+    target: &'a ModelTarget,
+    model: &'a str,
     system: &'a str,
     messages: &'a [Message],
     offer: &'a Offer,
@@ -59,17 +61,20 @@ impl StageCaller {
         }
     }
 
-    /// Asks the chat model; pieces go to `on_piece` as they arrive.
+    /// Asks the chat model, which is that of `target`; pieces go to `on_piece` as they arrive.
     ///
     /// # Errors
     /// The provider's failure, after repeats that fit into the time of the stage.
     pub(crate) fn chat(
         &self,
+        target: &ModelTarget,
         request: &ChatRequest<'_>,
         on_piece: &mut dyn FnMut(Delta<'_>),
     ) -> Result<Reply, Failure> {
         let call = Call {
             stage: Stage::Chat,
+            target,
+            model: &target.model,
             system: request.system,
             messages: request.messages,
             offer: request.offer,
@@ -78,7 +83,7 @@ impl StageCaller {
             limit: self.settings.chat_limit,
         };
         if self.settings.prompt_dump {
-            prompt_dump::write(&self.ctx, self.model(Stage::Chat), request);
+            prompt_dump::write(&self.ctx, &target.model, request);
         }
         self.call(&call, on_piece)
     }
@@ -100,9 +105,9 @@ impl StageCaller {
     }
 
     fn call(&self, call: &Call<'_>, on: &mut dyn FnMut(Delta<'_>)) -> Result<Reply, Failure> {
-        let model = self.model(call.stage);
-        let other = (model != self.target.model)
-            .then(|| self.target.prices.facts(self.target.provider.name(), model));
+        let (target, model) = (call.target, call.model);
+        let provider = &target.provider;
+        let other = (model != target.model).then(|| target.prices.facts(provider.name(), model));
         // What the user chose is for answers; the other stages are quick and never think.
         let effort = self.effort.filter(|_| call.stage == Stage::Chat);
         let request = Request {
@@ -113,8 +118,14 @@ impl StageCaller {
             may_call: true,
             effort: effort.unwrap_or(Effort::Low),
             effort_chosen: effort.is_some(),
-            info: other.as_ref().unwrap_or(&self.target.info),
-            cache_key: "",
+            info: other.as_ref().unwrap_or(&target.info),
+            // One that keeps the conversation itself has to know that the rounds of a reply belong together.
+            cache_key: if provider.keeps_conversation() {
+                "reply"
+            } else {
+                ""
+            },
+            on_connect: None,
             options: CallOptions {
                 stream: call.stream,
                 temperature: call.stage.temperature(),
@@ -138,7 +149,7 @@ impl StageCaller {
         let mut state = AttemptState::default();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let send = |stop: &_| ask_once(&self.ctx, &self.target, request, on, stop);
+            let send = |stop: &_| ask_once(&self.ctx, call.target, request, on, stop);
             let (answered, is_late) = timed(&self.ctx.stop, left, send)
                 .map_err(|problem| Failure::new(FailureKind::Server, problem))?;
             let failure = match answered {
@@ -154,7 +165,7 @@ impl StageCaller {
                     state.waited += 1;
                     // Auxiliary stages wait in silence.
                     if call.stage == Stage::Chat {
-                        announce_wait(&self.ctx, &self.target, &failure.kind, wait);
+                        announce_wait(&self.ctx, call.target, &failure.kind, wait);
                     }
                     if !self.ctx.stop.sleep(wait) {
                         return Err(Failure::cancelled());
@@ -173,6 +184,8 @@ impl StageModel for StageCaller {
         let messages = [Message::user(request.user)];
         let call = Call {
             stage: request.stage,
+            target: &self.target,
+            model: self.model(request.stage),
             system: &system,
             messages: &messages,
             offer: &Offer::none(),
@@ -459,7 +472,7 @@ mod tests {
                 offer,
                 stream: false,
             };
-            caller.chat(&request, &mut |_| {})
+            caller.chat(&target, &request, &mut |_| {})
         };
         let failure = chat(&offer).unwrap_err();
         assert_eq!(

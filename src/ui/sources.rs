@@ -17,13 +17,15 @@ pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
 
 impl Sources for Candidates<'_> {
     fn commands(&self) -> Vec<String> {
-        let names = commands::ROWS.iter().flat_map(|row| row.names);
-        let mut names: Vec<String> = names
-            .filter(|name| **name != "!")
-            .map(|name| (*name).to_owned())
-            .collect();
-        names.dedup();
-        names
+        let typed = commands::typed().into_iter();
+        typed.map(|(name, _)| name).collect()
+    }
+
+    fn about(&self, command: &str) -> Option<&'static str> {
+        let mut typed = commands::typed().into_iter();
+        typed
+            .find(|(name, _)| name == command)
+            .map(|(_, about)| about)
     }
 
     fn profiles(&self) -> Vec<String> {

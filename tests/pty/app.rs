@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use marvin::testing::terminal::{
-    self, Colours, Input, Keyboard, Screen, SignalEvent, Signals, TerminalGuard, Tty,
+    self, Colours, Input, Keyboard, Screen, SignalEvent, Signals, TerminalGuard, TerminalModes, Tty,
 };
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Size};
@@ -60,11 +60,18 @@ struct App {
 fn run(role: &str) -> i32 {
     let (to, inputs) = unbounded();
     let _signals = Signals::start(to.clone()).unwrap();
-    let guard = TerminalGuard::enter(Some(PathBuf::from("crash.txt"))).unwrap();
+    let term = if role == "console" {
+        "linux"
+    } else {
+        "xterm-256color"
+    };
+    let modes = TerminalModes::of(Some(term), None, false);
+    let unmarked = modes.unmarked;
+    let guard = TerminalGuard::enter(modes, Some(PathBuf::from("crash.txt"))).unwrap();
     let size = terminal::size();
     let mut app = App {
         guard,
-        keyboard: Keyboard::start(to).unwrap(),
+        keyboard: Keyboard::start(to, unmarked).unwrap(),
         screen: Screen::new(Tty, size, Colours::On),
         size,
         text: String::new(),
@@ -125,7 +132,8 @@ impl App {
                 self.screen.resize(size);
             }
             Input::Signal(caught) => return self.caught(caught),
-            Input::Gone => {}
+            Input::Wheel(rows) => self.notes.push(format!("wheel {rows}")),
+            Input::Focus(_) | Input::Background(_) | Input::Gone => {}
         }
         None
     }

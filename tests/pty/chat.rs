@@ -230,7 +230,7 @@ fn the_first_start_shows_working_examples() {
         "ollama pull",
         "no answer on its port",
         "show the tree",
-        "!tool",
+        "/tool",
         "marvin doctor",
     ] {
         assert!(screen.contains(shown), "no {shown}:\n{screen}");

@@ -38,6 +38,20 @@ pub(crate) fn restored(pty: &Pty, home: &Home) {
         assert_eq!(screen.fgcolor(), vt100::Color::Default);
     });
     let bytes = String::from_utf8_lossy(&pty.raw()).into_owned();
+    let count = |sequence: &str| bytes.matches(sequence).count();
+    for (on, off) in [
+        ("\x1b[?1049h", "\x1b[?1049l"),
+        ("\x1b[?2004h", "\x1b[?2004l"),
+        ("\x1b[?1004h", "\x1b[?1004l"),
+        ("\x1b[?1007s\x1b[?1007h", "\x1b[?1007r"),
+        ("\x1b[>5u", "\x1b[<u"),
+        ("\x1b[>4;1m", "\x1b[>4m"),
+        ("\x1b[22;0t", "\x1b[23;0t"),
+    ] {
+        assert!(count(on) > 0, "{on:?} is not asked for");
+        assert_eq!(count(on), count(off), "{on:?} is not taken back");
+        assert!(bytes.rfind(on) < bytes.rfind(off), "{on:?} comes last");
+    }
     for question in [
         "\x1b[c",
         "\x1b[6n",
@@ -243,7 +257,7 @@ fn another_program_gets_the_whole_terminal() {
         assert_eq!(home.read("work/edited.txt"), format!("{line}\n"));
         assert!(!pty.screen().contains(&line), "{}", pty.screen());
         // `clear` between the rounds, so that the next one is recognisable.
-        pty.send("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A");
+        pty.send("\x1b[1;2A".repeat(8));
         pty.wait_for("no old note", |screen| {
             !screen.contents().contains("editor")
         });
@@ -267,6 +281,7 @@ fn a_megabyte_pasted_is_one_event() {
         started.elapsed()
     );
     // And without marks, as a plain terminal sends it.
+    let pty = start(&home, "console");
     pty.send("first of the pasted lines\rsecond of the pasted lines\r");
     pty.wait_text("pasted 53 bytes, 2 lines");
 }

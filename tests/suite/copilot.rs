@@ -11,6 +11,7 @@ use crate::support::copilot_peer;
 use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::server::{Answer, Server};
+use crate::support::stages::{ollama_by_stage, ollama_says};
 use crate::support::wire::openai;
 
 /// Not a test of its own: the process that plays a script.
@@ -446,5 +447,66 @@ fn pro_sends_one_message_to_copilot_with_the_conversation_before_it() {
             && text.contains("Copilot: 90 % of the plan's allowance is left."),
         "{text}"
     );
+    all_gone(&home);
+}
+
+/// A chat with the reply flow and a local model that fails; the other stages answer.
+fn flow(home: &Home, server: &Server, script: &str) -> Marvin {
+    marvin(home, script)
+        .env("OLLAMA_URL", server.url(""))
+        .env("OLLAMA_MODEL", "gemma4:e2b")
+        .env("MARVIN_REPLY_LOCATION_ENABLED", "false")
+        .args(["--plain", "--provider", "ollama"])
+        .stdin("hi\nquit\n")
+}
+
+fn failing_chat() -> Server {
+    ollama_by_stage(|stage, body| match stage {
+        "chat" => boom(),
+        "router" => ollama_says(body, "none"),
+        "planner" => ollama_says(body, "Reply to the user."),
+        _ => ollama_says(body, "NONE"),
+    })
+}
+
+#[test]
+fn what_is_said_to_a_local_model_of_the_flow_stays_here_unless_the_user_allows_it() {
+    let (home, server) = (Home::new(), failing_chat());
+    let done = flow(&home, &server, &answering()).run().expect(0);
+    let text = done.text().to_owned() + &done.errors();
+    assert!(
+        text.contains("boom") && !text.contains("It is fine."),
+        "{text}"
+    );
+    assert!(calls(&home, "connect").is_empty());
+    let allowed = flow(&home, &server, &answering()).env("MARVIN_REPLY_CLOUD_FALLBACK", "true");
+    let done = allowed.run().expect(0);
+    let text = done.text().to_owned() + &done.errors();
+    assert!(text.contains("It is fine."), "{text}");
+    let announced =
+        "falling back to Copilot SDK; the conversation now leaves this machine and goes to GitHub";
+    assert_eq!(text.matches(announced).count(), 1, "{text}");
+    let sent = calls(&home, "session.send");
+    assert_eq!(sent.len(), 1, "only the answer: {sent:?}");
+    assert!(
+        sent[0]["prompt"].as_str().unwrap().ends_with("hi"),
+        "{sent:?}"
+    );
+    all_gone(&home);
+}
+
+#[test]
+fn a_successor_of_the_flow_calls_tools_in_one_session() {
+    let (home, server) = (Home::new(), failing_chat());
+    let script = fixture("begin") + &fixture("tools").replace("git_status", "get_working_dir");
+    let done = flow(&home, &server, &script)
+        .env("OLLAMA_MODEL", "qwen3:32b")
+        .env("MARVIN_REPLY_CLOUD_FALLBACK", "true")
+        .run()
+        .expect(0);
+    let text = done.text().to_owned() + &done.errors();
+    assert!(text.contains("Two files."), "{text}");
+    assert_eq!(calls(&home, "session.create").len(), 1);
+    assert_eq!(calls(&home, "session.tools.handlePendingToolCall").len(), 2);
     all_gone(&home);
 }

@@ -137,7 +137,7 @@ fn tools_run_in_marvin_and_long_results_arrive_whole() {
     let home = Home::new();
     let long = format!(
         "{}\nthe end of the file\n",
-        "a line of the file\n".repeat(2_000)
+        "a line of the file\n".repeat(4_000)
     );
     home.write("work/long.txt", &long);
     let server = Server::answering(|request, _| match last_role(request).as_str() {
@@ -147,7 +147,7 @@ fn tools_run_in_marvin_and_long_results_arrive_whole() {
             (
                 "c",
                 "read_file",
-                json!({"path": "long.txt", "start_line": 1, "end_line": 1500}),
+                json!({"path": "long.txt", "start_line": 1, "end_line": 3000}),
             ),
             ("d", "no_such_tool", json!({})),
         ])),
@@ -166,7 +166,7 @@ fn tools_run_in_marvin_and_long_results_arrive_whole() {
     assert!(result("a").contains(&home.work().display().to_string()));
     assert!(result("b").contains("no-such-file"), "{}", result("b"));
     assert!(
-        result("c").len() > 30_000 && result("c").contains("1500"),
+        result("c").len() > 60_000 && result("c").contains("3000"),
         "{}",
         result("c").len()
     );

@@ -250,7 +250,7 @@ fn a_conversation_has_the_same_commands() {
     let said = chat("!memory search selkie\n!memory forget kayak\n");
     assert!(said.contains("The kayak is called Selkie"), "{said}");
     assert!(
-        said.contains("!memory forget kayak --yes erases it"),
+        said.contains("/memory forget kayak --yes erases it"),
         "{said}"
     );
     assert!(home.read(DIARY).contains("kayak"));

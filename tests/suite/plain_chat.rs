@@ -191,7 +191,7 @@ fn errors_in_a_chat_name_its_commands() {
         .stdin("hello\n!model groq\n")
         .run();
     let text = format!("{}{}", output.text(), output.errors());
-    assert!(text.contains("!model PROVIDER"), "{text}");
+    assert!(text.contains("/model PROVIDER"), "{text}");
     assert!(
         !text.contains("--provider") && !text.contains("doctor"),
         "{text}"
@@ -206,7 +206,7 @@ fn errors_in_a_chat_name_its_commands() {
     let output = chat(&home, &server).stdin("hello\n").run();
     let text = format!("{}{}", output.text(), output.errors());
     assert!(
-        text.contains("!model NAME") && !text.contains("--model"),
+        text.contains("/model NAME") && !text.contains("--model"),
         "{text}"
     );
 }

@@ -246,7 +246,7 @@ fn a_length_that_cannot_be_sent_is_refused() {
     );
     assert!(done.text().contains("12 minutes"), "{}", done.text());
     assert!(
-        done.text().contains("!voice takes no words"),
+        done.text().contains("/voice takes no words"),
         "{}",
         done.text()
     );

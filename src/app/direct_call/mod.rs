@@ -1,4 +1,4 @@
-//! Tools called directly, without a model, through the same registry, fence and policy: `marvin tool` and `!tool`.
+//! Tools called directly, without a model, through the same registry, fence and policy: `marvin tool` and `/tool`.
 
 pub(crate) mod catalogue;
 pub(crate) mod values;

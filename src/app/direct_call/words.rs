@@ -1,4 +1,4 @@
-//! Parses the words of `marvin tool NAME …` and `!tool NAME …`.
+//! Parses the words of `marvin tool NAME …` and `/tool NAME …`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The words after `marvin memory` and `!memory`.
+//! The words after `marvin memory` and `/memory`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What the user can do with the memory of a profile: `marvin memory …` and `!memory …`.
+//! What the user can do with the memory of a profile: `marvin memory …` and `/memory …`.
 
 pub(crate) mod command;
 pub(crate) mod maintain;

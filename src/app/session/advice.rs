@@ -6,10 +6,10 @@ use crate::base::problem::Problem;
 const WORDS: &[(&str, &str)] = &[
     (
         "--provider NAME (marvin doctor lists them)",
-        "!model PROVIDER (!model lists them)",
+        "/model PROVIDER (/model lists them)",
     ),
-    ("--provider NAME", "!model PROVIDER"),
-    ("--model NAME", "!model NAME"),
+    ("--provider NAME", "/model PROVIDER"),
+    ("--model NAME", "/model NAME"),
     (
         "go without tools: --tools none",
         "start Marvin again with --tools none",
@@ -18,10 +18,10 @@ const WORDS: &[(&str, &str)] = &[
         "offer fewer tools with --tools GROUP",
         "start Marvin again with --tools GROUP for fewer tools",
     ),
-    ("Send less,", "Take it back with !undo and send less,"),
+    ("Send less,", "Take it back with /undo and send less,"),
     (
         "compact the conversation,",
-        "compact the conversation (!tool compact_history),",
+        "compact the conversation (/compact),",
     ),
     (
         "Raise --max-cost to continue.",
@@ -53,7 +53,7 @@ mod tests {
         assert!(problem.one_line().contains("--provider"), "{problem}");
         in_chat(&mut problem);
         let text = problem.one_line();
-        assert!(text.contains("!model PROVIDER"), "{text}");
+        assert!(text.contains("/model PROVIDER"), "{text}");
         assert!(!text.contains("--") && !text.contains("doctor"), "{text}");
     }
 }

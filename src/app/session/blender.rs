@@ -1,4 +1,4 @@
-//! `!blender`: whether Blender answers.
+//! `/blender`: whether Blender answers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +18,7 @@ impl Session {
             command: "blender".to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop: stop.clone(),
             _with_session: with_session,
         };

@@ -33,11 +33,11 @@ impl Session {
             "Shell mode is off.".to_owned()
         } else {
             let dir = self.command_dir();
-            let words = format!("Shell mode, in {}. !shell ends it.", dir.display());
+            let words = format!("Shell mode, in {}. /shell ends it.", dir.display());
             self.shell = Some(dir);
             words
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
     }
 
     pub(super) fn toggle_coding(&mut self) {
@@ -47,7 +47,7 @@ impl Session {
         let words = match (on, place) {
             (false, _) => "Coding mode is off.".to_owned(),
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
-            (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: !tool set_working_dir path=DIR.".to_owned(),
+            (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: /tool set_working_dir path=DIR.".to_owned(),
         };
         self.updates.push(UiUpdate::System(words));
     }
@@ -76,7 +76,7 @@ impl Session {
             Some(Ok(dir)) => {
                 let words = dir.display().to_string();
                 self.shell = Some(dir);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
             }
             Some(Err(problem)) => self.updates.push(UiUpdate::Failed(problem)),
             None => self.run_shell(line.to_owned(), false, dir),
@@ -158,6 +158,7 @@ impl Session {
             command: tool.name().to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop,
             _with_session: with_session,
         };
@@ -199,8 +200,8 @@ impl Session {
     /// Sends one message to Copilot, whatever answers otherwise.
     pub(super) fn ask_copilot(&mut self, text: &str) -> Outcome<()> {
         if text.is_empty() {
-            return Err(Problem::input("There is no message after !pro.")
-                .next("For example: !pro explain this error."));
+            return Err(Problem::input("There is no message after /pro.")
+                .next("For example: /pro explain this error."));
         }
         self.queue.push_back(Queued {
             text: text.to_owned(),
@@ -226,7 +227,7 @@ impl Session {
                 let coding = self.context.coding();
                 let mode = if coding { "in" } else { "outside" };
                 let word = Effort::of_mode(coding).word();
-                format!("Effort: {word}, as always {mode} coding mode. !effort LEVEL sets it.")
+                format!("Effort: {word}, as always {mode} coding mode. /effort LEVEL sets it.")
             }
         };
         self.updates.push(UiUpdate::System(words));
@@ -348,7 +349,7 @@ impl Session {
                     ""
                 };
                 let words = format!("Profile {}{made}.", switched.name);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
                 if let Some(message) = switched.resend {
                     self.queue.push_front(message);
                 }

@@ -1,19 +1,25 @@
 //! The commands of the conversation. One table drives parsing, help, completion and what they do.
+//!
+//! A command is its name after a mark: `/help`, or `!help`. Some names work as a word of their own too. What follows `!` and is no command goes to the
+//! shell; what follows `/` and is none is a message if it names a path, and answered here otherwise.
 
 use super::{Session, listing, usage};
 use crate::app::direct_call::catalogue;
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
 
 /// One command.
 pub(crate) struct CommandSpec {
-    /// Names, the preferred one first.
+    /// Names without a mark, the preferred one first.
     pub names: &'static [&'static str],
     /// Arguments as the help shows them.
     pub args: &'static str,
     pub about: &'static str,
-    /// Works in shell mode without `!` too.
+    /// Works without a mark too.
+    is_word: bool,
+    /// Works in shell mode without a mark too.
     in_shell_mode: bool,
     handler: CommandHandler,
 }
@@ -36,6 +42,7 @@ const fn bare(
         names,
         args: "",
         about,
+        is_word: false,
         in_shell_mode: false,
         handler: CommandHandler::Bare(handler),
     }
@@ -51,25 +58,52 @@ const fn taking(
         names,
         args,
         about,
+        is_word: false,
         in_shell_mode: false,
         handler: CommandHandler::Taking(handler),
     }
 }
 
 impl CommandSpec {
+    const fn word(mut self) -> Self {
+        self.is_word = true;
+        self
+    }
+
     const fn in_shell_mode(mut self) -> Self {
         self.in_shell_mode = true;
         self
+    }
+
+    /// Names and arguments as the help shows them.
+    pub(crate) fn usage(&self) -> String {
+        let names: Vec<String> = self.names.iter().map(|name| format!("/{name}")).collect();
+        format!("{} {}", names.join(", "), self.args)
+            .trim_end()
+            .to_owned()
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether this many words after the name are right.
+    fn takes(&self, rest: &str) -> bool {
+        match self.handler {
+            CommandHandler::Bare(_) => rest.is_empty(),
+            // `/sh` without a command enters shell mode.
+            CommandHandler::Taking(_) => !(rest.is_empty() && self.has_name(SHELL)),
+        }
     }
 }
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
-    bare(&["!help"], "this list", |session| {
+    bare(&["help"], "this list", |session| {
         session.updates.push(UiUpdate::Listing(help()));
     }),
     taking(
-        &["!tools"],
+        &["tools"],
         "[WORD]",
         "the tools, or those that fit a word",
         |session, rest| {
@@ -80,13 +114,13 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         },
     ),
     taking(
-        &["!tool"],
+        &["tool"],
         "NAME key=value …",
         "run one tool without a model",
         |session, rest| session.call_tool(&words(rest)?),
     ),
     taking(
-        &["!model"],
+        &["model"],
         "[PROVIDER] [MODEL]",
         "show or change provider and model",
         |session, rest| {
@@ -95,30 +129,30 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         },
     ),
     taking(
-        &["!pro"],
+        &["pro"],
         "TEXT",
         "send one message to Copilot",
         Session::ask_copilot,
     ),
     taking(
-        &["!effort"],
+        &["effort"],
         "[low|medium|high]",
         "show or change how hard the model thinks",
         Session::change_effort,
     ),
     taking(
-        &["!flow"],
+        &["flow"],
         "[on|off|auto]",
         "show or change when the reply flow answers",
         Session::change_flow,
     ),
     bare(
-        &["!why"],
+        &["why"],
         "how the last reply of the flow came about",
         Session::explain_reply,
     ),
     taking(
-        &["!profile"],
+        &["profile"],
         "[NAME]",
         "switch to another profile, created if new",
         |session, rest| {
@@ -133,64 +167,69 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         },
     ),
     taking(
-        &["!memory"],
+        &["memory"],
         "COMMAND",
         "show, search, export or erase what is remembered",
         |session, rest| session.memory_command(&words(rest)?),
     ),
     bare(
-        &["!blender"],
+        &["blender"],
         "check the connection to Blender",
         Session::check_blender,
     ),
-    bare(&["!undo"], "take back the last exchange", Session::undo),
     bare(
-        &["!new"],
+        &["new", "clear"],
         "begin a new session, with an empty conversation",
         Session::new_session,
     ),
     taking(
-        &["!resume"],
+        &["resume"],
         "[ID]",
         "go on with another session, or choose one from a list",
         Session::resume,
     ),
     taking(
-        &["!name"],
+        &["name"],
         "TEXT",
         "give this session a name",
         Session::name_session,
     ),
     bare(
-        &["!code"],
+        &["compact"],
+        "summarize the older part of the conversation now",
+        Session::compact_conversation,
+    ),
+    bare(&["undo"], "take back the last exchange", Session::undo),
+    bare(
+        &["code"],
         "coding mode on or off: more rounds, project instructions",
         Session::toggle_coding,
     ),
     bare(
-        &["!shell", "!sh"],
+        &["shell", SHELL],
         "shell mode on or off: each line is a command",
         Session::toggle_shell,
     ),
     taking(
-        &["!sh", SHELL_MARK],
+        &[SHELL],
         "COMMAND",
         "run a command; with & at the end in the background",
         run_in_shell,
     ),
     taking(
-        &["!v"],
+        &["v"],
         "[SECONDS]",
         "record (5 s unless you say), and send what you said",
         Session::record_once,
     ),
     taking(
-        &["!voice"],
+        &["voice"],
         "",
         "voice mode on or off: listen, and speak the answers",
         Session::toggle_voice,
     ),
     bare(
-        &["!stop"],
+        &["stop"],
         "stop what runs in the background",
         Session::stop_background,
     ),
@@ -204,31 +243,40 @@ pub(crate) static ROWS: &[CommandSpec] = &[
                 .updates
                 .push(path.map_or_else(UiUpdate::Failed, UiUpdate::Edit));
         },
-    ),
+    )
+    .word(),
     bare(&["profiles"], "list the profiles", |session| {
         session.list(|context| Ok(listing::profiles(context)));
-    }),
+    })
+    .word(),
     bare(&["saved"], "list the saved places", |session| {
         session.list(|context| Ok(listing::places(context)));
-    }),
+    })
+    .word(),
     bare(&["usage"], "usage and cost", |session| {
         session.list(usage::report);
-    }),
+    })
+    .word(),
     bare(&["quit", "exit"], "quit Marvin", |session| {
         session.updates.push(UiUpdate::Leave(String::new()));
     })
+    .word()
     .in_shell_mode(),
 ];
 
-/// Starts a shell command.
-const SHELL_MARK: &str = "!";
+/// The name of the command that runs a shell command.
+const SHELL: &str = "sh";
+/// The mark of a shell command, and of a command.
+const SHELL_MARK: char = '!';
+/// The mark of a command.
+const MARK: char = '/';
 
 /// A line that is a command.
 pub(super) struct SessionCommand<'a> {
     handler: CommandHandler,
     /// The text after its name.
     rest: &'a str,
-    /// Works in shell mode without `!` too.
+    /// Works in this form in shell mode too.
     pub in_shell_mode: bool,
 }
 
@@ -248,50 +296,129 @@ impl SessionCommand<'_> {
     }
 }
 
-/// The row for `line` and the text after the name; `None` when the line is a message. Names are case-insensitive; `usage of X` is a message.
-fn find(line: &str) -> Option<(&'static CommandSpec, &str)> {
-    let (name, rest) = line
-        .split_once(char::is_whitespace)
-        .map_or((line, ""), |(name, rest)| (name, rest.trim()));
-    let fits = |row: &&CommandSpec| {
-        row.names.iter().any(|own| own.eq_ignore_ascii_case(name))
-            && match row.handler {
-                CommandHandler::Bare(_) => rest.is_empty(),
-                // `!sh` without arguments enters shell mode.
-                CommandHandler::Taking(_) => !(rest.is_empty() && row.names.contains(&"!sh")),
-            }
-    };
-    if let Some(row) = ROWS.iter().find(fits) {
-        return Some((row, rest));
-    }
-    let shell = ROWS.iter().find(|row| row.names.contains(&SHELL_MARK))?;
-    let command = line.strip_prefix(SHELL_MARK)?.trim();
-    Some((shell, command))
+/// What a line of the user is.
+pub(super) enum InputLine<'a> {
+    Command(SessionCommand<'a>),
+    /// Meant as a command, but wrong, and why.
+    Mistake(Problem),
+    Message,
 }
 
-/// The command in `line`; `None` when it is a message.
-pub(super) fn read(line: &str) -> Option<SessionCommand<'_>> {
-    let (row, rest) = find(line.trim())?;
-    Some(SessionCommand {
-        handler: row.handler,
-        rest,
-        in_shell_mode: row.in_shell_mode,
+/// Parses `line`. Names are case-insensitive; `usage of X` is a message.
+pub(super) fn read(line: &str) -> InputLine<'_> {
+    let line = line.trim();
+    if let Some(after) = line.strip_prefix(MARK) {
+        return slash(after);
+    }
+    let (found, is_marked) = match line.strip_prefix(SHELL_MARK) {
+        Some(after) => (find(after, |_| true).or_else(|| shell(after)), true),
+        None => (find(line, |row| row.is_word), false),
+    };
+    found.map_or(InputLine::Message, |(row, rest)| {
+        command(row, rest, is_marked)
     })
 }
 
-/// The text of `!help`.
-pub(crate) fn help() -> String {
-    let left = |row: &CommandSpec| format!("{} {}", row.names.join(", "), row.args);
-    let width = ROWS
-        .iter()
-        .map(|row| left(row).chars().count())
-        .max()
-        .unwrap_or_default();
-    let mut out = String::new();
-    for row in ROWS {
-        out.push_str(&format!("{:<width$}  {}\n", left(row), row.about));
+fn command<'a>(row: &'static CommandSpec, rest: &'a str, is_marked: bool) -> InputLine<'a> {
+    InputLine::Command(SessionCommand {
+        handler: row.handler,
+        rest,
+        in_shell_mode: is_marked || row.in_shell_mode,
+    })
+}
+
+/// A line that begins with `/`, without that.
+fn slash(after: &str) -> InputLine<'_> {
+    if let Some((row, rest)) = find(after, |_| true) {
+        return command(row, rest, true);
     }
-    out.push_str("\nAny other !COMMAND runs in your shell; @path in a message attaches a file.\n");
+    let (name, _) = name_and_rest(after);
+    if after.is_empty() {
+        return InputLine::Mistake(
+            Problem::input("There is no name after the slash.").next("/help lists the commands."),
+        );
+    }
+    // A path, a comment of code, a slash alone before words.
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || !name.chars().all(is_name) || is_path(name) {
+        return InputLine::Message;
+    }
+    if ROWS.iter().any(|row| row.has_name(name)) {
+        return InputLine::Mistake(
+            Problem::input(format!("/{name} takes nothing after it."))
+                .next("Without the slash it is a message."),
+        );
+    }
+    let names = ROWS.iter().flat_map(|row| row.names).copied();
+    let near = text::nearest(name, names);
+    let near = near.first();
+    let near = near.map_or_else(String::new, |near| format!("Did you mean /{near}? "));
+    InputLine::Mistake(
+        Problem::input(format!("There is no command /{}.", text::clip(name, 40)))
+            .next(format!("{near}/help lists them all.")),
+    )
+}
+
+/// Whether something below the root has this name. Looks at nothing but the entry itself, so that no file system is mounted for it.
+fn is_path(name: &str) -> bool {
+    std::fs::symlink_metadata(format!("/{name}")).is_ok()
+}
+
+/// The first word, and the text after it.
+fn name_and_rest(line: &str) -> (&str, &str) {
+    line.split_once(char::is_whitespace)
+        .map_or((line, ""), |(name, rest)| (name, rest.trim()))
+}
+
+/// The row for a line without its mark, and the text after the name.
+fn find(
+    line: &str,
+    applies: impl Fn(&CommandSpec) -> bool,
+) -> Option<(&'static CommandSpec, &str)> {
+    let (name, rest) = name_and_rest(line);
+    let mut rows = ROWS.iter();
+    let row = rows.find(|row| applies(row) && row.has_name(name) && row.takes(rest))?;
+    Some((row, rest))
+}
+
+/// The row that runs `line` in the shell.
+fn shell(line: &str) -> Option<(&'static CommandSpec, &str)> {
+    let mut rows = ROWS.iter();
+    let row =
+        rows.find(|row| row.has_name(SHELL) && matches!(row.handler, CommandHandler::Taking(_)))?;
+    Some((row, line.trim()))
+}
+
+/// The commands as they are typed, with what they do: each after its mark, then those that are a word of their own.
+pub(crate) fn typed() -> Vec<(String, &'static str)> {
+    let marked = ROWS.iter().flat_map(|row| {
+        let names = row.names.iter();
+        names.map(|name| (format!("{MARK}{name}"), row.about))
+    });
+    let words = ROWS.iter().filter(|row| row.is_word).flat_map(|row| {
+        let names = row.names.iter();
+        names.map(|name| ((*name).to_owned(), row.about))
+    });
+    let mut all: Vec<(String, &'static str)> = marked.chain(words).collect();
+    all.dedup_by(|one, before| one.0 == before.0);
+    all
+}
+
+/// The text of `/help`.
+pub(crate) fn help() -> String {
+    let usages: Vec<String> = ROWS.iter().map(CommandSpec::usage).collect();
+    let width = usages.iter().map(|usage| usage.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let mut out = String::new();
+    for (usage, row) in usages.iter().zip(ROWS) {
+        out.push_str(&format!("{usage:<width$}  {}\n", row.about));
+    }
+    let words = ROWS.iter().filter(|row| row.is_word);
+    let words: Vec<&str> = words.flat_map(|row| row.names).copied().collect();
+    out.push_str(&format!(
+        "\n{} work without the slash, and ! works like it.\nAny other !COMMAND runs in your shell; @path in a message attaches a file.\n",
+        words.join(", ")
+    ));
     out
 }
 
@@ -320,7 +447,7 @@ fn shell_job(text: &str) -> Outcome<(String, bool)> {
     };
     if text.is_empty() {
         return Err(Problem::input("There is no command after the \"!\".")
-            .next("For example: !ls. All commands: !help."));
+            .next("For example: !ls. All commands: /help."));
     }
     Ok((text.to_owned(), background))
 }
@@ -329,8 +456,30 @@ fn shell_job(text: &str) -> Outcome<(String, bool)> {
 mod tests {
     use super::*;
 
-    fn command(line: &str) -> Option<(&'static str, &str)> {
-        find(line.trim()).map(|(row, rest)| (row.names[0], rest))
+    /// The preferred name of the command and the text after its name; `None` for a message.
+    fn parsed(line: &str) -> Option<(&'static str, String)> {
+        match read(line) {
+            InputLine::Command(command) => {
+                let mut rows = ROWS.iter();
+                let is_it = |row: &&CommandSpec| match (row.handler, command.handler) {
+                    (CommandHandler::Bare(one), CommandHandler::Bare(other)) => {
+                        std::ptr::fn_addr_eq(one, other)
+                    }
+                    (CommandHandler::Taking(one), CommandHandler::Taking(other)) => {
+                        std::ptr::fn_addr_eq(one, other)
+                    }
+                    _ => false,
+                };
+                let row = rows.find(is_it).unwrap();
+                Some((row.names[0], command.rest.to_owned()))
+            }
+            InputLine::Mistake(problem) => Some(("mistake", problem.one_line())),
+            InputLine::Message => None,
+        }
+    }
+
+    fn is(line: &str, name: &'static str, rest: &str) {
+        assert_eq!(parsed(line), Some((name, rest.to_owned())), "{line:?}");
     }
 
     fn shell_line(text: &str, background: bool) -> (String, bool) {
@@ -339,19 +488,34 @@ mod tests {
 
     #[test]
     fn exact_words_are_commands_and_sentences_are_messages() {
-        assert_eq!(command(" Usage "), Some(("usage", "")));
-        assert_eq!(command("usage of X"), None);
-        assert_eq!(command("quit smoking"), None);
-        assert_eq!(command("EXIT"), Some(("quit", "")));
-        assert_eq!(command("what does !ls do"), None);
-        assert_eq!(command("!blender"), Some(("!blender", "")));
-        assert_eq!(command("!sh"), Some(("!shell", "")));
-        assert_eq!(command("!shell"), Some(("!shell", "")));
-        assert_eq!(command("!model  groq"), Some(("!model", "groq")));
+        is(" Usage ", "usage", "");
+        is("EXIT", "quit", "");
+        for message in [
+            "usage of X",
+            "quit smoking",
+            "what does !ls do",
+            "help",
+            "stop",
+        ] {
+            assert_eq!(parsed(message), None, "{message:?}");
+        }
     }
 
     #[test]
-    fn other_lines_with_a_mark_go_to_the_shell() {
+    fn a_name_after_either_mark_is_the_same_command() {
+        for mark in ['/', '!'] {
+            is(&format!("{mark}blender"), "blender", "");
+            is(&format!("{mark}sh"), "shell", "");
+            is(&format!("{mark}shell"), "shell", "");
+            is(&format!(" {mark}MODEL  groq"), "model", "groq");
+            is(&format!("{mark}sh ls -l"), "sh", "ls -l");
+            is(&format!("{mark}usage"), "usage", "");
+            is(&format!("{mark}exit"), "quit", "");
+        }
+    }
+
+    #[test]
+    fn other_lines_with_an_exclamation_mark_go_to_the_shell() {
         for (line, rest) in [
             ("!ls -l", "ls -l"),
             ("! ls", "ls"),
@@ -359,13 +523,55 @@ mod tests {
             ("!help me", "help me"),
             ("!", ""),
             ("!blender scene.blend", "blender scene.blend"),
+            ("!/bin/ls", "/bin/ls"),
         ] {
-            assert_eq!(command(line), Some(("!sh", rest)), "{line}");
+            is(line, "sh", rest);
         }
         assert_eq!(shell_job("ls -l").unwrap(), shell_line("ls -l", false));
         assert_eq!(shell_job("sleep 9 &").unwrap(), shell_line("sleep 9", true));
         assert_eq!(shell_job("a && b").unwrap(), shell_line("a && b", false));
         assert!(shell_job("").is_err() && shell_job("&").is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_after_a_slash_is_answered_and_a_path_is_a_message() {
+        for (line, answer) in [
+            (
+                "/hepl",
+                "There is no command /hepl. Did you mean /help? /help lists them all.",
+            ),
+            (
+                "/zzzzzzzz now",
+                "There is no command /zzzzzzzz. /help lists them all.",
+            ),
+            (
+                "/gr\u{f6}\u{df}e",
+                "There is no command /gr\u{f6}\u{df}e. /help lists them all.",
+            ),
+            (
+                "/",
+                "There is no name after the slash. /help lists the commands.",
+            ),
+            (
+                "/undo that",
+                "/undo takes nothing after it. Without the slash it is a message.",
+            ),
+        ] {
+            is(line, "mistake", answer);
+        }
+        for message in [
+            "/usr/bin is large",
+            "/tmp is full, why?",
+            "/tmp",
+            "/nowhere/at all",
+            "/ is the root",
+            "/* a comment */",
+            "// another",
+            "/etc, what is it?",
+            "and/or",
+        ] {
+            assert_eq!(parsed(message), None, "{message:?}");
+        }
     }
 
     #[test]
@@ -375,15 +581,18 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_found_by_its_own_names() {
+    fn every_row_is_found_by_its_own_names_after_both_marks() {
         for row in ROWS {
             for name in row.names {
-                let line = match row.handler {
-                    CommandHandler::Bare(_) => (*name).to_owned(),
-                    CommandHandler::Taking(_) => format!("{name} x"),
-                };
-                let (found, _) = find(&line).unwrap();
-                assert!(std::ptr::eq(found, row), "{line}");
+                assert!(name.chars().all(char::is_alphanumeric), "{name} has a mark");
+                for mark in ['/', '!'] {
+                    let line = match row.handler {
+                        CommandHandler::Bare(_) => format!("{mark}{name}"),
+                        CommandHandler::Taking(_) => format!("{mark}{name} x"),
+                    };
+                    assert_eq!(parsed(&line).unwrap().0, row.names[0], "{line}");
+                }
+                assert_eq!(parsed(name).is_some(), row.is_word, "{name}");
             }
         }
     }

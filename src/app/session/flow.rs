@@ -26,7 +26,7 @@ const RESTORED: usize = 200;
 /// The state of the flow in a session. Nothing of it is read or made before the first message that may take it, and then on a thread of its own.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// What `!flow` chose.
+    /// What `/flow` chose.
     chosen: Option<FlowMode>,
     /// The settings of a profile.
     settings: Option<(String, ReplySettings)>,
@@ -191,7 +191,7 @@ impl Session {
         }
     }
 
-    /// `!flow`: shows or changes when the flow answers.
+    /// `/flow`: shows or changes when the flow answers.
     pub(super) fn change_flow(&mut self, word: &str) -> Outcome<()> {
         match word.to_lowercase().as_str() {
             "" => {}
@@ -201,7 +201,7 @@ impl Session {
             _ => {
                 return Err(
                     Problem::input(format!("\"{word}\" is not a mode of the reply flow."))
-                        .next("Use !flow on, !flow off or !flow auto."),
+                        .next("Use /flow on, /flow off or /flow auto."),
                 );
             }
         }
@@ -209,13 +209,13 @@ impl Session {
         Ok(())
     }
 
-    /// `!why`: how the last reply of the flow came about.
+    /// `/why`: how the last reply of the flow came about.
     pub(super) fn explain_reply(&mut self) {
         let report = self.flow.engine().and_then(|engine| engine.last_report());
         self.updates.push(match report {
             Some(report) => UiUpdate::Listing(super::why::table(&report)),
             None => UiUpdate::System(
-                "There is no reply of the reply flow to explain yet. !flow says when it answers."
+                "There is no reply of the reply flow to explain yet. /flow says when it answers."
                     .to_owned(),
             ),
         });
@@ -311,8 +311,8 @@ mod tests {
     fn the_interface_waits_for_no_settings() {
         for (line, wants) in [
             ("hello", "\"maybe\""),
-            ("!flow", "The reply flow is on"),
-            ("!help", ""),
+            ("/flow", "The reply flow is on"),
+            ("/help", ""),
         ] {
             let mut opened = Opened::new();
             opened.write_settings("{\"flow\": \"maybe\"}");
@@ -343,7 +343,7 @@ mod tests {
         let line = "password=swordfish99";
         assert_eq!(opened.session.for_history(line), "password=[REDACTED]");
         opened.write_settings("{\"flow\": \"off\"}");
-        opened.session.submit("!flow");
+        opened.session.submit("/flow");
         opened.rest();
         assert_eq!(opened.session.for_history(line), line);
     }

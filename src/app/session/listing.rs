@@ -1,4 +1,4 @@
-//! The output of `profiles`, `saved` and `!model`.
+//! The output of `profiles`, `saved` and `/model`.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ pub(super) fn profiles(context: &SessionContext) -> String {
     if out.is_empty() {
         let _ = writeln!(out, "* {active:<16} nothing saved yet");
     }
-    out.push_str("\n!profile NAME switches to another one, and creates it if it is new.\n");
+    out.push_str("\n/profile NAME switches to another one, and creates it if it is new.\n");
     out
 }
 
@@ -86,7 +86,7 @@ pub(super) fn models(context: &SessionContext, current: &str) -> String {
     }
     let _ = writeln!(out, "{:<14} {:<28} ready", offline::NAME, "no model");
     out.push_str(
-        "\n!model PROVIDER, !model MODEL or !model PROVIDER MODEL changes it for this session.\n",
+        "\n/model PROVIDER, /model MODEL or /model PROVIDER MODEL changes it for this session.\n",
     );
     out
 }

@@ -1,4 +1,4 @@
-//! `!memory`: what is remembered about the user, from within a conversation.
+//! `/memory`: what is remembered about the user, from within a conversation.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +32,7 @@ impl Session {
                     let mut text = memory.preview(target)?;
                     let command = one_line(&again);
                     text.push_str(&format!(
-                        "\n!memory {command} --yes erases it, here and in what this conversation still holds.\n"
+                        "\n/memory {command} --yes erases it, here and in what this conversation still holds.\n"
                     ));
                     Ok(text)
                 }
@@ -51,7 +51,7 @@ impl Session {
     /// Runs a command of the memory that calls a model, one entry after the other; Esc stops it.
     fn maintain_memory(&mut self, command: MemoryCommand) -> Outcome<()> {
         let BackendState::Ready(target) = &self.backend else {
-            return Err(Problem::missing("No model answers yet.").next("!model chooses one."));
+            return Err(Problem::missing("No model answers yet.").next("/model chooses one."));
         };
         let choice = ModelChoice {
             provider: Some(target.provider.name().to_owned()),
@@ -64,6 +64,7 @@ impl Session {
             command: "memory".to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop: stop.clone(),
             _with_session: with_session,
         };

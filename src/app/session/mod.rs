@@ -10,7 +10,9 @@ mod attach;
 mod blender;
 mod command_handlers;
 pub(crate) mod commands;
+mod context_commands;
 mod disk_writer;
+pub(crate) mod file_search;
 mod flow;
 mod inbox;
 mod listing;
@@ -18,6 +20,7 @@ mod log_writer;
 mod memory;
 mod memory_writer;
 mod persistence;
+mod place;
 mod reviews;
 mod saved_session;
 mod shell;
@@ -62,6 +65,7 @@ use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
+use commands::InputLine;
 use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 use voice::Spoken;
@@ -139,7 +143,7 @@ pub(crate) struct Session {
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
-    /// The user's messages, the latest last, for `!undo`.
+    /// The user's messages, the latest last, for `/undo`.
     sent_messages: Vec<String>,
     /// The directory of shell mode, while it is on.
     shell: Option<PathBuf>,
@@ -159,7 +163,7 @@ pub(crate) struct Session {
     next_id: u64,
     /// Pending changes (profile, model, log) that have to finish before the next message is sent.
     pending_changes: usize,
-    /// `!undo`s that are running or queued.
+    /// `/undo`s that are running or queued.
     undos: usize,
     /// Notices that came during an answer; they are shown after it.
     held_notices: Vec<String>,
@@ -178,6 +182,9 @@ pub(crate) struct Session {
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
+    place: place::PlaceState,
+    /// Runs while the user types the name of a file.
+    file_search: Option<file_search::FileSearch>,
 }
 
 impl Session {
@@ -263,6 +270,8 @@ impl Session {
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
+            place: place::PlaceState::default(),
+            file_search: None,
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -282,6 +291,7 @@ impl Session {
             session.offer_sessions();
         }
         session.watch_reviews();
+        session.read_place();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -310,6 +320,11 @@ impl Session {
     /// What tools share in this session; completion needs it.
     pub(crate) fn context(&self) -> &Arc<SessionContext> {
         &self.context
+    }
+
+    /// Whether shell mode is on.
+    pub(crate) fn has_shell(&self) -> bool {
+        self.shell.is_some()
     }
 
     /// True while an answer, a command in the foreground or a change is pending. The plain interface waits that long before it reads on.
@@ -371,14 +386,13 @@ impl Session {
         self.poll_news();
         match (commands::read(line), &self.shell) {
             (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
-            (Some(command), shell)
-                if shell.is_none() || line.starts_with('!') || command.in_shell_mode =>
-            {
+            (InputLine::Command(command), shell) if shell.is_none() || command.in_shell_mode => {
                 if let Err(problem) = command.run(self) {
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
             (_, Some(_)) => self.shell_line(line),
+            (InputLine::Mistake(problem), None) => self.updates.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
@@ -504,11 +518,13 @@ impl Session {
             name: String::new(),
             since: turn.since,
             background: false,
+            output: String::new(),
         });
         let jobs = self.jobs.iter().map(|job| RunningCall {
             name: job.command.clone(),
             since: job.since,
             background: job.background,
+            output: job.output.clone(),
         });
         let totals = self.context.ledger.totals();
         SessionStatus {
@@ -523,6 +539,7 @@ impl Session {
             context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
+            place: self.place.place.clone(),
             topics: self.topics,
             running: turn
                 .chain(jobs)

@@ -116,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// `!new`: an empty conversation. The chat log, which is what is remembered across sessions, stays as it is.
+    /// `/new`: an empty conversation. The chat log, which is what is remembered across sessions, stays as it is.
     pub(super) fn new_session(&mut self) {
         if let Err(problem) = self.may_leave_session() {
             return self.updates.push(UiUpdate::Failed(problem));
@@ -133,18 +133,18 @@ impl Session {
         self.flow.begin_conversation(Vec::new());
         self.updates.push(UiUpdate::SessionOpened(Vec::new()));
         let words = match before {
-            Some(id) => format!("A new session. !resume {id} goes back to the one before."),
+            Some(id) => format!("A new session. /resume {id} goes back to the one before."),
             None => "A new session.".to_owned(),
         };
         self.updates.push(UiUpdate::System(words));
     }
 
-    /// `!name`: shows or changes the name of the session.
+    /// `/name`: shows or changes the name of the session.
     pub(super) fn name_session(&mut self, text: &str) -> Outcome<()> {
         let name = clip(&one_line(text), NAME_CHARS);
         if name.is_empty() {
-            return Err(Problem::input("There is no name after !name.")
-                .next("For example: !name retry test."));
+            return Err(Problem::input("There is no name after /name.")
+                .next("For example: /name retry test."));
         }
         let Some(log) = self.saved.log.clone() else {
             return Err(Problem::config("This conversation is not kept on disk.").next("Set HOME."));
@@ -160,7 +160,7 @@ impl Session {
         Ok(())
     }
 
-    /// `!resume`: goes on with another session, or shows those there are.
+    /// `/resume`: goes on with another session, or shows those there are.
     pub(super) fn resume(&mut self, text: &str) -> Outcome<()> {
         self.may_leave_session()?;
         let (forks, words): (Vec<&str>, Vec<&str>) =
@@ -169,7 +169,7 @@ impl Session {
         if word.is_empty() {
             if is_fork {
                 return Err(Problem::input("There is no ID of the session to copy.")
-                    .next("!resume lists them."));
+                    .next("/resume lists them."));
             }
             self.offer_sessions();
             return Ok(());

@@ -41,7 +41,7 @@ impl Session {
                         spoken: queued.spoken.is_some(),
                     });
                     let problem = Problem::config(reason.clone())
-                        .next("!model PROVIDER chooses another one for this session.");
+                        .next("/model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
                 }
             }
@@ -263,6 +263,7 @@ impl Session {
             spoken: turn.spoken,
         });
         self.effects(end.effects, again);
+        self.read_place();
         self.send_next();
     }
 
@@ -291,7 +292,7 @@ impl Session {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 }
                 Effect::Exit(words) => {
                     self.exiting = true;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
+use crate::app::session::file_search::FoundFiles;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::base::problem::Problem;
@@ -24,7 +25,7 @@ pub(crate) enum UiUpdate {
     EarlierConversation(Vec<LogEntry>),
     /// Another session takes the place of what is on the screen: what was said in it, the oldest first.
     SessionOpened(Vec<TranscriptEntry>),
-    /// The user may choose one of these sessions: `!resume ID` follows.
+    /// The user may choose one of these sessions: `/resume ID` follows.
     ChooseSession(Vec<SessionRow>),
     /// The messages that follow belong to this profile.
     Profile(String),
@@ -44,6 +45,8 @@ pub(crate) enum UiUpdate {
     Failed(Problem),
     /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
+    /// One short line about the session that answers what the user did: another model, folder or mode.
+    Remark(String),
     /// An alarm or similar: shown with the terminal's bell.
     Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.
@@ -56,6 +59,8 @@ pub(crate) enum UiUpdate {
     },
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
+    /// Files that fit the name that the user types.
+    FilesFound(FoundFiles),
     /// A tool needs an answer of the user.
     Ask(PendingQuestion),
     /// Open this file in the user's editor, then call [`super::Session::edited`].
@@ -120,6 +125,8 @@ pub(crate) struct SessionStatus {
     pub coding: bool,
     /// The directory of shell mode, while it is on.
     pub shell: Option<PathBuf>,
+    /// Where the session works; `None` without a working directory.
+    pub place: Option<Place>,
     /// Number of ntfy topics subscribed to.
     pub topics: usize,
     /// Running calls, the oldest first.
@@ -181,4 +188,15 @@ pub(crate) struct RunningCall {
     pub name: String,
     pub since: Instant,
     pub background: bool,
+    /// The last lines that a command has written.
+    pub output: String,
+}
+
+/// Where the session works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The folder's own name.
+    pub folder: String,
+    /// The branch that is checked out there, or the commit.
+    pub branch: Option<String>,
 }

@@ -17,7 +17,7 @@ pub(super) fn words(env: &Env, target: &ModelTarget, new: bool) -> String {
         return offline(env, new);
     }
     format!(
-        "Here I am. {}\nSay what you want done. !help lists the commands.\n",
+        "Here I am. {}\nSay what you want done. /help lists the commands.\n",
         target.words()
     )
 }
@@ -30,9 +30,9 @@ fn offline(env: &Env, new: bool) -> String {
         "Still no language model set up.\n\n"
     });
     out.push_str("Working right now, offline: files, git, notes, calendar, tickets, units and\n");
-    out.push_str("more; !tools lists them all.\n");
+    out.push_str("more; /tools lists them all.\n");
     out.push_str("  try   convert 5 miles to km      show the tree      note: buy milk\n");
-    out.push_str("  or    !tools calendar            !tool code_grep pattern=TODO\n\n");
+    out.push_str("  or    /tools calendar            /tool code_grep pattern=TODO\n\n");
     out.push_str("To give me something to think with, one of:\n");
     let (how, looked) = match availability::is_installed(env) {
         true => ("gh auth login", "not signed in"),

@@ -1,4 +1,4 @@
-//! `!why`: how the last reply of the reply flow came about, as a table.
+//! `/why`: how the last reply of the reply flow came about, as a table.
 
 use std::fmt::Write as _;
 use std::time::Duration;

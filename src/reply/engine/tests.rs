@@ -10,6 +10,7 @@ use crate::chat::event::EventSink;
 use crate::chat::message::ToolCall;
 use crate::chat::reply_event::ReplyEvent;
 use crate::llm::failure::FailureKind;
+use crate::llm::provider::{Offer, Reply};
 use crate::reply::guard;
 use crate::reply::stage::{Stage, StageRequest};
 use crate::tools::engine::policy::ToolPolicy;
@@ -103,6 +104,10 @@ where
     }
 
     fn remember_without_tools(&self) {}
+
+    fn fall_back(&self, _: &Failure, _: bool) -> bool {
+        false
+    }
 }
 
 /// A session with a few notes, and everything that it is told.

@@ -29,6 +29,9 @@ pub(crate) trait ChatModel: Send + Sync {
 
     /// Remembers that it refuses tools.
     fn remember_without_tools(&self);
+
+    /// Lets another model answer for the rest of the reply after `failure`, where one may and can; it would repeat what a tool `wrote`.
+    fn fall_back(&self, failure: &Failure, wrote: bool) -> bool;
 }
 
 /// Builds the system message for the tools of the moment; it begins with the line of time and place.

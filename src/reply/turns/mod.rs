@@ -27,12 +27,14 @@ use self::refusals::CallLedger;
 use self::results::ResultPolicy;
 use self::tool_digest::ToolDigest;
 use self::tool_set::ToolSet;
+use crate::agent::fallback;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
 use crate::base::text::{clip, one_line};
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
-use crate::llm::failure::FailureKind;
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::provider::Reply;
 use crate::reply::aliases::KnownTools;
 use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
 use crate::reply::context_line;
@@ -185,7 +187,7 @@ impl<'a> TurnLoop<'a> {
                 }
                 continue;
             }
-            let reply = match self.chat.ask(&self.messages(), &self.tools) {
+            let reply = match self.ask() {
                 Ok(reply) => reply,
                 Err(failure) => {
                     self.chat.drop_draft();
@@ -242,6 +244,39 @@ impl<'a> TurnLoop<'a> {
             .and_then(fit)
             .or_else(|| candidate.and_then(fit))
             .map_or(TurnOutcome::Nothing, TurnOutcome::Answer)
+    }
+
+    /// The chat model's answer, or that of the one that takes over.
+    fn ask(&mut self) -> Result<Reply, Failure> {
+        let rows = self.messages();
+        let failure = match self.chat.ask(&rows, &self.tools) {
+            Err(failure) if failure.kind != FailureKind::Cancelled => failure,
+            other => return other,
+        };
+        if !self.input.chat.fall_back(&failure, self.has_written()) {
+            return Err(failure);
+        }
+        match self.chat.ask(&rows, &self.tools) {
+            Err(second) if second.kind != FailureKind::Cancelled => {
+                let words = fallback::also_failed(&second);
+                let listener = &self.input.ctx.listener;
+                listener.emit(Event::Notice(Level::Warning, words));
+                Err(failure)
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a call of this reply may have changed something.
+    fn has_written(&self) -> bool {
+        let registry = &self.input.ctx.session.registry;
+        self.rows.iter().any(|row| match row {
+            Message::Assistant(row) => {
+                let mut calls = row.calls.iter();
+                calls.any(|call| !registry.plan(call).effect.is_none())
+            }
+            _ => false,
+        })
     }
 
     fn is_stopped(&self) -> bool {

@@ -143,6 +143,12 @@ impl Diary {
             .binary_search_by_key(&(date, source), |row| (row.date, row.source))
     }
 
+    /// What is searched; made when it is wanted first.
+    pub(super) fn index(&mut self) -> &DiaryIndex {
+        let rows = &self.rows;
+        self.index.get_or_insert_with(|| DiaryIndex::new(rows))
+    }
+
     /// The `k` rows between two days (inclusive) that fit the words best, the newest first. Words that are found nowhere leave the days themselves.
     /// `cosines` say how near each row is to what is looked for, as far as that is known.
     pub(super) fn search(
@@ -157,10 +163,7 @@ impl Diary {
         let end = to.map_or(self.rows.len(), |to| {
             self.rows.partition_point(|row| row.date <= to)
         });
-        let index = self
-            .index
-            .get_or_insert_with(|| DiaryIndex::new(&self.rows));
-        let mut scores = index.scores(words);
+        let mut scores = self.index().scores(words);
         if let Some(cosines) = cosines {
             mix(&mut scores, cosines);
         }

@@ -300,12 +300,15 @@ impl Graph {
         }
     }
 
+    /// What is searched; made when it is wanted first.
+    pub(super) fn index(&mut self) -> &NodeIndex {
+        let nodes = &self.nodes;
+        self.index.get_or_insert_with(|| NodeIndex::new(nodes))
+    }
+
     /// The `k` nodes that fit the words best, without the root.
     pub(super) fn search(&mut self, words: &[String], k: usize, now: Timestamp) -> Vec<Node> {
-        let index = self
-            .index
-            .get_or_insert_with(|| NodeIndex::new(&self.nodes));
-        let mut scores = index.scores(words);
+        let mut scores = self.index().scores(words);
         if let Some(score) = self.by_id.get(ROOT).and_then(|root| scores.get_mut(*root)) {
             *score = 0;
         }

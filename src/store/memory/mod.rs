@@ -14,6 +14,7 @@ mod graph_store;
 mod listeners;
 mod node;
 mod node_index;
+mod preload;
 mod ranking;
 mod row;
 mod row_vectors;

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::complete::Sources;
+use super::file_menu::Typing;
+use super::folded::MARK;
 use super::kill::Side;
 use super::search::HistorySearch;
 use super::undo::EditMerge;
 use super::view::{self, Vertical};
-use super::{Editor, Outcome, changed};
+use super::{Editor, Outcome, changed, layout};
 use crate::ui::keys::{self, Action};
 
 /// Width for laying out rows before the first frame.
@@ -20,20 +22,38 @@ impl Editor {
         if keys::is_for_the_interface(action) {
             return Outcome::Pass(action);
         }
-        if self.search.is_some() {
-            return self.act_in_search(action, sources);
-        }
-        if let Some(outcome) = self.act_in_menu(action, sources) {
+        if let Some(outcome) = self.act_in_files(action) {
             return outcome;
         }
-        self.act_in_text(action, sources)
+        if action == Action::Complete
+            && self.menu.is_none()
+            && let Some(outcome) = self.complete_file()
+        {
+            return outcome;
+        }
+        let outcome = if self.search.is_some() {
+            self.act_in_search(action, sources)
+        } else if let Some(outcome) = self.act_in_menu(action, sources) {
+            outcome
+        } else {
+            self.act_in_text(action, sources)
+        };
+        self.follow_files(match action {
+            Action::Insert(_) | Action::EraseBack => Typing::Yes,
+            _ => Typing::No,
+        });
+        outcome
     }
 
     pub(super) fn act_in_text(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         self.settle_for(action);
         let buffer = &mut self.buffer;
         match action {
-            Action::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            Action::Insert(c) => {
+                let outcome = self.insert(c.encode_utf8(&mut [0; 4]));
+                self.suggest(sources);
+                outcome
+            }
             Action::Send => self.send(),
             Action::Newline => changed(buffer.insert("\n", EditMerge::Whole)),
             Action::Left => changed(buffer.go(buffer.left())),
@@ -45,7 +65,9 @@ impl Editor {
             Action::Up => self.vertical(Vertical::Up),
             Action::Down => self.vertical(Vertical::Down),
             Action::EraseBack => {
-                changed(buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased))
+                let erased = buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased);
+                self.suggest(sources);
+                changed(erased)
             }
             Action::EraseForward => {
                 changed(buffer.replace(buffer.cursor()..buffer.right(), "", EditMerge::Erased))
@@ -57,6 +79,7 @@ impl Editor {
             Action::KillToEnd => self.kill(Side::After, to_end),
             Action::Yank => self.yank(),
             Action::YankPop => self.yank_pop(),
+            Action::UnfoldPaste => self.unfold_paste(),
             Action::Undo => changed(buffer.undo()),
             Action::Redo => changed(buffer.redo()),
             Action::Search => {
@@ -103,7 +126,8 @@ impl Editor {
         if self.buffer.text().trim().is_empty() {
             return Outcome::Nothing;
         }
-        let text = std::mem::take(&mut self.buffer).into_text();
+        let text = self.whole_text();
+        self.buffer = Buffer::default();
         self.history.end_walk();
         self.top = 0;
         Outcome::Submit(text)
@@ -124,16 +148,36 @@ impl Editor {
             }
         }
         let entry = match direction {
-            Vertical::Up => self.history.older(self.buffer.text()),
-            Vertical::Down => self.history.newer(self.buffer.text()),
+            Vertical::Up => self.history.older(&self.whole_text()),
+            Vertical::Down => self.history.newer(&self.whole_text()),
         };
         let Some(entry) = entry else {
             return Outcome::Nothing;
         };
-        self.buffer = Buffer::of(super::paste::clean(&entry).into_owned());
+        let entry = super::paste::clean(&entry);
+        self.buffer = Buffer::of(self.folded.refold(&entry).into_owned());
         self.in_history = true;
         self.top = 0;
         Outcome::Changed
+    }
+
+    /// Puts a folded paste in full into the text: the one before the cursor, else the one after it, else the last.
+    fn unfold_paste(&mut self) -> Outcome {
+        let buffer = &self.buffer;
+        let is_paste = |range: &Range<usize>| buffer.slice(range.clone()).starts_with(MARK);
+        let last = || {
+            let at = buffer.text().rfind(MARK)?;
+            Some(at..layout::next(buffer.text(), at))
+        };
+        let near = [
+            buffer.left()..buffer.cursor(),
+            buffer.cursor()..buffer.right(),
+        ];
+        let Some(range) = near.into_iter().find(is_paste).or_else(last) else {
+            return Outcome::Nothing;
+        };
+        let whole = self.folded.unfold(buffer.slice(range.clone())).into_owned();
+        changed(self.buffer.replace(range, &whole, EditMerge::Whole))
     }
 
     fn kill(&mut self, side: Side, what: fn(&Buffer) -> Range<usize>) -> Outcome {

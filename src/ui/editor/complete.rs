@@ -9,9 +9,14 @@ const MAX_WORD_BYTES: usize = 4096;
 
 /// Where candidates come from; by default each method returns none.
 pub(crate) trait Sources {
-    /// Commands and words that are valid at the beginning of the input, as they are typed (`!tools`, `preferences`).
+    /// Commands and words that are valid at the beginning of the input, as they are typed (`/tools`, `preferences`). After `!` those with a slash are
+    /// completed too.
     fn commands(&self) -> Vec<String> {
         Vec::new()
+    }
+    /// What one of [`Sources::commands`] does, in a line.
+    fn about(&self, _command: &str) -> Option<&'static str> {
+        None
     }
     /// Profile names.
     fn profiles(&self) -> Vec<String> {
@@ -105,14 +110,18 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     }
     let words: Vec<&str> = head.split_whitespace().collect();
     let command = words.first().map(|word| word.to_lowercase());
-    let kind = match (command.as_deref(), words.get(1..).unwrap_or_default()) {
+    let name = command.as_deref().map(|command| {
+        let name = command.strip_prefix(['/', '!']);
+        name.unwrap_or_default()
+    });
+    let kind = match (name, words.get(1..).unwrap_or_default()) {
         (None, _) if !typed.is_empty() => WordKind::Command,
-        (Some("!profile"), []) => WordKind::Profile,
-        (Some("!effort"), []) => WordKind::Effort,
-        (Some("!model"), []) => WordKind::Provider,
-        (Some("!model"), [provider]) => WordKind::Model((*provider).to_owned()),
-        (Some("!tool" | "!tools"), []) => WordKind::Tool,
-        (Some("!tool"), [tool, ..]) if !typed.contains('=') => {
+        (Some("profile"), []) => WordKind::Profile,
+        (Some("effort"), []) => WordKind::Effort,
+        (Some("model"), []) => WordKind::Provider,
+        (Some("model"), [provider]) => WordKind::Model((*provider).to_owned()),
+        (Some("tool" | "tools"), []) => WordKind::Tool,
+        (Some("tool"), [tool, ..]) if !typed.contains('=') => {
             WordKind::Parameter((*tool).to_owned())
         }
         _ => return None,
@@ -132,6 +141,12 @@ impl Word {
     /// Candidates: those that begin with the word (ignoring case), then those that contain it.
     pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
+            WordKind::Command if self.typed.starts_with('!') => {
+                let commands = sources.commands().into_iter();
+                let marked =
+                    commands.filter_map(|name| Some(format!("!{}", name.strip_prefix('/')?)));
+                marked.collect()
+            }
             WordKind::Command => sources.commands(),
             WordKind::Path => sources.paths(&self.typed),
             WordKind::Profile => sources.profiles(),
@@ -159,6 +174,24 @@ impl Word {
         // The sort is stable: within a rank the order of the source is kept.
         ranked.sort_by_key(|(inside, _)| *inside);
         ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// What each candidate does, where that is known.
+    pub(crate) fn abouts(
+        &self,
+        candidates: &[String],
+        sources: &dyn Sources,
+    ) -> Vec<Option<&'static str>> {
+        let about = |candidate: &String| match self.kind {
+            WordKind::Command => sources.about(&candidate.replacen('!', "/", 1)),
+            _ => None,
+        };
+        candidates.iter().map(about).collect()
+    }
+
+    /// Whether the menu opens while the word is typed, without Tab.
+    pub(super) fn opens_menu(&self) -> bool {
+        self.kind == WordKind::Command && self.typed.starts_with('/')
     }
 
     /// The common prefix of all candidates, if it is longer than the typed part.
@@ -222,6 +255,8 @@ fn fits_a_line(candidate: &str) -> bool {
 pub(crate) struct Menu {
     /// The candidates, best first.
     pub candidates: Vec<String>,
+    /// What each of them does, where that is known.
+    pub abouts: Vec<Option<&'static str>>,
     /// The candidate that is currently in the text.
     pub selected: Option<usize>,
     pub(super) word: Word,

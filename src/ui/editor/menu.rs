@@ -1,6 +1,6 @@
 //! The completion menu over the input.
 
-use super::complete::{self, Completeness, Menu, Sources};
+use super::complete::{self, Completeness, Menu, Sources, WordKind};
 use super::undo::EditMerge;
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
@@ -28,18 +28,40 @@ impl Editor {
     /// The candidates for the word at the cursor, if any.
     fn open_menu(&self, sources: &dyn Sources) -> Option<Menu> {
         let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
+        // Files have a menu of their own, which is open while they are typed.
+        if word.kind == WordKind::Path {
+            return None;
+        }
         let candidates = word.candidates(sources);
-        (!candidates.is_empty()).then_some(Menu {
+        (!candidates.is_empty()).then(|| Menu {
+            abouts: word.abouts(&candidates, sources),
             candidates,
             selected: None,
             word,
         })
     }
 
+    /// Opens the menu while a word is typed that is to have one.
+    pub(super) fn suggest(&mut self, sources: &dyn Sources) {
+        let word = complete::word(self.buffer.text(), self.buffer.cursor());
+        if word.is_some_and(|word| word.opens_menu()) {
+            self.menu = self.open_menu(sources);
+        }
+    }
+
     /// What an action does while the menu is open; `None` when it is closed or the action is not for it.
     pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
         let mut menu = self.menu.take()?;
+        let selects = menu.selected.is_some();
         match action {
+            // The menu may be open without a Tab so far.
+            Action::Complete
+                if !selects
+                    && (menu.candidates.len() == 1
+                        || menu.word.common(&menu.candidates).is_some()) =>
+            {
+                Some(self.complete(sources))
+            }
             Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
                 self.remove_candidate(&menu);
                 menu.step(matches!(action, Action::Complete | Action::Down));

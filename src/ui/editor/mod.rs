@@ -4,6 +4,8 @@ mod act;
 mod buffer;
 mod cells;
 pub(crate) mod complete;
+pub(crate) mod file_menu;
+mod folded;
 mod history;
 mod kill;
 mod layout;
@@ -20,6 +22,8 @@ use std::ops::Range;
 use crate::ui::keys::{Action, KeyContext};
 use buffer::Buffer;
 use complete::Menu;
+use file_menu::{FileMenu, Typing};
+use folded::FoldedPastes;
 use history::History;
 use kill::KillRing;
 use search::HistorySearch;
@@ -52,10 +56,15 @@ pub(crate) struct Searching<'a> {
 #[derive(Default)]
 pub(crate) struct Editor {
     buffer: Buffer,
+    folded: FoldedPastes,
     ring: KillRing,
     history: History,
     search: Option<HistorySearch>,
     menu: Option<Menu>,
+    /// The menu of files, open while a name after `@` is typed.
+    files: Option<FileMenu>,
+    /// Where the name begins for which the user closed that menu.
+    no_files: Option<usize>,
     /// The range inserted by the last yank; cleared by any other action.
     yanked: Option<Range<usize>>,
     /// The column that vertical motions aim for.
@@ -76,6 +85,33 @@ impl Editor {
     /// The whole text, also while a search shows something else.
     pub(crate) fn text(&self) -> &str {
         self.buffer.text()
+    }
+
+    /// The whole text, with folded pastes in full.
+    pub(crate) fn whole_text(&self) -> String {
+        self.folded.unfold(self.buffer.text()).into_owned()
+    }
+
+    /// A text that was sent, with the folded pastes as they were shown.
+    pub(crate) fn labelled(&mut self, text: &str) -> String {
+        self.folded.labelled(text).into_owned()
+    }
+
+    /// Inserts pasted text like [`Editor::paste`], folded if it is long.
+    pub(crate) fn paste_folded(&mut self, text: &str) -> Outcome {
+        let text = paste::clean(text);
+        let cluster = match self.search {
+            None => self.folded.fold(&text),
+            Some(_) => None,
+        };
+        let Some(cluster) = cluster else {
+            return self.paste(&text);
+        };
+        self.settle();
+        self.menu = None;
+        let outcome = changed(self.buffer.insert(&cluster, EditMerge::Whole));
+        self.follow_files(Typing::No);
+        outcome
     }
 
     /// True when there is no text.
@@ -108,7 +144,9 @@ impl Editor {
             EditMerge::Whole
         };
         self.menu = None;
-        changed(self.buffer.insert(&text, merge))
+        let outcome = changed(self.buffer.insert(&text, merge));
+        self.follow_files(Typing::Yes);
+        outcome
     }
 
     /// Inserts pasted text, cleaned by [`paste::clean`], as one step.
@@ -119,7 +157,9 @@ impl Editor {
         let text = paste::clean(text);
         self.settle();
         self.menu = None;
-        changed(self.buffer.insert(&text, EditMerge::Whole))
+        let outcome = changed(self.buffer.insert(&text, EditMerge::Whole));
+        self.follow_files(Typing::No);
+        outcome
     }
 
     /// Replaces the text in one undo step and puts the cursor at its end: for text from an external editor or the queue.
@@ -127,8 +167,12 @@ impl Editor {
         self.settle();
         (self.menu, self.search) = (None, None);
         let all = 0..self.buffer.text().len();
-        self.buffer
-            .replace(all, &paste::clean(text), EditMerge::Whole);
+        self.buffer.replace(
+            all,
+            &self.folded.refold(&paste::clean(text)),
+            EditMerge::Whole,
+        );
+        self.follow_files(Typing::No);
     }
 
     /// Clears the input in one undo step, closes search and menu, and ends the walk through the history.

@@ -139,7 +139,7 @@ impl Printer {
                 }
             }
             UiUpdate::Failed(problem) => self.error(&problem),
-            UiUpdate::System(words) => self.system(&words),
+            UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
             UiUpdate::Alert(words) => {
                 if self.terminal {
                     self.write("\x07");
@@ -152,7 +152,11 @@ impl Printer {
                 let words = format!("Undone: {}", text::clip(&said, 200));
                 self.system(&words);
             }
-            UiUpdate::Profile(_) | UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}
+            UiUpdate::Profile(_)
+            | UiUpdate::FilesFound(_)
+            | UiUpdate::Ask(_)
+            | UiUpdate::Edit(_)
+            | UiUpdate::Leave(_) => {}
         }
     }
 
@@ -193,6 +197,8 @@ impl Printer {
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::Turn(_)
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}

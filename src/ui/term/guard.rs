@@ -1,6 +1,6 @@
-//! Takes over the terminal (raw mode, alternate screen, bracketed paste) and restores it on every exit path.
+//! Takes over the terminal (raw mode, and the modes of [`TerminalModes`]) and restores it on every exit path.
 //!
-//! No mouse reports and no keyboard extensions: what is never enabled cannot be left on by `kill -9`.
+//! No mouse reports: with them the terminal's own selecting would end.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,12 +15,8 @@ use signal_hook::low_level::{pipe, unregister};
 
 use super::crash::{self, Crashes, RestoreTerminal};
 use super::input::Keyboard;
+use super::modes::TerminalModes;
 use super::tty::Tty;
-
-/// Alternate screen, bracketed paste.
-const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
-/// End of a synchronized update, style reset, full scroll region, auto-wrap, no bracketed paste, cursor shown, main screen.
-const RESTORE_SEQUENCE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// The terminal in use; restored on drop. Create it on the thread that draws.
 #[derive(Debug)]
@@ -34,8 +30,11 @@ impl TerminalGuard {
     ///
     /// # Errors
     /// Standard input is not a terminal, or the terminal is gone.
-    pub fn enter(crash_file: Option<PathBuf>) -> io::Result<Self> {
-        let terminal = Arc::new(Terminal::default());
+    pub fn enter(modes: TerminalModes, crash_file: Option<PathBuf>) -> io::Result<Self> {
+        let terminal = Arc::new(Terminal {
+            modes,
+            found: Mutex::default(),
+        });
         let crashes = Arc::new(Crashes::new(crash_file));
         // Before the terminal is changed, so that no panic finds it in use without the hook.
         crash::watch(&terminal, &crashes);
@@ -122,8 +121,11 @@ pub(super) fn can_be_resumed() -> bool {
 }
 
 /// The terminal's state; while in use, also its original settings.
-#[derive(Debug, Default)]
-struct Terminal(Mutex<Option<Termios>>);
+#[derive(Debug)]
+struct Terminal {
+    modes: TerminalModes,
+    found: Mutex<Option<Termios>>,
+}
 
 impl Terminal {
     fn take(&self) -> io::Result<()> {
@@ -131,15 +133,19 @@ impl Terminal {
         let now = tcgetattr(stdio::stdin())?;
         let mut raw = now.clone();
         raw.make_raw();
+        if found.is_some() {
+            // What a terminal keeps on a stack must not be there twice.
+            Tty.write_all(self.modes.restore.as_bytes())?;
+        }
         // If taken over twice, the first settings are the original ones.
         found.get_or_insert(now);
         // Keys typed so far are kept: they are meant for us.
         tcsetattr(stdio::stdin(), OptionalActions::Now, &raw)?;
-        Tty.write_all(ENTER_SEQUENCE)
+        Tty.write_all(self.modes.enter.as_bytes())
     }
 
     fn found(&self) -> MutexGuard<'_, Option<Termios>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -150,7 +156,7 @@ impl RestoreTerminal for Terminal {
             return false;
         };
         // A terminal that is gone needs no restoring, and the error could not be shown.
-        let _ = Tty.write_all(RESTORE_SEQUENCE);
+        let _ = Tty.write_all(self.modes.restore.as_bytes());
         let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &as_found);
         true
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,13 +14,18 @@ use rustix::io::Errno;
 use rustix::stdio;
 
 use super::Input;
-use super::keys::Parser;
+use super::keys::{Parser, UnmarkedPastes};
+use super::wheel::{self, WheelDetector};
 
 /// Maximum bytes of one batch.
 const MAX_BATCH_BYTES: usize = 1 << 20;
 /// A read of at least this many bytes suggests that more will follow, and how long to wait for it.
 const BURST_BYTES: usize = 512;
 const LINGER: Duration = Duration::from_millis(4);
+/// How long to wait for more arrow keys after one: a turn of the wheel is several. Far less than the time between two that a held key repeats.
+const ARROW_LINGER: Duration = Duration::from_millis(8);
+/// Arrow keys are collected no longer than this, however many come.
+const MAX_ARROW_LINGER: Duration = Duration::from_millis(30);
 
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
 #[derive(Debug)]
@@ -64,7 +69,7 @@ impl Keyboard {
     ///
     /// # Errors
     /// The system has no socket or thread left.
-    pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
+    pub fn start(to: Sender<Vec<Input>>, unmarked: UnmarkedPastes) -> io::Result<Self> {
         let shared = Arc::new(InputShared::default());
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -73,7 +78,8 @@ impl Keyboard {
             .name("keyboard".to_owned())
             .spawn(move || {
                 let mut reader = InputReader {
-                    parser: Parser::default(),
+                    parser: Parser::new(unmarked),
+                    wheel: WheelDetector::default(),
                     bytes: Vec::new(),
                     woken,
                     to,
@@ -120,6 +126,7 @@ impl Drop for Keyboard {
 
 struct InputReader {
     parser: Parser,
+    wheel: WheelDetector,
     bytes: Vec<u8>,
     woken: UnixStream,
     to: Sender<Vec<Input>>,
@@ -156,6 +163,7 @@ impl InputReader {
                 Ok(WakeReason::Bytes) => {
                     gone = matches!(self.read(), ReadEnd::Gone);
                     self.parser.feed(&self.bytes, &mut batch);
+                    batch = self.wheel.detect(batch, Instant::now());
                     self.bytes.clear();
                     self.bytes.shrink_to(BURST_BYTES);
                 }
@@ -195,6 +203,7 @@ impl InputReader {
     /// Reads everything available and, when that is much, what follows within moments.
     fn read(&mut self) -> ReadEnd {
         let mut buffer = [0; 16 << 10];
+        let start = Instant::now();
         loop {
             match rustix::io::read(stdio::stdin(), &mut buffer) {
                 Ok(0) => return ReadEnd::Gone,
@@ -205,18 +214,21 @@ impl InputReader {
                 Err(Errno::AGAIN) => return ReadEnd::NoMoreInput,
                 Err(_) => return ReadEnd::Gone,
             }
-            if self.bytes.len() >= MAX_BATCH_BYTES || !self.more_follows() {
+            if self.bytes.len() >= MAX_BATCH_BYTES || !self.more_follows(start) {
                 return ReadEnd::NoMoreInput;
             }
         }
     }
 
-    fn more_follows(&self) -> bool {
+    /// Whether more arrives soon; `start` is when the first of it was read.
+    fn more_follows(&self, start: Instant) -> bool {
         let stdin = stdio::stdin();
-        let limit = if self.bytes.len() < BURST_BYTES {
-            Duration::ZERO
-        } else {
+        let limit = if self.bytes.len() >= BURST_BYTES {
             LINGER
+        } else if wheel::is_arrows(&self.bytes) && start.elapsed() < MAX_ARROW_LINGER {
+            ARROW_LINGER
+        } else {
+            Duration::ZERO
         };
         let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
         matches!(poll(&mut fds, timespec(limit).as_ref()), Ok(1..))

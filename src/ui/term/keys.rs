@@ -8,6 +8,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::Input;
+use super::colour_reply;
+use super::key_codes::{Sequence, alt, character, control, key_of_letter};
 
 const ESC: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
@@ -25,6 +27,17 @@ const MAX_SEQUENCE_BYTES: usize = 128;
 pub struct Parser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
+    unmarked: UnmarkedPastes,
+}
+
+/// Whether text that arrives at once may be a paste although the terminal does not mark it as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UnmarkedPastes {
+    /// Several lines at once are one: sending each of them as a message would be worse than a program that has to wait.
+    #[default]
+    Possible,
+    /// The terminal marks pastes, so that lines which arrive at once were typed, by a program or over a slow connection.
+    Never,
 }
 
 /// What the input begins with.
@@ -38,9 +51,19 @@ enum KeyParse {
     Text(usize),
     /// The start marker of a paste, this many bytes long.
     Paste(usize),
+    /// Something that the terminal reports, this many bytes long.
+    Report(usize, Input),
 }
 
 impl Parser {
+    /// A parser for a terminal that marks pastes, or may not.
+    pub fn new(unmarked: UnmarkedPastes) -> Self {
+        Self {
+            unmarked,
+            ..Self::default()
+        }
+    }
+
     /// Adds bytes, and appends the items they complete to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
         self.pending.extend_from_slice(bytes);
@@ -123,11 +146,17 @@ impl Parser {
                 used
             }
             KeyParse::Text(used) => {
-                typed(bytes.get(..used).unwrap_or_default(), out);
+                typed(bytes.get(..used).unwrap_or_default(), self.unmarked, out);
+                used
+            }
+            KeyParse::Report(used, report) => {
+                out.push(report);
                 used
             }
             KeyParse::Paste(used) => {
                 self.paste = Some(Vec::new());
+                // A terminal that marks one paste marks them all.
+                self.unmarked = UnmarkedPastes::Never;
                 used
             }
         }
@@ -135,20 +164,24 @@ impl Parser {
 }
 
 /// Text that arrived at once: as keys, or as a paste if it is too much for typing.
-fn typed(bytes: &[u8], out: &mut Vec<Input>) {
+fn typed(bytes: &[u8], unmarked: UnmarkedPastes, out: &mut Vec<Input>) {
     let text = lines(bytes);
     let body = text.trim_end_matches('\n');
-    if text.len() >= MIN_MULTILINE_PASTE_CHARS && body.contains('\n') {
+    let is_long = text.len() >= MIN_MULTILINE_PASTE_CHARS && body.contains('\n');
+    if is_long && unmarked == UnmarkedPastes::Possible {
         out.push(Input::Paste(text));
         return;
     }
-    let mut keys = String::from_utf8_lossy(bytes).into_owned();
-    if text.len() >= MIN_PASTE_CHARS {
-        out.push(Input::Paste(body.to_owned()));
-        // A program may well type a single line, however long, and mean it to be sent.
-        keys = keys.chars().filter(|c| matches!(c, '\r' | '\n')).collect();
+    for line in String::from_utf8_lossy(bytes).split_inclusive(['\r', '\n']) {
+        let words = line.trim_end_matches(['\r', '\n']);
+        let mut keys = line;
+        if words.len() >= MIN_PASTE_CHARS {
+            out.push(Input::Paste(words.to_owned()));
+            // A program may well type a line, however long, and mean it to be sent.
+            keys = line.get(words.len()..).unwrap_or_default();
+        }
+        out.extend(keys.chars().map(|c| Input::Key(character(c))));
     }
-    out.extend(keys.chars().map(|c| Input::Key(character(c))));
 }
 
 /// Pasted bytes as text with `\n` line breaks; terminals send carriage returns.
@@ -237,7 +270,7 @@ fn escape(rest: &[u8]) -> KeyParse {
             Some(code) => KeyParse::Key(3, KeyEvent::new(code, KeyModifiers::NONE)),
             None => KeyParse::Key(2, alt(character('O'))),
         },
-        // The response to a query of another program.
+        // The response to a query.
         [b']', b'0'..=b'9', ..] => string(rest),
         [ESC, ..] => KeyParse::Key(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [first, ..] if is_text(*first) => match first_character(rest) {
@@ -256,12 +289,18 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
     })
 }
 
-/// An operating system command up to its terminator; ignored.
+/// An operating system command up to its terminator: the terminal's background colour, or something to ignore.
 fn string(rest: &[u8]) -> KeyParse {
+    let report = |used: usize, len: usize| {
+        let colour = rest.get(1..len).and_then(colour_reply::background);
+        colour.map_or(KeyParse::Skip(used), |colour| {
+            KeyParse::Report(used, Input::Background(colour))
+        })
+    };
     for (index, byte) in rest.iter().enumerate() {
         match byte {
-            7 => return KeyParse::Skip(1 + index + 1),
-            &ESC if rest.get(index + 1) == Some(&b'\\') => return KeyParse::Skip(1 + index + 2),
+            7 => return report(1 + index + 1, index),
+            &ESC if rest.get(index + 1) == Some(&b'\\') => return report(1 + index + 2, index),
             &ESC if rest.len() > index + 1 => return KeyParse::Skip(1 + index),
             _ if index >= 4096 => return KeyParse::Skip(1 + index),
             _ => {}
@@ -317,15 +356,21 @@ fn csi(rest: &[u8]) -> KeyParse {
     if between > 0 || parameters.first().is_some_and(|b| matches!(b, b'<'..=b'?')) {
         return KeyParse::Skip(used);
     }
-    let numbers: Vec<u32> = parameters
-        .split(|b| *b == b';')
-        .map(|part| number(part.split(|b| *b == b':').next().unwrap_or_default()))
-        .collect();
-    let at = |i: usize| numbers.get(i).copied().unwrap_or(0);
-    if (*end, at(0)) == (b'~', 200) {
-        return KeyParse::Paste(used);
+    let mut numbers = [[0; 3]; 3];
+    for (part, row) in parameters.split(|b| *b == b';').zip(&mut numbers) {
+        for (digits, place) in part.split(|b| *b == b':').zip(row) {
+            *place = number(digits);
+        }
     }
-    sequence(*end, [at(0), at(1), at(2)])
+    match (*end, numbers) {
+        (b'~', [[200, ..], ..]) => return KeyParse::Paste(used),
+        (b'I', _) if parameters.is_empty() => return KeyParse::Report(used, Input::Focus(true)),
+        (b'O', _) if parameters.is_empty() => return KeyParse::Report(used, Input::Focus(false)),
+        _ => {}
+    }
+    let sequence = Sequence { end: *end, numbers };
+    sequence
+        .key()
         .map_or(KeyParse::Skip(used), |key| KeyParse::Key(used, key))
 }
 
@@ -336,309 +381,5 @@ fn number(digits: &[u8]) -> u32 {
     })
 }
 
-/// The key of a control sequence with this final byte and these numbers.
-fn sequence(end: u8, numbers: [u32; 3]) -> Option<KeyEvent> {
-    let [first, second, third] = numbers;
-    let with = |code| KeyEvent::new(code, modifiers(second));
-    match end {
-        // `R` with a row is a cursor position report, which was never requested.
-        b'R' if first > 1 => None,
-        b'A'..=b'F' | b'H' | b'P'..=b'S' => key_of_letter(end).map(with),
-        b'a'..=b'd' => key_of_letter(end.to_ascii_uppercase())
-            .map(|code| KeyEvent::new(code, KeyModifiers::SHIFT)),
-        b'Z' => Some(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT)),
-        b'~' if first == 27 => key_of_code(third, second),
-        b'u' => key_of_code(first, second),
-        b'~' => key_of_number(first).map(with),
-        b'^' => key_of_number(first).map(|code| KeyEvent::new(code, KeyModifiers::CONTROL)),
-        b'$' => key_of_number(first).map(|code| KeyEvent::new(code, KeyModifiers::SHIFT)),
-        b'@' => key_of_number(first)
-            .map(|code| KeyEvent::new(code, KeyModifiers::SHIFT | KeyModifiers::CONTROL)),
-        _ => None,
-    }
-}
-
-/// Keys identified by a letter, after `ESC O` and `ESC [`.
-fn key_of_letter(letter: u8) -> Option<KeyCode> {
-    Some(match letter {
-        b'A' => KeyCode::Up,
-        b'B' => KeyCode::Down,
-        b'C' => KeyCode::Right,
-        b'D' => KeyCode::Left,
-        b'F' => KeyCode::End,
-        b'H' => KeyCode::Home,
-        b'M' => KeyCode::Enter,
-        b'P'..=b'S' => KeyCode::F(letter - b'P' + 1),
-        _ => return None,
-    })
-}
-
-/// Keys identified by a number.
-fn key_of_number(number: u32) -> Option<KeyCode> {
-    let number = u8::try_from(number).ok()?;
-    Some(match number {
-        1 | 7 => KeyCode::Home,
-        2 => KeyCode::Insert,
-        3 => KeyCode::Delete,
-        4 | 8 => KeyCode::End,
-        5 => KeyCode::PageUp,
-        6 => KeyCode::PageDown,
-        11..=15 => KeyCode::F(number - 10),
-        17..=21 => KeyCode::F(number - 11),
-        23..=26 => KeyCode::F(number - 12),
-        28 | 29 => KeyCode::F(number - 13),
-        31..=34 => KeyCode::F(number - 14),
-        _ => return None,
-    })
-}
-
-/// A key identified by its character's code, as newer terminals send those that had no sequence.
-fn key_of_code(code: u32, modifier: u32) -> Option<KeyEvent> {
-    let mut modifiers = modifiers(modifier);
-    let code = match code {
-        8 | 127 => KeyCode::Backspace,
-        9 if modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
-        9 => KeyCode::Tab,
-        13 | 57_414 => KeyCode::Enter,
-        27 => KeyCode::Esc,
-        // Private use: keys of a keypad and the like.
-        57_344..=63_743 => return None,
-        code => {
-            let c = char::from_u32(code).filter(|c| !c.is_control())?;
-            let shifted = modifiers.contains(KeyModifiers::SHIFT) && c.is_ascii_lowercase();
-            let c = if shifted { c.to_ascii_uppercase() } else { c };
-            if c.is_uppercase() {
-                modifiers.insert(KeyModifiers::SHIFT);
-            }
-            KeyCode::Char(c)
-        }
-    };
-    Some(KeyEvent::new(code, modifiers))
-}
-
-fn modifiers(number: u32) -> KeyModifiers {
-    let bits = number.saturating_sub(1);
-    let mut found = KeyModifiers::NONE;
-    for (bit, modifier) in [
-        (1, KeyModifiers::SHIFT),
-        (2, KeyModifiers::ALT),
-        (4, KeyModifiers::CONTROL),
-        (8, KeyModifiers::SUPER),
-        (16, KeyModifiers::HYPER),
-        (32, KeyModifiers::META),
-    ] {
-        if bits & bit != 0 {
-            found.insert(modifier);
-        }
-    }
-    found
-}
-
-/// A typed character.
-fn character(c: char) -> KeyEvent {
-    let code = match c {
-        '\r' => KeyCode::Enter,
-        '\t' => KeyCode::Tab,
-        // The Enter key sends a carriage return in raw mode; this is Ctrl-J.
-        '\n' => return KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL),
-        c if c.is_uppercase() => {
-            return KeyEvent::new(KeyCode::Char(c), KeyModifiers::SHIFT);
-        }
-        c => KeyCode::Char(c),
-    };
-    KeyEvent::new(code, KeyModifiers::NONE)
-}
-
-/// A control character.
-fn control(byte: u8) -> KeyEvent {
-    let c = match byte {
-        0 => ' ',
-        0x1c..=0x1f => char::from(byte - 0x1c + b'4'),
-        0x7f => return KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE),
-        byte => char::from((byte | 0x60).to_ascii_lowercase()),
-    };
-    KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL)
-}
-
-fn alt(mut key: KeyEvent) -> KeyEvent {
-    key.modifiers.insert(KeyModifiers::ALT);
-    key
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn all(pieces: &[&[u8]]) -> Vec<Input> {
-        let (mut parser, mut out) = (Parser::default(), Vec::new());
-        for piece in pieces {
-            parser.feed(piece, &mut out);
-        }
-        while parser.pending_timeout().is_some() {
-            parser.give_up(&mut out);
-        }
-        out
-    }
-
-    fn keys(bytes: &[u8]) -> String {
-        all(&[bytes])
-            .into_iter()
-            .map(|input| match input {
-                Input::Key(key) => {
-                    let mut name = format!("{:?}", key.code);
-                    for (modifier, letter) in [
-                        (KeyModifiers::SHIFT, 'S'),
-                        (KeyModifiers::ALT, 'A'),
-                        (KeyModifiers::CONTROL, 'C'),
-                    ] {
-                        if key.modifiers.contains(modifier) {
-                            name = format!("{letter}-{name}");
-                        }
-                    }
-                    name
-                }
-                other => format!("{other:?}"),
-            })
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
-
-    #[test]
-    fn every_key_is_parsed() {
-        let cases: &[(&[u8], &str)] = &[
-            (b"a", "Char('a')"),
-            (b"A", "S-Char('A')"),
-            ("é日".as_bytes(), "Char('é') Char('日')"),
-            (b"\r\t\x7f", "Enter Tab Backspace"),
-            (
-                b"\n\x03\x11\0",
-                "C-Char('j') C-Char('c') C-Char('q') C-Char(' ')",
-            ),
-            (b"\x1f\x08", "C-Char('7') C-Char('h')"),
-            (b"\x1b", "Esc"),
-            (b"\x1b\x1b", "Esc Esc"),
-            (b"\x1b\r\x1b\x7f", "A-Enter A-Backspace"),
-            (b"\x1bx\x1bX", "A-Char('x') A-S-Char('X')"),
-            ("\x1bé".as_bytes(), "A-Char('é')"),
-            (b"\x1b\x02", "C-A-Char('b')"),
-            (b"\x1b[A\x1bOB\x1b[C\x1b[D", "Up Down Right Left"),
-            (b"\x1b[1;2A\x1b[1;5C\x1b[1;3D", "S-Up C-Right A-Left"),
-            (
-                b"\x1b[H\x1b[F\x1b[1~\x1b[4~\x1bOH",
-                "Home End Home End Home",
-            ),
-            (
-                b"\x1b[5~\x1b[6~\x1b[2~\x1b[3~",
-                "PageUp PageDown Insert Delete",
-            ),
-            (b"\x1b[3;5~\x1b[3^\x1b[7$", "C-Delete C-Delete S-Home"),
-            (b"\x1bOP\x1b[[A\x1b[11~\x1b[24~", "F(1) F(1) F(1) F(12)"),
-            (b"\x1b[Z", "S-BackTab"),
-            (b"\x1b[13;2u\x1b[27;2;13~", "S-Enter S-Enter"),
-            (b"\x1b[99;5u\x1b[27u", "C-Char('c') Esc"),
-            (b"\x1b[", "A-Char('[')"),
-            (b"\x1bO", "A-S-Char('O')"),
-            // Responses to modes and queries of other programs are ignored.
-            (b"\x1b[I\x1b[Oa", "Char('a')"),
-            (b"\x1b[<0;10;5Ma\x1b[M !!b", "Char('a') Char('b')"),
-            (b"\x1b[?62;4ca\x1b[24;80Rb", "Char('a') Char('b')"),
-            (
-                b"\x1b]11;rgb:0/0/0\x07a\x1b]11;x\x1b\\b",
-                "Char('a') Char('b')",
-            ),
-            (b"\x1b[201~a", "Char('a')"),
-            (b"\x1b[1;\x1b[A", "Up"),
-            (b"\xff", "Char('\u{fffd}')"),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(
-                keys(bytes),
-                *expected,
-                "{:?}",
-                String::from_utf8_lossy(bytes)
-            );
-        }
-    }
-
-    #[test]
-    fn a_bracketed_paste_is_one_event() {
-        assert_eq!(
-            all(&[b"x\x1b[200~one\rtwo\r\nthree\x1b[A\x1b[20", b"1~y"])[1..2],
-            [Input::Paste("one\ntwo\nthree\u{1b}[A".to_owned())]
-        );
-        // The end of this paste got lost.
-        assert_eq!(
-            all(&[b"\x1b[200~half\x1b[2"]),
-            [Input::Paste("half\u{1b}[2".to_owned())]
-        );
-    }
-
-    #[test]
-    fn an_unbracketed_paste_is_detected_by_lines_or_length() {
-        let two = "first line of it\rand the second one\r";
-        assert_eq!(
-            all(&[two.as_bytes()]),
-            [Input::Paste(
-                "first line of it\nand the second one\n".to_owned()
-            )]
-        );
-        let long = format!("{}\r", "x".repeat(300));
-        let events = all(&[long.as_bytes()]);
-        assert_eq!(events.len(), 2);
-        assert_eq!(events[0], Input::Paste("x".repeat(300)));
-        assert_eq!(
-            keys(b"a whole sentence that a program types\r")
-                .split(' ')
-                .next_back(),
-            Some("Enter")
-        );
-        assert!(!keys(b"!help\r!quit\r").contains("Paste"));
-    }
-
-    #[test]
-    fn a_megabyte_parses_quickly() {
-        let text = "word ".repeat(400_000);
-        let mut bytes = b"\x1b[200~".to_vec();
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.extend_from_slice(PASTE_END);
-        let start = std::time::Instant::now();
-        let pieces: Vec<&[u8]> = bytes.chunks(4096).collect();
-        assert_eq!(all(&pieces), [Input::Paste(text)]);
-        assert!(start.elapsed() < Duration::from_secs(2));
-    }
-
-    proptest! {
-        #[test]
-        fn chunking_does_not_change_the_events(
-            parts in prop::collection::vec(prop_oneof![
-                Just("\u{1b}[1;5A".to_owned()), Just("\u{1b}[200~a\rb\u{1b}[201~".to_owned()),
-                Just("é".to_owned()), Just("日本".to_owned()), Just("\u{1b}é".to_owned()), Just("\u{1b}OP".to_owned()),
-                Just("\r".to_owned()), Just("\u{3}".to_owned()), "[a-z]{1,5}",
-            ], 0..12),
-            cuts in prop::collection::vec(0usize..80, 0..6),
-        ) {
-            // Short enough not to count as a paste, as one line and as several.
-            let mut bytes = parts.concat().into_bytes();
-            prop_assume!(bytes.len() < MIN_MULTILINE_PASTE_CHARS - 1 || !bytes.contains(&b'\r'));
-            bytes.push(b'z');
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(bytes.len())).collect();
-            cuts.extend([0, bytes.len()]);
-            cuts.sort_unstable();
-            let pieces: Vec<&[u8]> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
-            prop_assert_eq!(all(&pieces), all(&[&bytes]));
-        }
-
-        #[test]
-        fn any_bytes_are_parsed(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6)) {
-            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-            let mut parser = Parser::default();
-            let mut out = Vec::new();
-            for piece in pieces {
-                parser.feed(piece, &mut out);
-            }
-            parser.give_up(&mut out);
-            prop_assert!(parser.pending_timeout().is_none());
-        }
-    }
-}
+mod tests;

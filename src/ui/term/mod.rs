@@ -3,20 +3,26 @@
 //! [`guard::TerminalGuard`] takes over the terminal and restores it on every exit path; [`screen::Screen`] writes the fewest bytes that turn the last frame
 //! into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep without polling. Start them in the order
 //! signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is restored before the
-//! signals are released. Nothing here sends queries to the terminal, so nothing waits for a response.
+//! signals are released. What [`modes`] asks the terminal is answered among the keys, whenever the answer comes: nothing waits for it.
 
 mod ansi_writer;
+mod colour_reply;
 pub(crate) mod crash;
 pub(crate) mod guard;
 pub(crate) mod inline;
 pub(crate) mod input;
+mod key_codes;
 pub(crate) mod keys;
+pub(crate) mod modes;
 pub(crate) mod screen;
 pub(crate) mod signals;
 pub(crate) mod tty;
+mod wheel;
 
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Size;
+
+pub use colour_reply::Rgb;
 
 /// An event from the user or the system. Events come in batches: all that are pending form one `Vec`, so that a burst of keys is drawn once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +31,12 @@ pub enum Input {
     Key(KeyEvent),
     /// Text inserted at once, with `\n` line breaks; other control characters are passed through.
     Paste(String),
+    /// The mouse wheel: rows down, or up if negative.
+    Wheel(isize),
+    /// The window came to the front, or another one did.
+    Focus(bool),
+    /// The terminal's background colour.
+    Background(Rgb),
     /// The new size of the terminal.
     Resize(Size),
     /// A signal.

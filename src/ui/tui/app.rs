@@ -23,6 +23,7 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
+use crate::ui::text::web_address;
 
 /// After a pause of this length in a draft, the next key answers a waiting question.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
@@ -116,7 +117,10 @@ impl App {
         any
     }
 
-    fn show(&mut self, show: UiUpdate) {
+    fn show(&mut self, mut show: UiUpdate) {
+        if let UiUpdate::UserMessage { text, .. } = &mut show {
+            *text = self.editor.labelled(text);
+        }
         let context = self.session.context();
         let time = context.clock.hour_minute();
         self.chat
@@ -145,6 +149,10 @@ impl App {
                 self.next_question();
             }
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            UiUpdate::FilesFound(found) => {
+                self.editor.set_found_files(&found);
+                self.search_files();
+            }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
             UiUpdate::ChooseSession(rows) => self.picker = Some(SessionPicker::new(rows)),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
@@ -203,10 +211,11 @@ impl App {
                 Input::Paste(text) if self.help.is_none() => {
                     self.session
                         .voice_key(VoiceKey::Typing, self.editor.is_empty());
-                    self.editor.paste(&text);
+                    self.editor.paste_folded(&text);
                 }
                 Input::Paste(_) => {}
-                Input::Resize(_) => {}
+                Input::Wheel(rows) => self.turn_wheel(rows),
+                Input::Focus(_) | Input::Background(_) | Input::Resize(_) => {}
                 Input::Signal(SignalEvent::Suspend) => {
                     self.host_actions.push_back(HostAction::Suspend);
                 }
@@ -222,6 +231,15 @@ impl App {
                     .push_back(HostAction::Leave(TERMINAL_GONE)),
             }
         }
+        self.search_files();
+    }
+
+    /// Lets the session search for the file whose name is typed. A comment to the model and a line for the shell attach none.
+    fn search_files(&mut self) {
+        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
+        let takes_files = !declining && !self.session.has_shell();
+        let query = self.editor.file_query().filter(|_| takes_files);
+        self.session.search_files(query);
     }
 
     /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.
@@ -287,6 +305,11 @@ impl App {
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::CopyAddress => {
+                let reply = self.session.reply().unwrap_or_default();
+                let address = web_address::last(reply).map(str::to_owned);
+                self.copy(address, "address");
+            }
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
                 if !unfolded {
@@ -294,6 +317,13 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
+            Action::Thinking => {
+                let words = match self.chat.toggle_thinking() {
+                    true => "What the model thinks is shown, where it tells.",
+                    false => "What the model thinks is hidden.",
+                };
+                self.say(words);
+            }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),
@@ -307,7 +337,7 @@ impl App {
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;
-                    self.draft = self.editor.text().to_owned();
+                    self.draft = self.editor.whole_text();
                     self.editor.set_text("");
                 }
             }
@@ -332,6 +362,7 @@ impl App {
             | Action::KillToEnd
             | Action::Yank
             | Action::YankPop
+            | Action::UnfoldPaste
             | Action::Undo
             | Action::Redo
             | Action::Search
@@ -460,7 +491,7 @@ impl App {
 
     /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
-        let draft = self.editor.text().trim().to_owned();
+        let draft = self.editor.whole_text().trim().to_owned();
         if !draft.is_empty() {
             self.recall();
             self.editor.remember(&draft);
@@ -521,6 +552,15 @@ impl App {
         self.chat.scroll(by, self.placed.height, &queue, layout_ctx);
     }
 
+    /// Scrolls what is on the screen; never the history of the input.
+    fn turn_wheel(&mut self, rows: isize) {
+        if let Some(at) = &mut self.help {
+            *at = at.saturating_add_signed(rows);
+        } else {
+            self.scroll_question(|_| rows, rows);
+        }
+    }
+
     fn copy(&mut self, text: Option<String>, what: &str) {
         let Some(text) = text else {
             return self.say(&format!("There is no {what} to copy."));
@@ -550,8 +590,8 @@ impl App {
     }
 
     /// The input's text, for the user's editor.
-    pub(super) fn draft(&self) -> &str {
-        self.editor.text()
+    pub(super) fn draft(&self) -> String {
+        self.editor.whole_text()
     }
 
     /// Another program had the screen: a question must be shown again before a key answers it.

@@ -31,10 +31,7 @@ pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
 }
 
 fn commands() -> Vec<(String, &'static str)> {
-    let rows = commands::ROWS.iter().map(|row| {
-        let name = format!("{} {}", row.names.join(", "), row.args);
-        (name.trim_end().to_owned(), row.about)
-    });
+    let rows = commands::ROWS.iter().map(|row| (row.usage(), row.about));
     let others = [
         ("!COMMAND", "run anything else in your shell"),
         ("@path", "attach a file to the message"),

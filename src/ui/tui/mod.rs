@@ -8,6 +8,7 @@ mod app;
 mod ask;
 mod chat;
 mod clipboard;
+mod file_menu;
 mod help;
 mod layout_context;
 mod part;
@@ -16,8 +17,10 @@ mod reply;
 mod status;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod tool;
 mod view;
+mod wait;
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -36,6 +39,7 @@ use crate::ui::interrupt::INTERRUPTED;
 use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
+use crate::ui::term::modes::TerminalModes;
 use crate::ui::term::screen::{Colours, Screen};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::tty::{self, Tty};
@@ -68,7 +72,11 @@ fn ends_farewell(input: &Input) -> bool {
         ),
         Input::Signal(signal) => signal.exit_status().is_some(),
         Input::Gone => true,
-        Input::Paste(_) | Input::Resize(_) => false,
+        Input::Paste(_)
+        | Input::Wheel(_)
+        | Input::Focus(_)
+        | Input::Background(_)
+        | Input::Resize(_) => false,
     }
 }
 
@@ -102,8 +110,14 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     };
     // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(sender.clone()).map_err(cannot)?;
-    let guard = TerminalGuard::enter(crash).map_err(cannot)?;
-    let keyboard = Keyboard::start(sender).map_err(cannot)?;
+    let modes = TerminalModes::of(
+        env.get("TERM"),
+        env.get("TERM_PROGRAM"),
+        env.get("TMUX").is_some(),
+    );
+    let unmarked = modes.unmarked;
+    let guard = TerminalGuard::enter(modes, crash).map_err(cannot)?;
+    let keyboard = Keyboard::start(sender, unmarked).map_err(cannot)?;
     Ok(Screenful {
         app: App::new(session, Theme::new(mode)),
         bell,

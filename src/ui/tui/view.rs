@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
 use super::picker::SessionPicker;
-use super::{help, status};
+use super::{file_menu, help, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
 use crate::ui::editor::complete::Menu;
@@ -77,7 +77,13 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     let status_rows = usize::from(rows > input_rows);
     let jobs = status::jobs(scene.status, columns, theme);
     let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
-    let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
+    let layout_ctx = layout_ctx(columns, theme, scene.now);
+    let mut live = status::live(scene.status, layout_ctx);
+    if rows <= input_rows + status_rows + 3 + live.len() {
+        live.clear();
+    }
+    let below = live.len() + jobs.iter().count();
+    let left = rows.saturating_sub(input_rows + status_rows + below);
     let mut question = scene.open_question.map_or_else(Vec::new, |open_question| {
         ask::rows(open_question, columns, left, theme)
     });
@@ -97,10 +103,7 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         *at = (*at).min(all.len().saturating_sub(height));
         put(buffer, 0, all.into_iter().skip(*at).take(height));
     } else {
-        let visible_rows =
-            scene
-                .chat
-                .visible_rows(height, scene.queue, layout_ctx(columns, theme, scene.now));
+        let visible_rows = scene.chat.visible_rows(height, scene.queue, layout_ctx);
         placed.rows = visible_rows
             .rows
             .iter()
@@ -117,6 +120,9 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     let question_rows = question.len();
     put(buffer, y, question);
     y += question_rows;
+    let live_rows = live.len();
+    put(buffer, y, live);
+    y += live_rows;
     if let Some(line) = jobs {
         put(buffer, y, [line]);
         y += 1;
@@ -132,6 +138,9 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     }
     if let Some(open) = scene.editor.menu() {
         menu(open, buffer, y - status_rows, theme);
+    }
+    if let Some(open) = scene.editor.file_menu() {
+        file_menu::draw(open, buffer, y - status_rows, theme);
     }
     for (index, row) in input.rows.iter().take(input_rows).enumerate() {
         let lead = if index == 0 {
@@ -197,18 +206,33 @@ fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
     let at = menu.selected.unwrap_or(0);
     let last = candidates.len().saturating_sub(room);
     let first = at.saturating_sub(room - 1).min(last);
-    let shown: Vec<&String> = candidates.iter().skip(first).take(room).collect();
-    let widest = shown.iter().map(|text| width::of(text)).max();
-    let wide = (widest.unwrap_or_default() + 2).min(usize::from(buffer.area.width));
+    let abouts = menu.abouts.iter().map(|about| about.unwrap_or_default());
+    let shown = candidates.iter().zip(abouts).skip(first).take(room);
+    let shown: Vec<(&String, &str)> = shown.collect();
+    let widest = |text: &dyn Fn(&(&String, &str)) -> usize| shown.iter().map(text).max();
+    let name_columns = widest(&|(name, _)| width::of(name)).unwrap_or_default() + 2;
+    let about_columns = match widest(&|(_, about)| width::of(about)).unwrap_or_default() {
+        0 => 0,
+        columns => columns + 1,
+    };
+    let wide = (name_columns + about_columns).min(usize::from(buffer.area.width));
     let top = bottom - shown.len();
-    for (row, text) in shown.into_iter().enumerate() {
-        let style = if Some(first + row) == menu.selected {
-            theme.accent.add_modifier(Modifier::REVERSED)
+    for (row, (name, about)) in shown.into_iter().enumerate() {
+        let (name_style, about_style) = if Some(first + row) == menu.selected {
+            let selected = theme.accent.add_modifier(Modifier::REVERSED);
+            (selected, selected)
         } else {
-            theme.accent
+            (theme.accent, theme.text)
         };
-        let text = width::pad(&width::clip(&format!(" {text}"), wide), wide);
-        buffer.set_line(0, clamp(top + row), &Line::styled(text, style), clamp(wide));
+        let name = width::pad(&format!(" {name}"), name_columns);
+        let name = width::clip(&name, wide);
+        let left = wide - width::of(&name);
+        let about = width::pad(&width::clip(about, left), left);
+        let line = Line::from(vec![
+            Span::styled(name, name_style),
+            Span::styled(about, about_style),
+        ]);
+        buffer.set_line(0, clamp(top + row), &line, clamp(wide));
     }
 }
 

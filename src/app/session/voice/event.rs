@@ -6,7 +6,7 @@ use crate::voice::transcribe::Transcript;
 
 /// What the thread that listens reports.
 pub(in crate::app::session) enum VoiceEvent {
-    /// `!voice`: what there is to record and speak with.
+    /// `/voice`: what there is to record and speak with.
     Found(Outcome<Voices>),
     /// The recorder starts.
     Recording,

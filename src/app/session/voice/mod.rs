@@ -1,4 +1,4 @@
-//! Voice in a session: `!v` records once, `!voice` listens and speaks until it is switched off.
+//! Voice in a session: `/v` records once, `/voice` listens and speaks until it is switched off.
 //!
 //! Only one of listening, answering and speaking happens at a time, so that Marvin does not hear itself: after an answer is spoken, voice mode listens
 //! again. [`listen`] records and has it written down; [`speak`] reads answers aloud.
@@ -28,7 +28,7 @@ use listen::Listener;
 use speak::RunningSpeech;
 use voices::Voices;
 
-/// Seconds that `!v` records unless the user says how many.
+/// Seconds that `/v` records unless the user says how many.
 const DEFAULT_SECONDS: u64 = 5;
 /// Steps of the meter that a status line shows.
 const SHOWN_LEVELS: usize = 8;
@@ -97,7 +97,7 @@ pub(crate) enum VoiceKey {
 }
 
 impl Session {
-    /// `!v`: records once and sends what was said.
+    /// `/v`: records once and sends what was said.
     pub(super) fn record_once(&mut self, words: &str) -> Outcome<()> {
         let seconds = match words {
             "" => DEFAULT_SECONDS,
@@ -109,10 +109,10 @@ impl Session {
                 .filter(|seconds| (1..=MAX_SECONDS).contains(seconds))
                 .ok_or_else(|| {
                     Problem::input(format!(
-                        "!v takes a number of seconds from 1 to {MAX_SECONDS}, not \"{words}\"."
+                        "/v takes a number of seconds from 1 to {MAX_SECONDS}, not \"{words}\"."
                     ))
                     .next(format!(
-                        "Speech recognition takes 25 MB at once, which is {} minutes. For example: !v 10.",
+                        "Speech recognition takes 25 MB at once, which is {} minutes. For example: /v 10.",
                         MAX_SECONDS / 60
                     ))
                 })?,
@@ -126,11 +126,11 @@ impl Session {
         Ok(())
     }
 
-    /// `!voice`: switches voice mode on or off.
+    /// `/voice`: switches voice mode on or off.
     pub(super) fn toggle_voice(&mut self, words: &str) -> Outcome<()> {
         if !words.is_empty() {
             return Err(
-                Problem::input("!voice takes no words after it.").next("!v SECONDS records once.")
+                Problem::input("/voice takes no words after it.").next("/v SECONDS records once.")
             );
         }
         if !matches!(self.voice.mode, VoiceMode::Off) {
@@ -142,7 +142,7 @@ impl Session {
             return Err(Problem::refused(
                 "Voice mode needs a terminal, on which a key can end it.",
             )
-            .next("!v SECONDS records once."));
+            .next("/v SECONDS records once."));
         }
         let id = self.number();
         self.voice.mode = VoiceMode::Starting(id);
@@ -353,7 +353,7 @@ impl Session {
         is_recording || self.is_speaking()
     }
 
-    /// The user pressed a key: any key stops the speech; Enter completes a recording, and so does any key that types that of `!v`. In voice mode a key that
+    /// The user pressed a key: any key stops the speech; Enter completes a recording, and so does any key that types that of `/v`. In voice mode a key that
     /// types makes it pause. True when the key has no further meaning.
     pub(crate) fn voice_key(&mut self, key: VoiceKey, input_is_empty: bool) -> bool {
         let is_enter = key == VoiceKey::Enter && input_is_empty;

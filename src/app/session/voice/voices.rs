@@ -36,7 +36,7 @@ impl Voices {
             }
         };
         format!(
-            "Voice mode is on: {recorder} records, {model} writes it down, {speaker}. Speak, and pause to send. Enter sends at once, typing pauses, Esc or !voice ends it."
+            "Voice mode is on: {recorder} records, {model} writes it down, {speaker}. Speak, and pause to send. Enter sends at once, typing pauses, Esc or /voice ends it."
         )
     }
 }

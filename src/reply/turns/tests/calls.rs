@@ -73,6 +73,51 @@ fn other_failures_leave_the_loop_at_once() {
 }
 
 #[test]
+fn another_model_may_take_over_until_something_was_written() {
+    let takes_over = run(Case {
+        has_successor: true,
+        turns: vec![
+            Turn::Calls(vec![("read_note", json!({"path": "film.md"}))]),
+            Turn::Down,
+            Turn::Text("Mira Okafor."),
+        ],
+        ..Case::default()
+    });
+    assert_eq!(takes_over.answer(), "Mira Okafor.");
+    assert_eq!((takes_over.requests(), takes_over.warnings()), (3, 0));
+    let wrote = run(Case {
+        has_successor: true,
+        tools: &["write_note"],
+        turns: vec![
+            Turn::Calls(vec![(
+                "write_note",
+                json!({"path": "a.md", "content": "b"}),
+            )]),
+            Turn::Down,
+            Turn::Text("Again."),
+        ],
+        ..Case::default()
+    });
+    assert_eq!(wrote.outcome, TurnOutcome::Nothing);
+    assert_eq!((wrote.requests(), wrote.warnings()), (2, 1));
+    let both = run(Case {
+        has_successor: true,
+        turns: vec![Turn::Down, Turn::Down],
+        ..Case::default()
+    });
+    assert_eq!(both.outcome, TurnOutcome::Nothing);
+    let events = both.script.events.lock().unwrap();
+    let told = events.iter().find_map(|event| match event {
+        Event::Notice(_, words) => Some(words.as_str()),
+        _ => None,
+    });
+    assert!(
+        told.is_some_and(|told| told.contains("Copilot failed too")),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn several_written_calls_run_in_order_and_each_is_nudged() {
     let run = run(Case {
         parts: &["what the film note says", "what the other note says"],

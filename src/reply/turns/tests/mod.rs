@@ -76,6 +76,8 @@ struct Script {
     stop: Cancel,
     /// The user stops the reply when a tool is done.
     stops_after_tool: bool,
+    /// Another model may take over.
+    has_successor: bool,
 }
 
 impl EventSink for Script {
@@ -154,6 +156,10 @@ impl ChatModel for Script {
 
     fn remember_without_tools(&self) {
         self.is_without_tools.store(true, Ordering::Relaxed);
+    }
+
+    fn fall_back(&self, _: &Failure, wrote: bool) -> bool {
+        self.has_successor && !wrote
     }
 }
 
@@ -247,6 +253,7 @@ struct Case {
     found: Option<&'static [&'static str]>,
     stop: bool,
     stops_after_tool: bool,
+    has_successor: bool,
 }
 
 impl Default for Case {
@@ -262,6 +269,7 @@ impl Default for Case {
             found: None,
             stop: false,
             stops_after_tool: false,
+            has_successor: false,
         }
     }
 }
@@ -291,6 +299,7 @@ fn run(case: Case) -> Run {
     session.set_coding(false);
     let script = Arc::new(Script {
         stops_after_tool: case.stops_after_tool,
+        has_successor: case.has_successor,
         ..Script::default()
     });
     script.turns.lock().unwrap().extend(case.turns);

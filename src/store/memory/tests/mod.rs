@@ -497,3 +497,42 @@ fn a_split_moves_the_facts_down_in_one_write() {
     assert_eq!(user.data, "About them");
     assert_eq!(memory.children("user").unwrap().len(), 2);
 }
+
+#[test]
+fn what_is_read_ahead_is_what_a_search_reads() {
+    let home = tempfile::tempdir().unwrap();
+    let day = date(2026, 11, 20);
+    let first = store(home.path());
+    first
+        .diary_put(row(day, "Boats in the port.", &["boats"]))
+        .unwrap();
+    let node = first
+        .create("world", "Port", "Boats", &texts(&["It has boats."]))
+        .unwrap();
+    let ahead = store(home.path());
+    ahead.preload();
+    let words = texts(&["boats"]);
+    let rows = ahead.diary_search(&words, None, None, 5).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(ahead.search_nodes(&words, 5).unwrap()[0].id, node.id);
+    // A change by another process is seen all the same.
+    first
+        .diary_put(row(date(2026, 11, 21), "More boats.", &[]))
+        .unwrap();
+    assert_eq!(ahead.diary_search(&words, None, None, 5).unwrap().len(), 2);
+}
+
+#[test]
+fn damage_found_ahead_is_told_once_to_whoever_asks() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "diary.json", "{\"version\": 1, \"rows\": [");
+    write(home.path(), "graph.json", "[");
+    let ahead = store(home.path());
+    ahead.preload();
+    assert!(ahead.diary_all().unwrap().is_empty());
+    let warnings = ahead.take_warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    ahead.preload();
+    assert!(ahead.nodes().is_ok_and(|nodes| !nodes.is_empty()));
+    assert!(ahead.take_warnings().is_empty());
+}

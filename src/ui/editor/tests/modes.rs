@@ -126,7 +126,7 @@ fn an_edit_accepts_the_match_and_edits_it() {
 struct House;
 impl Sources for House {
     fn commands(&self) -> Vec<String> {
-        ["!tools", "!tool", "!undo", "preferences"]
+        ["/tools", "/tool", "/undo", "preferences"]
             .map(str::to_owned)
             .to_vec()
     }
@@ -136,18 +136,6 @@ impl Sources for House {
     fn parameters(&self, tool: &str) -> Vec<String> {
         assert_eq!(tool, "tree");
         vec!["path".to_owned()]
-    }
-    fn paths(&self, typed: &str) -> Vec<String> {
-        let all = ["src/", "my notes/", "my notes/a b.md", "my notes/a c.md"];
-        let folder = typed.rfind('/').map_or(0, |slash| slash + 1);
-        all.iter()
-            .filter(|path| {
-                path.strip_prefix(&typed[..folder]).is_some_and(|name| {
-                    !name.is_empty() && !name.trim_end_matches('/').contains('/')
-                })
-            })
-            .map(|&path| path.to_owned())
-            .collect()
     }
 }
 
@@ -167,9 +155,6 @@ fn a_single_candidate_is_completed_with_a_blank() {
         ("!profile w|", "!profile work |"),
         ("!profile w| x", "!profile work| x"),
         ("!tool tree |", "!tool tree path=|"),
-        ("see @sr|", "see @src/|"),
-        ("see @my|", "see @\"my notes/|"),
-        ("see @\"my notes/a b|", "see @\"my notes/a b.md\" |"),
         ("nothing here|", "nothing here|"),
     ] {
         let (text, editor) = tab(before, &[Complete]);
@@ -188,8 +173,61 @@ fn several_candidates_complete_to_their_common_prefix() {
         (menu.candidates.as_slice(), menu.selected),
         (&["!tools".to_owned(), "!tool".to_owned()][..], None)
     );
-    let (text, _) = tab("see @\"my notes/|", &[Complete]);
-    assert_eq!(text, "see @\"my notes/a |");
+}
+
+#[test]
+fn the_menu_of_commands_opens_while_a_slash_word_is_typed() {
+    let typed = |text: &str| {
+        let mut editor = Editor::new();
+        for c in text.chars() {
+            editor.act(Insert(c), &House);
+        }
+        editor
+    };
+    for (text, candidates) in [
+        ("/", &["/tools", "/tool", "/undo"][..]),
+        ("/T", &["/tools", "/tool"]),
+        ("/und", &["/undo"]),
+    ] {
+        let editor = typed(text);
+        let menu = editor.menu().unwrap();
+        assert_eq!(
+            (menu.candidates.as_slice(), menu.selected),
+            (
+                &candidates.iter().map(|&c| c.to_owned()).collect::<Vec<_>>()[..],
+                None
+            )
+        );
+    }
+    for text in ["/x", "/undo ", "!t", "t", "a /t", "/usr/bin", "line\n/t"] {
+        assert_eq!(typed(text).menu(), None, "{text:?}");
+    }
+    // Tab completes as without the menu.
+    let mut editor = typed("/u");
+    editor.act(Complete, &House);
+    assert_eq!(
+        (editor.menu(), shown(&editor)),
+        (None, "/undo |".to_owned())
+    );
+    let mut editor = typed("/t");
+    editor.act(Complete, &House);
+    assert_eq!(shown(&editor), "/tool|");
+    editor.act(Complete, &House);
+    assert_eq!(shown(&editor), "/tools|");
+    // Enter sends what is typed, Esc closes the menu, and erasing opens it again.
+    let mut editor = typed("/t");
+    editor.act(Escape, &House);
+    assert_eq!((editor.menu(), shown(&editor)), (None, "/t|".to_owned()));
+    editor.act(EraseBack, &House);
+    assert_eq!(editor.menu().unwrap().candidates.len(), 3);
+    assert_eq!(editor.act(Send, &House), Outcome::Submit("/".into()));
+}
+
+#[test]
+fn after_an_exclamation_mark_the_same_names_are_completed() {
+    assert_eq!(tab("!un|", &[Complete]).0, "!undo |");
+    assert_eq!(tab("/un|", &[Complete]).0, "/undo |");
+    assert_eq!(tab("/profile w|", &[Complete]).0, "/profile work |");
 }
 
 #[test]

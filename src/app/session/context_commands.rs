@@ -1,0 +1,64 @@
+//! `/compact`: changes what the model has before it.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::inbox::WorkerEvent;
+use crate::agent::compact::compact;
+use crate::app::session::ui_update::UiUpdate;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::plural;
+use crate::chat::event::NullSink;
+use crate::chat::message::Message;
+use crate::chat::tokens::TokenMeter;
+use crate::tools::engine::context::ToolContext;
+
+impl Session {
+    /// Summarizes the older part of the conversation, on a thread: a backup is written first.
+    pub(super) fn compact_conversation(&mut self) {
+        if self.refuses_during_an_answer("compact the conversation") {
+            return;
+        }
+        let (stop, with_session) = self.stop_all.child();
+        let ctx = ToolContext::new(Arc::clone(&self.context), stop, Arc::new(NullSink));
+        let mut messages = self.messages.clone();
+        let inbox = Arc::clone(&self.inbox);
+        let started = self.work("compact", move || {
+            let _with_session = with_session;
+            let outcome = compact(&ctx, &mut messages).map(|any| any.then_some(messages));
+            inbox.send(WorkerEvent::Compacted(outcome));
+        });
+        self.pending_changes += usize::from(started);
+    }
+
+    /// The conversation was summarized.
+    pub(super) fn compacted(&mut self, outcome: Outcome<Option<Vec<Message>>>) {
+        self.pending_changes -= 1;
+        let update = match outcome {
+            Ok(Some(messages)) => {
+                let before = plural(self.messages.len(), "message");
+                self.messages = messages;
+                self.meter = TokenMeter::default();
+                self.gauge();
+                UiUpdate::System(format!("Compacted {before} to {}.", self.messages.len()))
+            }
+            Ok(None) => UiUpdate::System(
+                "There is nothing to compact: the conversation is short.".to_owned(),
+            ),
+            Err(problem) => UiUpdate::Failed(problem),
+        };
+        self.updates.push(update);
+        self.send_next();
+    }
+
+    /// True, with the reason shown, while an answer is on its way.
+    fn refuses_during_an_answer(&mut self, what: &str) -> bool {
+        if self.turn.is_none() {
+            return false;
+        }
+        let problem = Problem::refused("An answer is on its way.")
+            .next(format!("Stop it with Esc or Ctrl-C, then {what}."));
+        self.updates.push(UiUpdate::Failed(problem));
+        true
+    }
+}

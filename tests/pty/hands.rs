@@ -1,0 +1,214 @@
+//! What hands do: the wheel, Shift-Enter, Esc, several messages at once, and a terminal that is given back as it was.
+
+use std::time::Duration;
+
+use crate::stage::{
+    begin, command, end, full, input, last_sent, playing, quit, says, sent, unasked,
+};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::pty::Pty;
+use crate::support::server::Answer;
+
+/// A conversation of more rows than the screen has.
+fn long_answer() -> Answer {
+    let lines: Vec<String> = (1..=60)
+        .map(|n| format!("row {n:02} of the answer\n\n"))
+        .collect();
+    says(&lines.concat())
+}
+
+#[test]
+fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
+    for (up, down) in [("\x1b[A", "\x1b[B"), ("\x1bOA", "\x1bOB")] {
+        let home = Home::new();
+        let server = playing([long_answer()]);
+        let pty = full(&home, &server);
+        pty.send("tell me\r");
+        pty.wait_text("row 60");
+        pty.wait_text("2 msgs");
+        for _ in 0..4 {
+            pty.send(up.repeat(3));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        pty.wait_for("twelve rows up", |screen| {
+            screen.contents().contains("more below") && !screen.contents().contains("row 60")
+        });
+        assert_eq!(pty.with(input), ">");
+        for _ in 0..6 {
+            pty.send(down.repeat(5));
+        }
+        pty.wait_text("row 60");
+        assert_eq!(pty.with(input), ">");
+        // A key alone still walks through the history.
+        std::thread::sleep(Duration::from_millis(100));
+        pty.send(up);
+        pty.wait_for("the history", |screen| input(screen) == "> tell me");
+        // In a draft the wheel moves the conversation too, and not the cursor.
+        pty.send(up.repeat(10));
+        pty.wait_for("rows above", |screen| !screen.contents().contains("row 60"));
+        assert_eq!(pty.with(input), "> tell me");
+        pty.send("\x15");
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn the_wheel_scrolls_the_help() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("?");
+    pty.wait_text("Help: Esc closes");
+    pty.send("\x1b[B".repeat(5));
+    pty.wait_for("rows below", |screen| {
+        !screen.contents().contains("Help: Esc closes")
+    });
+    pty.send("\x1b[A".repeat(5));
+    pty.wait_text("Help: Esc closes");
+    pty.send("\x1b");
+    pty.wait_for("the chat", |screen| {
+        !screen.contents().contains("Help: Esc")
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn shift_enter_and_alt_enter_are_new_lines_in_every_encoding() {
+    let home = Home::new();
+    let server = playing([says("All of it.")]);
+    let pty = full(&home, &server);
+    // kitty's protocol, xterm's modifyOtherKeys, and what every terminal sends for Alt-Enter.
+    pty.send("one\x1b[13;2utwo\x1b[27;2;13~three\x1b[13;3ufour\x1b\rfive");
+    pty.wait_for("five rows", |screen| {
+        input(screen) == "> one\n  two\n  three\n  four\n  five"
+    });
+    pty.send("\r");
+    pty.wait_text("All of it.");
+    assert_eq!(last_sent(&server, 0), "one\ntwo\nthree\nfour\nfive");
+    quit(pty, &home);
+}
+
+#[test]
+fn every_key_works_under_the_keyboard_protocol() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall()]);
+    let pty = full(&home, &server);
+    let shows = |line: &'static str| pty.wait_for(line, move |screen| input(screen) == line);
+    pty.send("alpha beta gamma");
+    // Ctrl-W, Ctrl-A, Alt-D, Ctrl-E; with Num Lock, and with the keys let go.
+    pty.send("\x1b[119;5u\x1b[119;5:3u");
+    shows("> alpha beta");
+    pty.send("\x1b[97;133u\x1b[100;3u\x1b[101;5u!");
+    shows(">  beta !");
+    // Ctrl-U, then the history search and Esc.
+    pty.send("\x1b[117;5u");
+    shows(">");
+    pty.send("go\r");
+    pty.wait_text("Endless");
+    pty.send("\x1b[27u");
+    pty.wait_text("stopped");
+    // F1, which kitty sends as before, and Esc.
+    pty.send("\x1b[P");
+    pty.wait_text("Help: Esc closes");
+    pty.send("\x1b[27;1:1u\x1b[27;1:3u");
+    pty.wait_for("the chat", |screen| {
+        !screen.contents().contains("Help: Esc")
+    });
+    // Ctrl-Q.
+    let mut pty = pty;
+    pty.send("\x1b[113;5u");
+    assert_eq!(pty.wait().code(), Some(0));
+    crate::terminal::restored(&pty, &home);
+}
+
+/// Lets the time pass in which an Esc may still be the beginning of another key.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(150));
+}
+
+#[test]
+fn esc_twice_clears_and_never_leaves() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), says("Still here.")]);
+    let pty = full(&home, &server);
+    for escape in ["\x1b\x1b", "\x1b[27u\x1b[27u"] {
+        pty.send("a draft");
+        pty.wait_for("a draft", |screen| input(screen) == "> a draft");
+        pty.send(escape);
+        pty.wait_for("no draft", |screen| input(screen) == ">");
+        settle();
+    }
+    pty.send("go\r");
+    pty.wait_text("Endless");
+    pty.send("\x1b\x1b");
+    pty.wait_text("stopped");
+    settle();
+    pty.send("\x1b\x1b");
+    settle();
+    pty.send("there?\r");
+    pty.wait_text("Still here.");
+    quit(pty, &home);
+}
+
+#[test]
+fn two_messages_in_one_read_are_two_messages() {
+    let home = Home::new();
+    let server = playing([says("To the first."), says("To the second.")]);
+    let pty = full(&home, &server);
+    pty.send("the first of two long messages\rand the second one after it\r");
+    pty.wait_text("To the second.");
+    assert_eq!(last_sent(&server, 0), "the first of two long messages");
+    assert_eq!(last_sent(&server, 1), "and the second one after it");
+    // A marked paste is one text, and is not sent.
+    pty.paste("line one of a paste that is long\nline two of it");
+    pty.wait_for("the paste", |screen| {
+        input(screen).ends_with("line two of it")
+    });
+    pty.send("\x15\x15\x15");
+    quit(pty, &home);
+}
+
+#[test]
+fn where_pastes_have_no_marks_lines_at_once_are_one() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("TERM", "linux");
+    let pty = Pty::spawn(&command, crate::stage::SIZE);
+    pty.wait_text("test-model");
+    pty.send("the first line of a pasted text\rand the second one of it\r");
+    pty.wait_for("both lines", |screen| {
+        input(screen).contains("the second one of it")
+    });
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    for unknown in ["\x1b[>", "\x1b[?1007", "\x1b[?1004", "\x1b]"] {
+        assert!(!raw.contains(unknown), "{unknown:?} was sent to a console");
+    }
+}
+
+#[test]
+fn a_queued_message_that_is_taken_back_is_not_sent() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([end(begin("Slowly").pause(&latch)), says("To the second.")]);
+    let pty = full(&home, &server);
+    pty.send("first\r");
+    pty.wait_text("Slowly");
+    pty.send("second\r");
+    pty.wait_text("queued  second");
+    pty.send("third\r");
+    pty.wait_text("queued  third");
+    pty.send("\x1b[A");
+    pty.wait_for("the message back", |screen| {
+        input(screen) == "> third" && !screen.contents().contains("queued  third")
+    });
+    // Cleared, it is gone for good.
+    pty.send("\x15");
+    pty.wait_for("an empty input", |screen| input(screen) == ">");
+    latch.open();
+    pty.wait_text("To the second.");
+    pty.wait_text("4 msgs");
+    assert_eq!(sent(&server, 1).len(), 3);
+    quit(pty, &home);
+}
