@@ -31,7 +31,8 @@
 //! # Life of a conversation
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and
 //! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
-//! the session's inbox; the interface's thread never waits for any of them. [`ui::term`] owns the terminal and restores it on every exit path.
+//! the session's inbox; the interface's thread never waits for any of them. What is said, called and returned goes to the session's file as it happens
+//! ([`store::sessions`]), on the turn's thread, so that it can go on later ([`app::sessions`]). [`ui::term`] owns the terminal and restores it on every exit path.
 //!
 //! # Life of a spoken message
 //! `app::session::voice` starts a thread that records ([`voice::record`]), has it written down ([`voice::transcribe`]) and queues it as the user's message, never

@@ -105,6 +105,10 @@ pub mod services {
     pub use crate::net::services::{SERVICES, service, variable};
 }
 
+pub mod sessions {
+    pub use crate::store::sessions::{Replay, SessionId, SessionStore, SessionSummary};
+}
+
 pub mod sse {
     pub use crate::formats::sse::{Events, SseItem};
 }

@@ -1,5 +1,6 @@
 //! One model call with everything around it: the spending limit, waiting and retrying, counting tokens and cost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::limits::check_cost;
@@ -10,9 +11,11 @@ use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
+use crate::chat::wait::Wait;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{Delta, Offer, Reply, Request};
+use crate::net::transport::ConnectHook;
 use crate::tools::engine::context::ToolContext;
 
 /// More tokens than any model's window holds: a count above it is a mistake of the server.
@@ -77,6 +80,11 @@ pub(crate) fn ask_once(
     stop: &Cancel,
 ) -> Result<Reply, Failure> {
     check_cost(ctx, target.max_cost)?;
+    let hook = announce_request(ctx, target, request);
+    let request = &Request {
+        on_connect: Some(&hook),
+        ..*request
+    };
     let answered = target.provider.stream(request, on, stop);
     match &answered {
         Ok(reply) => count(ctx, target, request, reply),
@@ -121,6 +129,20 @@ pub(crate) fn embed(
     Ok(embeddings.vectors)
 }
 
+/// Says what the answer waits for: first for a connection, if there is none, then for the first byte.
+fn announce_request(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>) -> ConnectHook {
+    let listener = Arc::clone(&ctx.listener);
+    let first_byte = Wait::FirstByte {
+        provider: target.provider.name(),
+        loads: target.local.then(|| request.model.to_owned()),
+    };
+    if target.provider.is_model() {
+        let wait = target.provider.before_sending();
+        listener.emit(Event::Wait(wait.unwrap_or_else(|| first_byte.clone())));
+    }
+    ConnectHook::new(move || listener.emit(Event::Wait(first_byte.clone())))
+}
+
 /// Tells the user why the answer takes longer.
 pub(crate) fn announce_wait(
     ctx: &ToolContext,
@@ -137,6 +159,11 @@ pub(crate) fn announce_wait(
         _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
     };
     ctx.listener.emit(Event::Notice(Level::Warning, words));
+    ctx.listener.emit(Event::Wait(Wait::Retry {
+        provider: name,
+        is_rate_limit: matches!(kind, FailureKind::RateLimited { .. }),
+        wait,
+    }));
 }
 
 /// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.

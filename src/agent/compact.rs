@@ -4,6 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
+use crate::chat::wait::Wait;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
 use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS, PROJECT_MEMORIES};
@@ -19,6 +20,7 @@ pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome
     let Some(cut) = budget::cut(messages) else {
         return Ok(false);
     };
+    ctx.listener.emit(Event::Wait(Wait::Compaction));
     ctx.listener.emit(Event::Notice(
         Level::Info,
         "🔄 Compacting conversation history...".to_owned(),

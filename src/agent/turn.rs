@@ -20,6 +20,8 @@ use crate::llm::fallback::AttemptState;
 use crate::llm::provider::{
     CODING_TURN_LIMIT, CallOptions, Effort, FinishReason, Offer, Reply, Request, TURN_LIMIT,
 };
+use crate::store::sessions::log::TurnLog;
+use crate::store::sessions::record::ContextCause;
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
@@ -82,6 +84,8 @@ pub(crate) struct Conversation<'a> {
     cache_key: String,
     /// Changes of the session that tools requested; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
+    /// Writes the messages to the session's file as they come.
+    pub log: Option<TurnLog>,
 }
 
 impl<'a> Conversation<'a> {
@@ -105,6 +109,7 @@ impl<'a> Conversation<'a> {
             system: None,
             cache_key: String::new(),
             effects: Vec::new(),
+            log: None,
         }
     }
 
@@ -124,6 +129,7 @@ impl<'a> Conversation<'a> {
             fallback::announce(ctx, self.target, failure);
             let own = std::mem::replace(&mut self.target, successor);
             fallback::rewind(&mut self.messages);
+            self.save(ctx, ContextCause::Change);
             let second = self.rounds(ctx, &mut AttemptState::default());
             self.target = own;
             answered = match (answered, second) {
@@ -161,6 +167,7 @@ impl<'a> Conversation<'a> {
             if calls.is_empty() && cut.is_empty() {
                 let failure = ending::failure(self.target, &reply, now.shown, last_round);
                 self.keep(reply, &[], &[]);
+                self.save(ctx, ContextCause::Change);
                 failure.map_or(Ok(()), Err)?;
                 break;
             }
@@ -170,6 +177,7 @@ impl<'a> Conversation<'a> {
             let finish = reply.finish.clone();
             let deadline = reply.deadline;
             self.keep(reply, &calls, &cut);
+            self.save(ctx, ContextCause::Change);
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
@@ -199,6 +207,7 @@ impl<'a> Conversation<'a> {
                 self.effects.extend(result.effects);
                 self.messages.push(Message::Tool(result.output));
             }
+            self.save(ctx, ContextCause::Change);
             if ctx.stop.is_fired() {
                 return Err(Failure::cancelled());
             }
@@ -240,6 +249,7 @@ impl<'a> Conversation<'a> {
             schemas,
         };
         limits::check_window(self.target, size)?;
+        self.save(ctx, ContextCause::Change);
         let before = last.then(|| append_notice(&mut self.messages));
         let request = Request {
             model: &self.target.model,
@@ -251,6 +261,7 @@ impl<'a> Conversation<'a> {
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
             cache_key: &self.cache_key,
+            on_connect: None,
             options: CallOptions {
                 turn_limit: match self.coding {
                     true => CODING_TURN_LIMIT,
@@ -297,6 +308,7 @@ impl<'a> Conversation<'a> {
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
                 Ok(true) => {
+                    self.save(ctx, ContextCause::Compaction);
                     // Compaction has invalidated the provider's cache anyway.
                     self.system = None;
                     used = self.meter.measure(&self.messages, overhead, budget.warn);
@@ -313,6 +325,17 @@ impl<'a> Conversation<'a> {
         let gauge = &ctx.session.gauge;
         gauge.set(used, estimate(overhead), budget.warn, budget.hard);
         used
+    }
+
+    /// Writes what has changed in the messages to the session's file.
+    pub(crate) fn save(&self, ctx: &ToolContext, cause: ContextCause) {
+        let notice = self
+            .log
+            .as_ref()
+            .and_then(|log| log.sync(&self.messages, cause));
+        if let Some(notice) = notice {
+            ctx.listener.emit(Event::Notice(Level::Warning, notice));
+        }
     }
 
     fn budget(&self) -> ContextBudget {

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
+use super::sessions;
 use super::settings::Settings;
+use super::settings::session::SessionFlags;
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
@@ -24,7 +26,10 @@ use crate::chat::event::FAILURE_MARKER;
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
+use crate::llm::failure::Failure;
 use crate::pipeline::record;
+use crate::store::sessions::Replay;
+use crate::store::sessions::record::{ContextCause, TurnResult};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -121,6 +126,32 @@ impl HeadlessRun {
     }
 }
 
+/// Writes the end of the turn to the session's file, if there is one.
+fn save_end(
+    conversation: &mut Conversation<'_>,
+    ctx: &ToolContext,
+    answer: &Result<String, Failure>,
+) {
+    let partial = answer
+        .as_ref()
+        .err()
+        .map(|failure| failure.partial.text.clone());
+    if let Some(text) = partial.filter(|text| !text.trim().is_empty()) {
+        conversation.messages.push(Message::assistant(text));
+    }
+    conversation.save(ctx, ContextCause::Change);
+    let result = match answer {
+        _ if ctx.stop.is_fired() => TurnResult::Stopped,
+        Err(_) => TurnResult::Failed,
+        Ok(_) => TurnResult::Complete,
+    };
+    let spent = sessions::spent(&ctx.session.ledger.totals());
+    let log = conversation.log.as_ref();
+    if let Some(notice) = log.and_then(|log| log.end(result, spent)) {
+        say(&format!("Warning: {notice}"));
+    }
+}
+
 /// Tells the parent why this child fails.
 fn report_failure(kind: ProblemKind) {
     if let Ok(kind) = serde_json::to_string(&kind) {
@@ -177,10 +208,25 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
     let offer = session.registry.offer(&session.policy, target.info.tools);
-    let messages = vec![Message::user(prompt)];
+    let begun = match settings.session == SessionFlags::default() {
+        true => None,
+        false => Some(sessions::begin(&settings.session, &session, settings)?),
+    };
+    let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
+    replay.and_then(Replay::damage).into_iter().for_each(warn);
+    let mut messages = replay.map_or_else(Vec::new, Replay::context);
+    let prompt = Message::user(prompt);
+    let log = begun.map(|begun| begun.log.begin_turn());
+    if let Some(log) = &log {
+        let by = (target.provider.name(), target.model.as_str());
+        log.say(&messages, &prompt, by).into_iter().for_each(warn);
+    }
+    messages.push(prompt);
     let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
     conversation.effort = effort;
+    conversation.log = log;
     let answer = conversation.answer(&ctx);
+    save_end(&mut conversation, &ctx, &answer);
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),

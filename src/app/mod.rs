@@ -11,6 +11,7 @@ pub(crate) mod profile;
 pub(crate) mod review_job;
 pub(crate) mod run_notice;
 pub(crate) mod session;
+pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod setup;
 pub(crate) mod stream;

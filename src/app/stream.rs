@@ -146,6 +146,8 @@ impl EventSink for StdoutSink {
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Pipeline(_)
             | Event::Reply(_) => {}

@@ -50,6 +50,7 @@ impl Summarizer for ModelSummarizer {
             effort_chosen: false,
             info: &target.info,
             cache_key: "",
+            on_connect: None,
             options: CallOptions::default(),
         };
         let reply = limited(&ctx.stop, SUMMARY_TIMEOUT, &target.model, |stop| {

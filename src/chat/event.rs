@@ -9,6 +9,7 @@ use super::message::ToolCall;
 use super::pipeline_event::PipelineEvent;
 use super::reply_event::ReplyEvent;
 use super::usage::TurnUsage;
+use super::wait::Wait;
 
 /// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,6 +47,13 @@ pub enum Event {
         /// Progress as a sentence.
         words: String,
     },
+    /// A program that a call runs has written something.
+    Output {
+        /// Id of its call.
+        id: String,
+        /// The last lines so far; they replace those of the event before.
+        lines: String,
+    },
     /// A call ended.
     ToolDone {
         /// Id of its call.
@@ -67,6 +75,8 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<Display>,
     },
+    /// What the answer waits for from now on.
+    Wait(Wait),
     /// A message of the program to the user.
     Notice(Level, String),
     /// A model call ended and was counted.
@@ -159,7 +169,11 @@ mod tests {
                 id: id(),
                 words: "12 of 40 MB".to_owned(),
             },
-            Some(Event::Progress { .. }) => Event::ToolDone {
+            Some(Event::Progress { .. }) => Event::Output {
+                id: id(),
+                lines: "one\ntwo".to_owned(),
+            },
+            Some(Event::Output { .. }) => Event::ToolDone {
                 id: id(),
                 name: "run_command".to_owned(),
                 failed: false,
@@ -171,9 +185,12 @@ mod tests {
                     text: "+a".to_owned(),
                 }),
             },
-            Some(Event::ToolDone { .. }) => {
-                Event::Notice(Level::Warning, "Waiting 3 s.".to_owned())
-            }
+            Some(Event::ToolDone { .. }) => Event::Wait(Wait::Retry {
+                provider: "groq",
+                is_rate_limit: true,
+                wait: Duration::from_millis(2_500),
+            }),
+            Some(Event::Wait(_)) => Event::Notice(Level::Warning, "Waiting 3 s.".to_owned()),
             Some(Event::Notice(..)) => Event::Turn(TurnUsage {
                 provider: "groq".to_owned(),
                 model: "m".to_owned(),
@@ -217,7 +234,9 @@ mod tests {
             r#"{"type":"tools_started","data":[{"id":"a","name":"tree","args":"{}"}]}"#,
             r#"{"type":"call_state","data":{"id":"a","state":"waiting"}}"#,
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
+            r#"{"type":"output","data":{"id":"a","lines":"one\ntwo"}}"#,
             r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
+            r#"{"type":"wait","data":{"kind":"retry","provider":"groq","is_rate_limit":true,"wait_ms":2500}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"cached":0,"written":0,"written_1h":0,"reasoning":0,"estimated":false},"cost":0.25,"cost_estimated":true}}"#,
             r#"{"type":"pipeline","data":{"kind":"phase_started","phase":"1a"}}"#,

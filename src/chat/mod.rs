@@ -9,3 +9,4 @@ pub(crate) mod repair;
 pub(crate) mod reply_event;
 pub(crate) mod tokens;
 pub(crate) mod usage;
+pub(crate) mod wait;

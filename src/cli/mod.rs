@@ -12,6 +12,7 @@ pub(crate) mod parse;
 mod pipeline;
 pub(crate) mod run;
 mod services;
+mod sessions;
 mod subcommands;
 mod tk;
 mod tool;

@@ -6,6 +6,7 @@ use lexopt::{Arg, Parser};
 
 use super::subcommands::SUBCOMMANDS;
 use crate::app::settings::flag::{ValueMode, text as utf8};
+use crate::app::settings::session::SessionFlags;
 use crate::app::settings::{self, CliArgs, FLAGS};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
@@ -75,6 +76,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
 
 /// Flags that mean something only beside others.
 fn together(typed: &CliArgs) -> Outcome<()> {
+    SessionFlags::check(typed)?;
     if typed.design_first && typed.working_dir.is_none() {
         return Err(Problem::input(
             "--design-first needs the folder to build in: --working-dir DIR.",
@@ -140,6 +142,7 @@ fn unknown(name: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::settings::session::SessionChoice;
     use crate::pipeline::tier::TierOverrides;
 
     fn typed(args: &[&str]) -> Outcome<CliArgs> {
@@ -219,6 +222,39 @@ mod tests {
         ] {
             let problem = typed(alone).unwrap_err().one_line();
             assert!(problem.contains(named), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_named_by_one_flag_that_makes_sense() {
+        let args = typed(&["-r", "3f2a", "go on"]).unwrap();
+        assert_eq!(args.session.resume.as_deref(), Some("3f2a"));
+        assert_eq!(args.words, ["go on"]);
+        assert!(typed(&["-c", "--fork-session"]).unwrap().session.fork);
+        assert_eq!(
+            typed(&["--resume"]).unwrap().session.choice(),
+            SessionChoice::Pick
+        );
+        let id = "3f2a91c4-5d17-4c0e-9a43-1b0c6d8e2f70";
+        assert!(typed(&["--non-interactive", "--session-id", id]).is_ok());
+        for (wrong, named) in [
+            (&["-c", "-r", "3f"][..], "both name a session"),
+            (&["--fork-session"], "needs the session to copy"),
+            (&["--session-id", id], "only for --non-interactive"),
+            (&["--non-interactive", "--session-id", "x"], "wants a UUID"),
+            (
+                &["--non-interactive", "--session-id", id, "-c"],
+                "Add --fork-session",
+            ),
+            (&["--non-interactive", "--resume"], "needs an ID"),
+            (&["--resume", "--prompt", "x"], "shows a list first"),
+            (
+                &["-c", "--design-first", "--working-dir", "d"],
+                "takes no session",
+            ),
+        ] {
+            let problem = typed(wrong).unwrap_err().one_line();
+            assert!(problem.contains(named), "{wrong:?}: {problem}");
         }
     }
 

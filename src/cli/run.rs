@@ -5,9 +5,12 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{CliCommand, parse};
-use super::{complete, debug, doctor, help, man, memory, models, pipeline, services, tk, tool};
+use super::{
+    complete, debug, doctor, help, man, memory, models, pipeline, services, sessions, tk, tool,
+};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
+use crate::app::settings::session::SessionChoice;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
 use crate::app::{review_job, run_notice, setup, variables};
@@ -85,11 +88,17 @@ fn warn(warnings: Vec<String>) {
 
 fn interactive(mut args: CliArgs, env: Env) -> CliOutcome {
     args.ntfy = args.ntfy.map(|topic| run_notice::topic(&topic));
-    if args.non_interactive {
-        CliOutcome::NonInteractive(Box::new(settings(args, env)))
-    } else {
-        CliOutcome::Interactive(Box::new(settings(args, env)))
+    let is_machine = args.non_interactive;
+    let settings = Box::new(settings(args, env));
+    if is_machine {
+        return CliOutcome::NonInteractive(settings);
     }
+    let has_terminal = settings.process.stdin_is_terminal && io::stdout().is_terminal();
+    if settings.session.choice() == SessionChoice::Pick && !has_terminal {
+        // Nobody can choose here.
+        return report(sessions::list(&[], &settings)).into();
+    }
+    CliOutcome::Interactive(settings)
 }
 
 fn settings(args: CliArgs, env: Env) -> Settings {
@@ -116,6 +125,8 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
         "models" => models::run(&words, &settings),
         "memory" => memory::run(&words, &settings),
+        "sessions" => sessions::list(&words, &settings).map(|()| 0),
+        "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => pipeline::run(&words, &settings),
         "services" => {
             print(&services::list(&words, &settings.env, &setup::registry())?).map(|()| 0)

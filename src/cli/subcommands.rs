@@ -48,6 +48,18 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "sessions",
+        usage: "[--json] [WORD]",
+        doc: "List the sessions of this profile, the latest first.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "export",
+        usage: "ID [--json]",
+        doc: "Print a session as Markdown, or its lines as they are.",
+        hidden: false,
+    },
+    Subcommand {
         name: "services",
         usage: "[--json]",
         doc: "List the outside services and their addresses.",

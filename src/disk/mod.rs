@@ -2,6 +2,7 @@
 
 pub(crate) mod atomic;
 pub(crate) mod beneath;
+pub(crate) mod git_head;
 pub(crate) mod json_records;
 pub(crate) mod jsonl;
 pub(crate) mod lock;

@@ -19,6 +19,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT, Whole,
 };
+use crate::chat::wait::Wait;
 use crate::net::error::{NetError, Peer, RequestPhase};
 use crate::net::http::{Client, ClientOptions, Response, Timeouts};
 use crate::net::proxies::ProxyRoute;
@@ -161,12 +162,15 @@ impl HttpProvider {
         &self,
         dialect: Dialect,
         body: &[u8],
-        limit: Option<Duration>,
+        request: &Request<'_>,
         stop: &Cancel,
     ) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
-        let result = self.client.post_within(&url, &headers, body, limit, stop);
+        let (limit, hook) = (request.options.limit, request.on_connect);
+        let result = self
+            .client
+            .post_hooked(&url, &headers, body, limit, hook, stop);
         result.map_err(|error| self.failure(error))
     }
 
@@ -180,7 +184,7 @@ impl HttpProvider {
     ) -> Result<Reply, Failure> {
         let body = dialect.body(request);
         let context = self.error_context(request.model, request.offer.tokens());
-        let mut response = self.post(dialect, &body, request.options.limit, stop)?;
+        let mut response = self.post(dialect, &body, request, stop)?;
         drop(body);
         if response.status >= 300 {
             let body = response.read_some(MAX_ERROR_BODY_BYTES);
@@ -295,6 +299,11 @@ impl HttpProvider {
 impl Provider for HttpProvider {
     fn name(&self) -> &'static str {
         self.remote.row.name
+    }
+
+    fn before_sending(&self) -> Option<Wait> {
+        let provider = self.remote.row.name;
+        (!self.client.is_connected()).then_some(Wait::Connection { provider })
     }
 
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {

@@ -16,6 +16,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::Level;
 use crate::chat::message::Message;
+use crate::chat::wait::Wait;
+use crate::net::transport::ConnectHook;
 
 /// Something that answers a conversation.
 ///
@@ -45,6 +47,11 @@ pub(crate) trait Provider: Send + Sync {
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
         let _ = info;
         false
+    }
+
+    /// What a request waits for before it can be sent; `None` when nothing has to be opened for it.
+    fn before_sending(&self) -> Option<Wait> {
+        None
     }
 
     /// One vector for each text.
@@ -102,6 +109,8 @@ pub(crate) struct Request<'a> {
     pub cache_key: &'a str,
     /// How the call is made.
     pub options: CallOptions,
+    /// Called when what [`Provider::before_sending`] names is there.
+    pub on_connect: Option<&'a ConnectHook>,
 }
 
 /// How a call is made, beyond what it says. The default is what a conversation needs: a streamed reply with the provider's own sampling.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
-use super::transport::{DRAIN_TIMEOUT, IdleTimeout, IdleTimeoutConnector, Lookup};
+use super::transport::{ConnectHook, DRAIN_TIMEOUT, IdleTimeout, IdleTimeoutConnector, Lookup};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::net::error::{NetError, RequestPhase};
 use crate::net::http_proxy::HttpProxyConnector;
@@ -91,6 +91,31 @@ impl Client {
         stop: &Cancel,
     ) -> Result<Response, NetError> {
         self.post_within(url, headers, body, None, stop)
+    }
+
+    /// True when an earlier request was answered, so that the next one probably needs no new connection.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.agent.lock().as_ref().is_some_and(|kept| kept.used)
+    }
+
+    /// [`Client::post_within`], and `hook` is called when a new connection is open.
+    pub(crate) fn post_hooked(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+        limit: Option<Duration>,
+        hook: Option<&ConnectHook>,
+        stop: &Cancel,
+    ) -> Result<Response, NetError> {
+        if hook.is_some() {
+            self.silence.set_hook(hook.cloned());
+        }
+        let result = self.post_within(url, headers, body, limit, stop);
+        if hook.is_some() {
+            self.silence.set_hook(None);
+        }
+        result
     }
 
     /// [`Client::post`] with a `limit` that replaces the timeouts of first byte and silence: for answers that come in one piece after a long time.

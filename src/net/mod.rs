@@ -15,5 +15,5 @@ pub(crate) mod proxies;
 pub(crate) mod retry_after;
 pub(crate) mod service;
 pub(crate) mod services;
-mod transport;
+pub(crate) mod transport;
 pub(crate) mod user_agent;

@@ -3,9 +3,10 @@
 //! ureq's own timeouts apply either to whole phases, which would cut off a healthy long stream, or to every read, which would also limit the wait for
 //! the first byte. This connector is the last of the chain and only changes how long a body read may wait.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ureq::config::Config;
@@ -16,11 +17,32 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// The idle timeout, shared by every connection of a client and changeable between reads.
+/// Called when a connection is open, before the request goes over it.
+#[derive(Clone)]
+pub(crate) struct ConnectHook(Arc<dyn Fn() + Send + Sync>);
+
+impl ConnectHook {
+    pub(crate) fn new(call: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(call))
+    }
+
+    pub(crate) fn call(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for ConnectHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConnectHook")
+    }
+}
+
+/// The idle timeout, shared by every connection of a client and changeable between reads; and who wants to know of the next connection.
 #[derive(Debug, Clone)]
 pub(super) struct IdleTimeout {
     millis: Arc<AtomicU64>,
     usual: Duration,
+    on_connect: Arc<Mutex<Option<ConnectHook>>>,
 }
 
 /// The idle timeout for the end of a body whose content is complete.
@@ -31,6 +53,7 @@ impl IdleTimeout {
         let silence = Self {
             millis: Arc::default(),
             usual: limit,
+            on_connect: Arc::default(),
         };
         silence.reset();
         silence
@@ -45,6 +68,25 @@ impl IdleTimeout {
 
     pub(super) fn reset(&self) {
         self.set(self.usual);
+    }
+
+    /// `hook` is called for the next connection; `None` takes it back.
+    pub(super) fn set_hook(&self, hook: Option<ConnectHook>) {
+        *self
+            .on_connect
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = hook;
+    }
+
+    fn connected(&self) {
+        let hook = self
+            .on_connect
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(hook) = hook {
+            hook.call();
+        }
     }
 
     fn get(&self) -> Duration {
@@ -64,6 +106,9 @@ impl<In: Transport> Connector<In> for IdleTimeoutConnector {
         _: &ConnectionDetails,
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, Error> {
+        if chained.is_some() {
+            self.0.connected();
+        }
         Ok(chained.map(|inner| IdleTimeoutTransport {
             inner,
             silence: self.0.clone(),

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::capture::{Captured, KeepLimits};
+use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
 use super::spawn::spawn_in_new_session;
@@ -157,6 +158,23 @@ impl ProgramSpec {
         each: &mut dyn FnMut(OutputStream, &[u8]),
     ) -> Outcome<ProgramOutput> {
         self.start(stop, Delivery::lines(each))
+    }
+
+    /// Like [`ProgramSpec::run`], and `each` gets the last lines of the output whenever it grows.
+    ///
+    /// # Errors
+    /// As [`ProgramSpec::run`].
+    pub(crate) fn run_watched(
+        &self,
+        stop: &Cancel,
+        each: &mut dyn FnMut(&LastLines),
+    ) -> Outcome<ProgramOutput> {
+        let mut lines = LastLines::default();
+        let mut add = |stream, bytes: &[u8]| {
+            lines.push(stream, bytes);
+            each(&lines);
+        };
+        self.start(stop, Delivery::Watched(&mut add))
     }
 
     fn start(&self, stop: &Cancel, delivery: Delivery<'_>) -> Outcome<ProgramOutput> {

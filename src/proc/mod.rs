@@ -9,6 +9,7 @@ pub(crate) mod desktop;
 pub(crate) mod detached;
 pub(crate) mod editor;
 pub(crate) mod git;
+pub(crate) mod last_lines;
 pub(crate) mod piped;
 pub(crate) mod program;
 pub(crate) mod pump;

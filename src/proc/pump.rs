@@ -32,11 +32,14 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 
 type PieceHandler<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
 type LineHandler<'a> = &'a mut (dyn FnMut(OutputStream, &[u8]) + 'a);
+type OutputHandler<'a> = &'a mut (dyn FnMut(OutputStream, &[u8]) + 'a);
 
 /// Where the output of a program goes.
 pub(super) enum Delivery<'a> {
     /// Both streams are kept.
     Kept,
+    /// The same, and a callback sees each piece as it arrives.
+    Watched(OutputHandler<'a>),
     /// Standard output goes to a callback chunk by chunk.
     Chunks(OutputSplitter<'a>),
     /// Both streams go to a callback line by line.
@@ -155,6 +158,10 @@ impl<'a> Pump<'a> {
                             seen.stopped_early = split.push(bytes).is_break();
                         }
                         Delivery::Lines(lines) => lines.push(OutputStream::Stdout, bytes),
+                        Delivery::Watched(each) => {
+                            self.out.push(bytes);
+                            each(OutputStream::Stdout, bytes);
+                        }
                         Delivery::Kept => self.out.push(bytes),
                     }
                 }
@@ -169,6 +176,10 @@ impl<'a> Pump<'a> {
             self.last_read = Instant::now();
             match &mut self.delivery {
                 Delivery::Lines(lines) => lines.push(OutputStream::Stderr, bytes),
+                Delivery::Watched(each) => {
+                    self.err.push(bytes);
+                    each(OutputStream::Stderr, bytes);
+                }
                 Delivery::Chunks(_) | Delivery::Kept => self.err.push(bytes),
             }
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::capture::KeepLimits;
 use super::child::{ProgramOutput, ProgramSpec};
+use super::last_lines::LastLines;
 use super::program::{find_program, is_executable};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -49,12 +50,17 @@ pub(crate) struct ShellCommand<'a> {
 }
 
 impl ShellCommand<'_> {
-    /// Runs it to its end. Output too long to show goes to new files, which the result names.
+    /// Runs it to its end; `each` gets the last lines of its output whenever it grows. Output too long to show goes to new files, which the result names.
     ///
     /// # Errors
     /// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error: its text ends with how it ended. Neither is one that was
     /// cancelled while running: its output so far is kept.
-    pub(crate) fn run(self, env: &Env, stop: &Cancel) -> Outcome<ShellOutput> {
+    pub(crate) fn run(
+        self,
+        env: &Env,
+        stop: &Cancel,
+        each: &mut dyn FnMut(&LastLines),
+    ) -> Outcome<ShellOutput> {
         let mut variables = command_env(env);
         variables.extend(self.variables);
         let mut run = ProgramSpec::new(shell(env)?, ["-c", self.text], variables);
@@ -68,7 +74,7 @@ impl ShellCommand<'_> {
         };
         run.stdout = keep("stdout");
         run.stderr = keep("stderr");
-        run.run(stop).map(|done| ShellOutput {
+        run.run_watched(stop, each).map(|done| ShellOutput {
             text: render(&done),
             code: done.code,
             signal: done.signal,

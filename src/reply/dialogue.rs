@@ -65,6 +65,8 @@ struct SaidRow {
     at: Timestamp,
     /// The diary has it.
     is_saved: bool,
+    /// It belongs to another conversation: it only waits for the diary.
+    is_left: bool,
     speaker: Speaker,
     /// It was spoken, or answers what was.
     spoken: bool,
@@ -150,6 +152,7 @@ impl DialogueMemory {
         rows.insert(SaidRow {
             at,
             is_saved: false,
+            is_left: false,
             speaker,
             spoken,
             text,
@@ -181,12 +184,44 @@ impl DialogueMemory {
         rows.insert(SaidRow {
             at,
             is_saved,
+            is_left: false,
             speaker,
             // The log does not tell.
             spoken: false,
             text,
         });
         self.prune(&mut rows, at);
+    }
+
+    /// Another conversation goes on: what was said so far only waits for the diary, and `before` was said in it, before a message of the moment `at`.
+    pub(crate) fn begin_conversation(&self, before: &[Message], at: Timestamp) {
+        let mut rows = self.rows();
+        rows.groups.clear();
+        let waits = self.limits.is_remembered;
+        rows.said.retain_mut(|row| {
+            row.is_left = true;
+            waits && !row.is_saved
+        });
+        let mut ago = SignedDuration::from_micros(0);
+        for message in before.iter().rev().take(self.limits.messages) {
+            let (speaker, text) = match message {
+                Message::User(user) => (Speaker::User, redact(&user.text)),
+                Message::Assistant(said) => (Speaker::Assistant, scrub(&said.text)),
+                Message::System { .. } | Message::Tool(_) => continue,
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            ago += SignedDuration::from_micros(1);
+            rows.insert(SaidRow {
+                at: at.checked_sub(ago).unwrap_or(at),
+                is_saved: true,
+                is_left: false,
+                speaker,
+                spoken: false,
+                text,
+            });
+        }
     }
 
     /// Forgets saved rows that are not sent any more. Rows that nothing will save count as saved.
@@ -197,7 +232,8 @@ impl DialogueMemory {
         let mut index = 0;
         rows.said.retain(|row| {
             index += 1;
-            is_remembered && !row.is_saved || row.at >= begin && index > beyond
+            let is_sent = row.at >= begin && index > beyond && !row.is_left;
+            is_remembered && !row.is_saved || is_sent
         });
     }
 
@@ -210,7 +246,9 @@ impl DialogueMemory {
     /// Whether something was said inside the window; if not, the next message begins a new conversation.
     pub(crate) fn has_recent(&self, now: Timestamp) -> bool {
         let begin = self.begin(now);
-        self.rows().said.last().is_some_and(|row| row.at >= begin)
+        let rows = self.rows();
+        let last = rows.said.iter().rfind(|row| !row.is_left);
+        last.is_some_and(|row| row.at >= begin)
     }
 
     /// The messages of this conversation, the oldest first: what was said inside the window, and the calls of the latest replies.
@@ -219,7 +257,8 @@ impl DialogueMemory {
         let mut units: Vec<(Timestamp, Vec<Message>)> = Vec::new();
         {
             let rows = self.rows();
-            let said = rows.said.iter().filter(|row| row.at >= begin);
+            let is_sent = |row: &&SaidRow| row.at >= begin && !row.is_left;
+            let said = rows.said.iter().filter(is_sent);
             let said: Vec<&SaidRow> = said.collect();
             let from = said.len().saturating_sub(self.limits.messages);
             for row in said.into_iter().skip(from) {

@@ -125,6 +125,7 @@ impl StageCaller {
             } else {
                 ""
             },
+            on_connect: None,
             options: CallOptions {
                 stream: call.stream,
                 temperature: call.stage.temperature(),

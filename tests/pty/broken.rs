@@ -56,7 +56,7 @@ fn esc_and_control_c_stop_the_wait_for_an_answer() {
         stops(&pty, key, |n| {
             pty.send(format!("question {n}\r"));
             server.wait_requests(n, LIMIT);
-            pty.wait_text("thinking");
+            pty.wait_text("Esc to stop");
         });
         server.wait_closed(0, LIMIT);
         quit(pty, &home);
@@ -75,7 +75,7 @@ fn esc_and_control_c_stop_connecting() {
         pty.wait_text("test-model");
         stops(&pty, key, |n| {
             pty.send(format!("question {n}\r"));
-            pty.wait_text("thinking");
+            pty.wait_text("Esc to stop");
         });
         quit(pty, &home);
     }

@@ -321,7 +321,7 @@ fn a_nonsense_answer_is_a_failure_and_the_session_continues() {
         // Nothing is running any more: the line of running calls begins with a spinner.
         pty.wait_for("the end of it", |screen| {
             let contents = screen.contents();
-            !contents.contains("thinking") && contents.contains(&format!("ask {n}"))
+            !contents.contains("Esc to stop") && contents.contains(&format!("ask {n}"))
         });
         if pty.screen().contains("Sense.") {
             break;

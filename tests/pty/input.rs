@@ -35,7 +35,9 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     let before = pty.raw().len();
     let start = Instant::now();
     pty.paste(&text);
-    pty.wait_for("its end", |screen| input(screen).ends_with("the last line"));
+    pty.wait_for("the paste", |screen| {
+        input(screen) == "> [pasted 60,001 lines]"
+    });
     assert!(
         start.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -46,6 +48,14 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     pty.send("!\r");
     pty.wait_text("Long.");
     assert!(last_sent(&server, 0) == format!("{text}!"), "another text");
+    // In the conversation it is as short, and the history brings it back as one unit.
+    assert!(pty.with(|screen| rows(screen).contains(&"[pasted 60,001 lines]!".to_owned())));
+    pty.send("\x1b[A");
+    pty.wait_for("the message", |screen| {
+        input(screen) == "> [pasted 60,001 lines]!"
+    });
+    pty.send("\x7f\x7f");
+    pty.wait_for("no message", |screen| input(screen) == ">");
     quit(pty, &home);
 }
 

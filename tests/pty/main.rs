@@ -30,6 +30,8 @@ mod plain;
 mod pty_selftest;
 mod random;
 mod reply;
+mod seeing;
+mod sessions;
 mod slash;
 mod stage;
 mod svg;

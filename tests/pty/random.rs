@@ -192,7 +192,7 @@ fn run(seed: u64) {
         std::thread::sleep(Duration::from_millis(60));
         let screen = pty.screen();
         let last = screen.lines().last().unwrap_or_default().to_owned();
-        let idle = !screen.contains("thinking") && !screen.contains("Run this command?");
+        let idle = !screen.contains("Esc to stop") && !screen.contains("Run this command?");
         if idle && last.trim_end() == ">" && !screen.contains("queued") && quiet(&pty) {
             break;
         }

@@ -94,11 +94,11 @@ fn clear_empties_the_screen_and_the_context_but_not_the_log() {
     pty.send("two\r");
     pty.wait_text("Slow");
     pty.send("/clear\r");
-    pty.wait_text("Stop it with Esc or Ctrl-C, then clear");
+    pty.wait_text("Stop it with Esc or Ctrl-C, then change");
     pty.send("\x1b");
     pty.wait_text("stopped");
     pty.send("/clear\r");
-    pty.wait_text("the model starts over");
+    pty.wait_text("A new session.");
     pty.wait_for("an empty screen", |screen| {
         let contents = screen.contents();
         !contents.contains("Of the past.") && !contents.contains("msgs")

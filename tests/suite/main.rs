@@ -91,6 +91,7 @@ mod server_selftest;
 mod service_client;
 mod services;
 mod session_state;
+mod sessions;
 mod signals;
 mod spotify;
 mod stackexchange;

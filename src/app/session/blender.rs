@@ -18,6 +18,7 @@ impl Session {
             command: "blender".to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop: stop.clone(),
             _with_session: with_session,
         };

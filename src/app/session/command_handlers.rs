@@ -37,7 +37,7 @@ impl Session {
             self.shell = Some(dir);
             words
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
     }
 
     pub(super) fn toggle_coding(&mut self) {
@@ -76,7 +76,7 @@ impl Session {
             Some(Ok(dir)) => {
                 let words = dir.display().to_string();
                 self.shell = Some(dir);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
             }
             Some(Err(problem)) => self.updates.push(UiUpdate::Failed(problem)),
             None => self.run_shell(line.to_owned(), false, dir),
@@ -158,6 +158,7 @@ impl Session {
             command: tool.name().to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop,
             _with_session: with_session,
         };
@@ -265,13 +266,20 @@ impl Session {
         };
         let (inbox, writer) = (Arc::clone(&self.inbox), self.log_writer.clone());
         let profile = self.context.profile();
+        let session_log = self.saved.log.clone();
+        // What was said before the session was resumed is not at the end of the chat log.
+        let is_resumed = self.sent_messages.len() <= self.saved.resumed_messages;
         let started = self.with_log(move |log| {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let undone = if writer.take_back(&profile, &message) {
+            let undone = if is_resumed || writer.take_back(&profile, &message) {
                 Ok(())
             } else {
                 log.undo_last_exchange(Some(&message), &mut warn).map(drop)
             };
+            let undone = undone.and_then(|()| match &session_log {
+                Some(log) => log.undo(),
+                None => Ok(()),
+            });
             inbox.send(WorkerEvent::Undone(undone));
         });
         self.undos = usize::from(started);
@@ -284,6 +292,8 @@ impl Session {
         match outcome {
             Ok(()) => {
                 let said = self.sent_messages.pop().unwrap_or_default();
+                let left = self.sent_messages.len();
+                self.saved.resumed_messages = self.saved.resumed_messages.min(left);
                 if let Some(engine) = self.flow.engine() {
                     engine.undo(&said);
                 }
@@ -329,6 +339,7 @@ impl Session {
             Ok(switched) => {
                 self.leave_flow();
                 self.context.set_profile(&switched.name);
+                self.begin_session();
                 self.updates.push(UiUpdate::Profile(switched.name.clone()));
                 self.history = None;
                 self.seed(&switched.entries);
@@ -338,7 +349,7 @@ impl Session {
                     ""
                 };
                 let words = format!("Profile {}{made}.", switched.name);
-                self.updates.push(UiUpdate::System(words));
+                self.updates.push(UiUpdate::Remark(words));
                 if let Some(message) = switched.resend {
                     self.queue.push_front(message);
                 }

@@ -178,9 +178,21 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         Session::check_blender,
     ),
     bare(
-        &["clear"],
-        "start over: an empty screen, and nothing of this for the model",
-        Session::clear_conversation,
+        &["new", "clear"],
+        "begin a new session, with an empty conversation",
+        Session::new_session,
+    ),
+    taking(
+        &["resume"],
+        "[ID]",
+        "go on with another session, or choose one from a list",
+        Session::resume,
+    ),
+    taking(
+        &["name"],
+        "TEXT",
+        "give this session a name",
+        Session::name_session,
     ),
     bare(
         &["compact"],

@@ -1,4 +1,4 @@
-//! Commands that change what the model has before it: `/clear` and `/compact`.
+//! `/compact`: changes what the model has before it.
 
 use std::sync::Arc;
 
@@ -14,26 +14,6 @@ use crate::chat::tokens::TokenMeter;
 use crate::tools::engine::context::ToolContext;
 
 impl Session {
-    /// Starts the conversation over. The chat log keeps what was said.
-    pub(super) fn clear_conversation(&mut self) {
-        if self.refuses_during_an_answer("clear the conversation") {
-            return;
-        }
-        self.leave_flow();
-        self.flow.since = Some(self.context.clock.now().timestamp());
-        self.messages.clear();
-        self.sent_messages.clear();
-        self.meter = TokenMeter::default();
-        // Its facts are frozen for one conversation.
-        self.system = None;
-        self.context.reading.reset();
-        self.gauge();
-        self.updates.push(UiUpdate::Cleared);
-        self.updates.push(UiUpdate::System(
-            "Cleared: the model starts over. The chat log keeps what was said.".to_owned(),
-        ));
-    }
-
     /// Summarizes the older part of the conversation, on a thread: a backup is written first.
     pub(super) fn compact_conversation(&mut self) {
         if self.refuses_during_an_answer("compact the conversation") {

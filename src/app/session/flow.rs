@@ -11,6 +11,7 @@ use crate::app::flow_report;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
+use crate::chat::message::Message;
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::engine::ReplyEngine;
 use crate::reply::load_settings;
@@ -33,10 +34,10 @@ pub(super) struct Flow {
     is_loading: bool,
     /// The user wants to know whether the flow answers, once that is known.
     is_asked: bool,
+    /// What was said before, when the conversation has become another one; until the next message that takes the flow.
+    pub(super) begun: Option<Vec<Message>>,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
-    /// The user started over then: a new engine gets nothing from before.
-    pub(super) since: Option<Timestamp>,
 }
 
 impl Flow {
@@ -182,6 +183,7 @@ impl Session {
     /// The profile is another one: what was said in the old one is remembered.
     pub(super) fn leave_flow(&mut self) {
         self.flow.settings = None;
+        self.flow.begun = None;
         if let Some((_, engine)) = self.flow.engine.take()
             && engine.has_pending()
         {
@@ -220,12 +222,11 @@ impl Session {
     }
 }
 
-/// Gives a new engine what was said before the message that was sent at `now`, and after `since`: what the window still holds, and what a session did not
-/// remember before it ended. Reads files; for the turn's thread.
+/// Gives a new engine what was said before the message that was sent at `now`: what the window still holds, and what a session did not remember before it
+/// ended. Reads files; for the turn's thread.
 pub(super) fn restore(
     engine: &ReplyEngine,
     context: &SessionContext,
-    since: Option<Timestamp>,
     now: Timestamp,
     warn: &mut dyn FnMut(String),
 ) {
@@ -236,7 +237,7 @@ pub(super) fn restore(
         let log = ChatLog::new(profile.chat_log(), &context.clock);
         let entries = log.last(RESTORED, warn).into_iter();
         entries
-            .filter(|entry| entry.at.is_some_and(|at| at < now && Some(at) >= since))
+            .filter(|entry| entry.at.is_some_and(|at| at < now))
             .collect()
     });
 }

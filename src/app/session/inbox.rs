@@ -13,8 +13,10 @@ use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::file_search::FoundFiles;
-use crate::app::session::ui_update::PendingQuestion;
+use crate::app::session::ui_update::{PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
+use crate::app::sessions::BegunSession;
+use crate::app::sessions::list::SessionRow;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
@@ -42,6 +44,10 @@ pub(super) enum WorkerEvent {
         /// Its output and how it ended.
         outcome: Outcome<String>,
     },
+    /// The last lines of a shell command of the user that runs.
+    CommandOutput { id: u64, lines: String },
+    /// Where the session works now.
+    Place(Place),
     /// Text that the user asked for: a list, a report, a tool's result.
     Listing(Outcome<String>),
     /// The reviews that run in the background, one line each.
@@ -72,6 +78,10 @@ pub(super) enum WorkerEvent {
     Voice(u64, VoiceEvent),
     /// Files that fit what the user types.
     FilesFound(FoundFiles),
+    /// A session to go on with was opened.
+    SessionLoaded(Outcome<Box<BegunSession>>),
+    /// The sessions to choose from.
+    Sessions(Outcome<Vec<SessionRow>>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }
@@ -138,6 +148,12 @@ impl Inbox {
     /// Adds an event and wakes the session.
     pub(super) fn send(&self, note: WorkerEvent) {
         let mut notes = self.lock();
+        let older = notes.iter_mut().rev().take(REPLACED_WITHIN);
+        if let Some(older) = older.into_iter().find(|older| is_replaced(older, &note)) {
+            // The reader has not seen the older lines, and a flood of them must not fill the queue.
+            *older = note;
+            return;
+        }
         match (notes.back_mut(), note) {
             (
                 Some(WorkerEvent::Event(turn, Event::Delta(before))),
@@ -165,6 +181,23 @@ impl Inbox {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<WorkerEvent>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many of the newest messages are searched for lines that newer ones replace: more than there are calls at once.
+const REPLACED_WITHIN: usize = 32;
+
+/// Whether `newer` has the lines of the same program.
+fn is_replaced(older: &WorkerEvent, newer: &WorkerEvent) -> bool {
+    match (older, newer) {
+        (
+            WorkerEvent::Event(turn, Event::Output { id, .. }),
+            WorkerEvent::Event(same_turn, Event::Output { id: same, .. }),
+        ) => turn == same_turn && id == same,
+        (WorkerEvent::CommandOutput { id, .. }, WorkerEvent::CommandOutput { id: same, .. }) => {
+            id == same
+        }
+        _ => false,
     }
 }
 
@@ -207,5 +240,27 @@ mod tests {
             .collect();
         assert_eq!(texts, ["1ab", "1t", "1c", "2d"]);
         assert!(inbox.take().is_empty());
+    }
+
+    #[test]
+    fn newer_lines_of_a_program_replace_older_ones_that_wait() {
+        let (inbox, _woken) = Inbox::new();
+        for n in 0..10_000 {
+            for id in ["a", "b"] {
+                let (id, lines) = (id.to_owned(), n.to_string());
+                inbox.send(WorkerEvent::Event(1, Event::Output { id, lines }));
+            }
+            let lines = n.to_string();
+            inbox.send(WorkerEvent::CommandOutput { id: 7, lines });
+        }
+        let left = inbox.take();
+        assert_eq!(left.len(), 3);
+        for note in left {
+            match note {
+                WorkerEvent::Event(_, Event::Output { lines, .. })
+                | WorkerEvent::CommandOutput { lines, .. } => assert_eq!(lines, "9999"),
+                _ => panic!("something else"),
+            }
+        }
     }
 }

@@ -64,6 +64,7 @@ impl Session {
             command: "memory".to_owned(),
             background: false,
             since: Instant::now(),
+            output: String::new(),
             stop: stop.clone(),
             _with_session: with_session,
         };

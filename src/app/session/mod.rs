@@ -20,7 +20,9 @@ mod log_writer;
 mod memory;
 mod memory_writer;
 mod persistence;
+mod place;
 mod reviews;
+mod saved_session;
 mod shell;
 mod turn;
 mod turns;
@@ -40,7 +42,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 use jiff::Timestamp;
 
+use super::sessions;
 use super::settings::Settings;
+use super::settings::session::{SessionChoice, SessionFlags};
 use super::setup::{self, Spending};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
@@ -57,6 +61,7 @@ use crate::disk::yaml;
 use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
+use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
@@ -133,6 +138,8 @@ pub(crate) struct Session {
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
     messages: Vec<Message>,
+    /// The session that the messages are written to.
+    saved: saved_session::SavedSession,
     meter: TokenMeter,
     /// The system prompt as the provider has cached it.
     system: Option<SystemPrompt>,
@@ -175,6 +182,7 @@ pub(crate) struct Session {
     flow: flow::Flow,
     memory: memory_writer::MemoryWriter,
     voice: voice::Voice,
+    place: place::PlaceState,
     /// Runs while the user types the name of a file.
     file_search: Option<file_search::FileSearch>,
 }
@@ -183,7 +191,7 @@ impl Session {
     /// Opens the conversation of the active profile. The receiver gets an item when [`Session::receive`] has something to do.
     ///
     /// # Errors
-    /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
+    /// The working directory does not exist, a tool group does not, a prices file cannot be read, or the session to go on with cannot be opened.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, wake) = Inbox::new();
         let mut updates = Vec::new();
@@ -207,6 +215,16 @@ impl Session {
                 Vec::new()
             }
         };
+        let begun = match sessions::begin(&settings.session, &context, &settings) {
+            // A sub-agent keeps a session only when it was asked to.
+            Ok(_) if context.policy.depth > 0 && settings.session == SessionFlags::default() => {
+                None
+            }
+            Ok(begun) => Some(begun),
+            // Without a home there is no place for a session; a new one can do without.
+            Err(_) if settings.session == SessionFlags::default() => None,
+            Err(problem) => return Err(problem),
+        };
         if let Some(topic) = &settings.ntfy {
             updates.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
@@ -222,6 +240,9 @@ impl Session {
             spending,
             effort,
             messages: Vec::new(),
+            saved: begun.as_ref().map_or_else(Default::default, |begun| {
+                saved_session::SavedSession::of(begun, Spent::default())
+            }),
             meter: TokenMeter::default(),
             system: None,
             sent_messages: Vec::new(),
@@ -249,18 +270,28 @@ impl Session {
             flow: flow::Flow::default(),
             memory: memory_writer::MemoryWriter::default(),
             voice: voice::Voice::default(),
+            place: place::PlaceState::default(),
             file_search: None,
             settings,
         };
         alerts::watch(&session.context.alerts);
-        session.seed(&past);
         session
             .updates
             .push(UiUpdate::Profile(session.context.profile()));
-        if !past.is_empty() {
-            session.updates.push(UiUpdate::EarlierConversation(past));
+        match begun.as_ref().and_then(|begun| begun.replay.as_ref()) {
+            Some(replay) => session.take_over(replay),
+            None => {
+                session.seed(&past);
+                if !past.is_empty() {
+                    session.updates.push(UiUpdate::EarlierConversation(past));
+                }
+            }
+        }
+        if session.settings.session.choice() == SessionChoice::Pick {
+            session.offer_sessions();
         }
         session.watch_reviews();
+        session.read_place();
         session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
@@ -282,6 +313,7 @@ impl Session {
             self.held_system_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
+            self.save_messages();
         }
     }
 
@@ -486,11 +518,13 @@ impl Session {
             name: String::new(),
             since: turn.since,
             background: false,
+            output: String::new(),
         });
         let jobs = self.jobs.iter().map(|job| RunningCall {
             name: job.command.clone(),
             since: job.since,
             background: job.background,
+            output: job.output.clone(),
         });
         let totals = self.context.ledger.totals();
         SessionStatus {
@@ -505,6 +539,7 @@ impl Session {
             context: self.context.gauge.percent(),
             coding: self.context.coding(),
             shell: self.shell.clone(),
+            place: self.place.place.clone(),
             topics: self.topics,
             running: turn
                 .chain(jobs)

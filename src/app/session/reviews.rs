@@ -54,6 +54,7 @@ impl Session {
             name,
             since,
             background: true,
+            output: String::new(),
         });
         self.reviews.running = calls.collect();
     }

@@ -9,6 +9,7 @@ use super::Session;
 use super::inbox::WorkerEvent;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
+use crate::proc::last_lines::LastLines;
 use crate::proc::shell::ShellCommand;
 
 /// Applies in the foreground and in the background.
@@ -21,6 +22,8 @@ pub(super) struct ShellJob {
     pub(super) command: String,
     pub(super) background: bool,
     pub(super) since: Instant,
+    /// The last lines that it has written.
+    pub(super) output: String,
     pub(super) stop: Cancel,
     pub(super) _with_session: OnFire,
 }
@@ -58,7 +61,12 @@ impl ShellJob {
                             spill: &profile.logs(),
                             supervisor: None,
                         };
-                        command.run(&context.env, &halt).map(|ran| ran.text)
+                        let mut show = |lines: &LastLines| {
+                            let lines = lines.text();
+                            inbox.send(WorkerEvent::CommandOutput { id, lines });
+                        };
+                        let ran = command.run(&context.env, &halt, &mut show);
+                        ran.map(|ran| ran.text)
                     });
                 inbox.send(WorkerEvent::Command { id, outcome });
             })
@@ -68,6 +76,7 @@ impl ShellJob {
             command,
             background,
             since: Instant::now(),
+            output: String::new(),
             stop,
             _with_session: with_session,
         })

@@ -13,7 +13,7 @@ use super::{attach, flow};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::{SystemPrompt, UserFacts};
 use crate::agent::turn::Conversation;
-use crate::app::profile;
+use crate::app::{profile, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::base::redact::scrub;
@@ -25,6 +25,8 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::reply::prompts;
+use crate::store::sessions::log::TurnLog;
+use crate::store::sessions::record::{ContextCause, Spent, TurnResult};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
@@ -50,6 +52,12 @@ pub(super) struct TurnJob {
     pub(super) inbox: Arc<Inbox>,
     /// Notified when the message is in the log.
     pub(super) saved: Receiver<()>,
+    /// Writes the turn to the session's file.
+    pub(super) log: Option<TurnLog>,
+    /// The message as it is kept on disk.
+    pub(super) kept: String,
+    /// What the session cost before this process began to write it.
+    pub(super) spent_before: Spent,
     /// The message takes the reply flow instead of the plain loop.
     pub(super) flow: Option<FlowTurn>,
     pub(super) voice: TurnVoice,
@@ -89,8 +97,8 @@ pub(super) struct FlowTurn {
     pub(super) engine: Arc<ReplyEngine>,
     /// When the message was sent.
     pub(super) at: Timestamp,
-    /// What was said before is not part of the conversation.
-    pub(super) since: Option<Timestamp>,
+    /// What was said before it, if the conversation has become another one.
+    pub(super) begun: Option<Vec<Message>>,
 }
 
 impl TurnJob {
@@ -130,6 +138,13 @@ impl TurnJob {
             Arc::clone(&listener),
         );
         let notice = move |message: String| listener.emit(Event::Notice(Level::Warning, message));
+        if let Some(log) = &self.log {
+            let by = (self.target.provider.name(), self.target.model.as_str());
+            let said = Message::user(std::mem::take(&mut self.kept));
+            log.say(&self.messages, &said, by)
+                .into_iter()
+                .for_each(&notice);
+        }
         let _ = self.saved.recv_timeout(SAVED);
         let person = profile::user_facts(
             &self.context,
@@ -158,8 +173,10 @@ impl TurnJob {
             Conversation::new(&self.target, &offer, &person, messages, self.coding);
         conversation.effort = self.effort;
         conversation.limits.until_switch = true;
-        conversation.meter = self.meter;
+        conversation.meter = std::mem::take(&mut self.meter);
         conversation.system = system;
+        conversation.log = self.log.clone();
+        conversation.save(&ctx, ContextCause::Attachment);
         let failure = conversation.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.partial)
             && !so_far.text.trim().is_empty()
@@ -168,6 +185,8 @@ impl TurnJob {
                 .messages
                 .push(Message::assistant(so_far.text.clone()));
         }
+        conversation.save(&ctx, ContextCause::Change);
+        self.end_log(&ctx, failure.as_ref());
         if let Some(message) = self.context.save_usage() {
             notice(message);
         }
@@ -181,6 +200,22 @@ impl TurnJob {
             is_stop: false,
             answered: None,
             failure,
+        }
+    }
+
+    /// Writes how the turn ended, and what the session cost so far.
+    fn end_log(&self, ctx: &ToolContext, failure: Option<&Failure>) {
+        let Some(log) = &self.log else {
+            return;
+        };
+        let result = match failure {
+            _ if ctx.stop.is_fired() => TurnResult::Stopped,
+            Some(_) => TurnResult::Failed,
+            None => TurnResult::Complete,
+        };
+        let spent = sessions::spent(&self.context.ledger.totals()).minus(self.spent_before);
+        if let Some(notice) = log.end(result, spent) {
+            ctx.listener.emit(Event::Notice(Level::Warning, notice));
         }
     }
 
@@ -202,13 +237,12 @@ impl TurnJob {
         let Some(flow) = self.flow.take() else {
             return TurnEnd::default();
         };
-        flow::restore(
-            &flow.engine,
-            &self.context,
-            flow.since,
-            flow.at,
-            &mut |message| notice(message),
-        );
+        flow::restore(&flow.engine, &self.context, flow.at, &mut |message| {
+            notice(message);
+        });
+        if let Some(before) = &flow.begun {
+            flow.engine.begin_conversation(before, flow.at);
+        }
         let text = self.message(ctx, notice);
         let input = ReplyInput {
             text: &text,
@@ -231,13 +265,21 @@ impl TurnJob {
                 (end, Some(failure))
             }
         };
-        let mut messages = self.messages;
+        let mut messages = std::mem::take(&mut self.messages);
         if !end.is_stop {
             messages.push(Message::user(scrub(&text)));
             if !end.text.trim().is_empty() {
                 messages.push(Message::assistant(scrub(&end.text)));
             }
         }
+        if let Some(log) = &self.log {
+            let notices = match end.is_stop {
+                true => log.undo(),
+                false => log.sync(&messages, ContextCause::Change),
+            };
+            notices.into_iter().for_each(notice);
+        }
+        self.end_log(ctx, failure.as_ref());
         let mut meter = self.meter;
         let tokens = meter.measure(&messages, 0, u64::MAX);
         self.context.gauge.set_messages(tokens);

@@ -15,6 +15,7 @@ use crate::chat::message::Message;
 use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
 use crate::store::chat_log::LogRole;
+use crate::store::sessions::log::SessionLog;
 use crate::tools::Effect;
 
 impl Session {
@@ -90,8 +91,8 @@ impl Session {
         let profile = self.context.profile();
         let flow = self.flow_engine(&target).map(|engine| {
             let at = engine.stamp(self.context.clock.now().timestamp());
-            let since = self.flow.since;
-            turn::FlowTurn { engine, at, since }
+            let begun = self.flow.begun.take();
+            turn::FlowTurn { engine, at, begun }
         });
         let at = flow.as_ref().map(|flow| flow.at);
         // What becomes memory holds no secrets.
@@ -115,6 +116,9 @@ impl Session {
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,
+            log: self.saved.log.as_ref().map(SessionLog::begin_turn),
+            kept: kept.clone(),
+            spent_before: self.saved.spent_before,
             flow,
             voice: turn::TurnVoice {
                 is_spoken: spoken.is_some(),
@@ -191,6 +195,7 @@ impl Session {
             .as_ref()
             .filter(|_| outcome == TurnOutcome::Failed);
         let words = failed.and_then(|conversation| words_of_refusal(conversation, &turn));
+        let is_known = end.conversation.is_some();
         match end.conversation {
             Some(conversation) => self.take(conversation),
             None => {
@@ -205,9 +210,13 @@ impl Session {
                 self.gauge();
             }
         }
-        let rows = std::mem::take(&mut self.held_system_rows).into_iter();
+        let rows = std::mem::take(&mut self.held_system_rows);
+        let is_saved = is_known && rows.is_empty();
         self.messages
-            .extend(rows.map(|text| Message::System { text }));
+            .extend(rows.into_iter().map(|text| Message::System { text }));
+        if !is_saved {
+            self.save_messages();
+        }
         let text = turn.text + words.as_deref().unwrap_or_default();
         if !text.trim().is_empty() {
             let failure = end.failure.as_ref().map(|failure| &failure.kind);
@@ -254,6 +263,7 @@ impl Session {
             spoken: turn.spoken,
         });
         self.effects(end.effects, again);
+        self.read_place();
         self.send_next();
     }
 
@@ -282,7 +292,7 @@ impl Session {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 }
                 Effect::Exit(words) => {
                     self.exiting = true;

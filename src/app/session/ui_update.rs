@@ -7,6 +7,8 @@ use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
 use crate::app::session::file_search::FoundFiles;
+use crate::app::sessions::list::SessionRow;
+use crate::app::sessions::transcript::TranscriptEntry;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -21,6 +23,10 @@ use crate::tools::engine::approval::ApprovalRequest;
 pub(crate) enum UiUpdate {
     /// The end of an earlier conversation.
     EarlierConversation(Vec<LogEntry>),
+    /// Another session takes the place of what is on the screen: what was said in it, the oldest first.
+    SessionOpened(Vec<TranscriptEntry>),
+    /// The user may choose one of these sessions: `/resume ID` follows.
+    ChooseSession(Vec<SessionRow>),
     /// The messages that follow belong to this profile.
     Profile(String),
     /// The user's message, as it is being sent.
@@ -39,6 +45,8 @@ pub(crate) enum UiUpdate {
     Failed(Problem),
     /// A notice of Marvin itself; plain text, not Markdown.
     System(String),
+    /// One short line about the session that answers what the user did: another model, folder or mode.
+    Remark(String),
     /// An alarm or similar: shown with the terminal's bell.
     Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.
@@ -49,8 +57,6 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
-    /// The conversation starts over: what was shown disappears.
-    Cleared,
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
     /// Files that fit the name that the user types.
@@ -119,6 +125,8 @@ pub(crate) struct SessionStatus {
     pub coding: bool,
     /// The directory of shell mode, while it is on.
     pub shell: Option<PathBuf>,
+    /// Where the session works; `None` without a working directory.
+    pub place: Option<Place>,
     /// Number of ntfy topics subscribed to.
     pub topics: usize,
     /// Running calls, the oldest first.
@@ -180,4 +188,15 @@ pub(crate) struct RunningCall {
     pub name: String,
     pub since: Instant,
     pub background: bool,
+    /// The last lines that a command has written.
+    pub output: String,
+}
+
+/// Where the session works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The folder's own name.
+    pub folder: String,
+    /// The branch that is checked out there, or the commit.
+    pub branch: Option<String>,
 }

@@ -26,11 +26,21 @@ impl Session {
                 }
             }
             WorkerEvent::Chosen(outcome) => self.chosen(outcome),
-            WorkerEvent::Command { id, outcome } => self.command_ended(id, outcome),
+            WorkerEvent::Command { id, outcome } => {
+                self.command_ended(id, outcome);
+                self.read_place();
+            }
+            WorkerEvent::CommandOutput { id, lines } => {
+                if let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) {
+                    job.output = lines;
+                }
+            }
+            WorkerEvent::Place(place) => self.place_read(place),
             WorkerEvent::ToolCalled { id, ended } => {
                 self.jobs.retain(|job| job.id != id);
                 self.updates.push(UiUpdate::Listing(ended.output.text));
                 self.effects(ended.effects, None);
+                self.read_place();
                 self.send_next();
             }
             WorkerEvent::Report { id, outcome } => {
@@ -66,9 +76,13 @@ impl Session {
             WorkerEvent::Undone(outcome) => self.undone(outcome),
             WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
+            // Nobody waits for memory.
+            WorkerEvent::Memory(Event::Wait(_)) => {}
             WorkerEvent::Memory(event) => self.updates.push(UiUpdate::Event(event)),
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
             WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
+            WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
+            WorkerEvent::Sessions(rows) => self.sessions_listed(rows),
             WorkerEvent::Remembered => {}
         }
     }
@@ -90,6 +104,8 @@ impl Session {
             | Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::Notice(..)
             | Event::Turn(_)
             | Event::Pipeline(_)
@@ -109,7 +125,7 @@ impl Session {
                 lists.set_own(target.provider.name());
                 let words = target.words();
                 if self.greeted {
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 } else {
                     self.greet(&target);
                 }

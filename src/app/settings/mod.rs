@@ -2,6 +2,7 @@
 
 pub(crate) mod flag;
 mod prompt;
+pub(crate) mod session;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise;
 use flag::{Complete, Flag, ValueMode, flag, text};
 use prompt::PromptSource;
+use session::SessionFlags;
 
 /// The interface to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +84,8 @@ pub(crate) struct Settings {
     pub interface: Option<Interface>,
     /// Report progress on standard error.
     pub verbose: bool,
+    /// The session to begin or to go on with.
+    pub session: SessionFlags,
     /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
     pub is_leashed: bool,
 }
@@ -109,6 +113,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
+            session,
             // These select the command before there are settings.
             fire_alarm: _,
             review_job: _,
@@ -148,6 +153,7 @@ impl Settings {
             ntfy,
             interface,
             verbose,
+            session,
             is_leashed: MARVIN_LEASH.read(&env),
             process,
             env,
@@ -194,6 +200,8 @@ pub(crate) struct CliArgs {
     pub interface: Option<Interface>,
     /// `--verbose`.
     pub verbose: bool,
+    /// `--continue`, `--resume`, `--fork-session`, `--session-id`.
+    pub session: SessionFlags,
     /// `--fire-alarm`, which the system's scheduler uses.
     pub fire_alarm: Option<String>,
     /// `--review-job`, with which Marvin starts a review in the background.
@@ -204,6 +212,14 @@ pub(crate) struct CliArgs {
     pub help: bool,
     /// `--version`.
     pub version: bool,
+}
+
+impl CliArgs {
+    /// Whether it has a prompt.
+    fn has_prompt(&self) -> bool {
+        let given = self.prompt.is_some() || self.prompt_file.is_some() || self.stdin;
+        given || !self.words.is_empty()
+    }
 }
 
 /// All flags.
@@ -353,6 +369,44 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
         |args, value| {
             args.ntfy = Some(text(value, "--ntfy")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "continue",
+        ValueMode::Nothing,
+        "Go on with the latest session of this folder.",
+        |args, _| {
+            args.session.latest = true;
+            Ok(())
+        },
+    )
+    .short('c'),
+    flag(
+        "resume",
+        ValueMode::Maybe("ID"),
+        "Go on with a session: the beginning of its ID or its name, or choose from a list.",
+        |args, value| {
+            args.session.resume = Some(text(value, "--resume")?);
+            Ok(())
+        },
+    )
+    .short('r'),
+    flag(
+        "fork-session",
+        ValueMode::Nothing,
+        "With --continue or --resume: go on with a copy, and leave the session as it is.",
+        |args, _| {
+            args.session.fork = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "session-id",
+        ValueMode::Value("UUID"),
+        "With --non-interactive: keep the conversation as this session, or go on with it.",
+        |args, value| {
+            args.session.id = Some(session::id(&text(value, "--session-id")?)?);
             Ok(())
         },
     ),

@@ -35,6 +35,7 @@ use super::provider::{Delta, Provider, Reply, Request};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::variables::MARVIN_CHAT_MODEL;
+use crate::chat::wait::Wait;
 
 pub(crate) use self::connection::close_all;
 
@@ -150,6 +151,9 @@ impl CopilotProvider {
 
     fn open(&self, request: &Request<'_>, stop: &Cancel) -> Result<CopilotSession, Failure> {
         let connection = self.connection(stop)?;
+        if let Some(hook) = request.on_connect {
+            hook.call();
+        }
         let (server, dir) = (self.server.as_ref(), self.dir.as_deref());
         CopilotSession::open(&connection, request, server, dir, stop)
     }
@@ -169,6 +173,17 @@ impl CopilotProvider {
 impl Provider for CopilotProvider {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn before_sending(&self) -> Option<Wait> {
+        // Whoever holds the lock is starting the CLI.
+        let running = self.connection.try_lock().ok();
+        let is_running = running.is_some_and(|running| {
+            running
+                .as_ref()
+                .is_some_and(|connection| !connection.is_gone())
+        });
+        (!is_running).then_some(Wait::Start { program: "Copilot" })
     }
 
     fn keeps_conversation(&self) -> bool {

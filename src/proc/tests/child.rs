@@ -383,7 +383,11 @@ fn a_cancelled_command_keeps_its_output() {
     );
     let runner = {
         let (stop, dir) = (stop.clone(), dir.path().to_owned());
-        thread::spawn(move || command(&script, &dir).run(&env(), &stop).unwrap())
+        thread::spawn(move || {
+            command(&script, &dir)
+                .run(&env(), &stop, &mut |_| ())
+                .unwrap()
+        })
     };
     wait_for(&ready);
     stop.fire();
@@ -391,7 +395,7 @@ fn a_cancelled_command_keeps_its_output() {
         runner.join().unwrap().text,
         "the first part\nstderr:\nand errors\n[stopped] It was cancelled, and its whole process group killed."
     );
-    let again = command("true", dir.path()).run(&env(), &stop);
+    let again = command("true", dir.path()).run(&env(), &stop, &mut |_| ());
     assert!(again.unwrap_err().is_cancelled(), "nothing ran");
 }
 

@@ -162,6 +162,26 @@ fn what_was_said_before_the_start_is_sent_but_not_saved_twice() {
 }
 
 #[test]
+fn another_conversation_sends_its_own_rows_and_the_old_ones_wait_for_the_diary() {
+    let memory = memory();
+    user(&memory, "old", at(1));
+    memory.begin_conversation(
+        &[Message::user("before"), Message::assistant("Yes.")],
+        at(9),
+    );
+    user(&memory, "now", at(9));
+    assert_eq!(
+        texts(&memory.recent(at(9))),
+        ["U before", "A Yes.", "U now"]
+    );
+    assert_eq!(texts_of(&memory.pending()), ["User: old", "User: now"]);
+    memory.begin_conversation(&[], at(10));
+    assert!(!memory.has_recent(at(10)));
+    assert_eq!(memory.recent(at(10)), []);
+    assert_eq!(texts_of(&memory.pending()), ["User: old", "User: now"]);
+}
+
+#[test]
 fn what_is_forgotten_is_neither_sent_nor_written() {
     let memory = memory();
     user(&memory, "my kayak is red", at(0));

@@ -3,6 +3,7 @@
 //! The writer is given the messages as the model sees them, and writes what has changed since the last time: usually new messages at the end, after a
 //! compaction a new list. So whatever changes a conversation, the file follows, and what could not be written is written the next time.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::file::SessionFile;
@@ -17,15 +18,28 @@ use crate::chat::message::Message;
 /// The session of a conversation. Nothing is on disk before the first message. Clones share it.
 #[derive(Clone)]
 pub(crate) struct SessionLog {
-    state: Arc<Mutex<LogState>>,
+    shared: Arc<SharedLog>,
     id: SessionId,
 }
 
 /// Writes for one turn. Once the next turn has begun it writes nothing more: a turn that hangs must not mix with the one that follows.
 #[derive(Clone)]
 pub(crate) struct TurnLog {
-    state: Arc<Mutex<LogState>>,
+    shared: Arc<SharedLog>,
     turn: u64,
+}
+
+/// What is known without waiting for the disk lies beside the state, which is locked while a record is written.
+struct SharedLog {
+    state: Mutex<LogState>,
+    /// The latest turn.
+    turn: AtomicU64,
+    /// There is a file.
+    is_on_disk: AtomicBool,
+    /// Messages of the user and of Marvin.
+    spoken: AtomicUsize,
+    /// Messages that the user sent in this process.
+    sent: AtomicUsize,
 }
 
 struct LogState {
@@ -45,9 +59,6 @@ struct LogState {
     model: Option<(String, String)>,
     /// What it cost before this process.
     before: Spent,
-    /// Messages that the user sent in this process.
-    sent: usize,
-    turn: u64,
     /// Writing failed, and the user knows.
     has_failed: bool,
     /// Another session has taken its place.
@@ -76,8 +87,6 @@ impl SessionLog {
             name_is_new: false,
             model: None,
             before: Spent::default(),
-            sent: 0,
-            turn: 0,
             has_failed: false,
             is_closed: false,
         })
@@ -95,6 +104,7 @@ impl SessionLog {
         state.header.clone_from(&replay.header);
         state.file = Some(file);
         state.take_over(replay);
+        log.shared.publish(&state);
         drop(state);
         log
     }
@@ -112,6 +122,7 @@ impl SessionLog {
         state.header.parent = Some(replay.header.id.clone());
         state.carried = records;
         state.take_over(replay);
+        log.shared.publish(&state);
         drop(state);
         log
     }
@@ -119,7 +130,13 @@ impl SessionLog {
     fn from_state(state: LogState) -> Self {
         Self {
             id: state.id.clone(),
-            state: Arc::new(Mutex::new(state)),
+            shared: Arc::new(SharedLog {
+                state: Mutex::new(state),
+                turn: AtomicU64::new(0),
+                is_on_disk: AtomicBool::new(false),
+                spoken: AtomicUsize::new(0),
+                sent: AtomicUsize::new(0),
+            }),
         }
     }
 
@@ -129,24 +146,32 @@ impl SessionLog {
 
     /// Whether it has a file.
     pub(crate) fn is_on_disk(&self) -> bool {
-        self.lock().file.is_some()
+        self.shared.is_on_disk.load(Ordering::SeqCst)
+    }
+
+    /// Messages of the user and of Marvin.
+    pub(crate) fn spoken(&self) -> usize {
+        self.shared.spoken.load(Ordering::SeqCst)
+    }
+
+    /// Messages that the user sent in this process.
+    pub(crate) fn sent(&self) -> usize {
+        self.shared.sent.load(Ordering::SeqCst)
     }
 
     /// The writer of a new turn; those of earlier ones write nothing more.
     pub(crate) fn begin_turn(&self) -> TurnLog {
-        let mut state = self.lock();
-        state.turn += 1;
         TurnLog {
-            turn: state.turn,
-            state: Arc::clone(&self.state),
+            turn: self.shared.turn.fetch_add(1, Ordering::SeqCst) + 1,
+            shared: Arc::clone(&self.shared),
         }
     }
 
     /// The writer of the latest turn.
     pub(crate) fn latest_turn(&self) -> TurnLog {
         TurnLog {
-            turn: self.lock().turn,
-            state: Arc::clone(&self.state),
+            turn: self.shared.turn.load(Ordering::SeqCst),
+            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -169,7 +194,10 @@ impl SessionLog {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn undo(&self) -> Outcome<()> {
-        self.lock().undo()
+        let mut state = self.lock();
+        let outcome = state.undo();
+        self.shared.publish(&state);
+        outcome
     }
 
     /// Lets go of the file, for another process or another session.
@@ -179,14 +207,21 @@ impl SessionLog {
         state.file = None;
     }
 
-    /// Messages of the user and of Marvin, how many of the user in this process, and what it cost before this process.
-    pub(crate) fn counts(&self) -> (usize, usize, Spent) {
-        let state = self.lock();
-        (state.list.spoken(), state.sent, state.before)
+    fn lock(&self) -> MutexGuard<'_, LogState> {
+        self.shared.lock()
     }
+}
 
+impl SharedLog {
     fn lock(&self) -> MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes known what has changed in `state`.
+    fn publish(&self, state: &LogState) {
+        self.is_on_disk
+            .store(state.file.is_some(), Ordering::SeqCst);
+        self.spoken.store(state.list.spoken(), Ordering::SeqCst);
     }
 }
 
@@ -216,7 +251,7 @@ impl TurnLog {
             if let (true, Message::User(user)) = (state.first.is_empty(), message) {
                 state.first = first_words(&user.text);
             }
-            state.sent += 1;
+            self.shared.sent.fetch_add(1, Ordering::SeqCst);
             Ok(())
         })
     }
@@ -259,11 +294,12 @@ impl TurnLog {
     }
 
     fn write(&self, work: impl FnOnce(&mut LogState) -> Outcome<()>) -> Option<String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_closed || state.turn != self.turn {
+        let mut state = self.shared.lock();
+        if state.is_closed || self.shared.turn.load(Ordering::SeqCst) != self.turn {
             return None;
         }
         let outcome = work(&mut state);
+        self.shared.publish(&state);
         let had_failed = std::mem::replace(&mut state.has_failed, outcome.is_err());
         match (outcome, had_failed) {
             (Err(problem), false) => Some(format!(

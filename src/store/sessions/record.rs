@@ -14,7 +14,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// What the first line says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SessionHeader {
+pub(crate) struct SessionHeader {
     /// Of the format.
     #[serde(default)]
     pub version: u32,
@@ -69,7 +69,7 @@ pub(crate) enum TurnResult {
 
 /// What a session has cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// US dollars.
     #[serde(default)]
     pub cost: f64,
@@ -88,6 +88,15 @@ impl Spent {
             cost: self.cost + more.cost,
             estimated: self.estimated || more.estimated,
             credits: self.credits + more.credits,
+        }
+    }
+
+    /// What came after `before`.
+    pub(crate) fn minus(self, before: Self) -> Self {
+        Self {
+            cost: (self.cost - before.cost).max(0.0),
+            estimated: self.estimated,
+            credits: (self.credits - before.credits).max(0.0),
         }
     }
 }

@@ -30,8 +30,9 @@ pub struct SessionSummary {
     pub created: String,
     /// The folder that it began in.
     pub cwd: String,
-    /// Provider and model that answered first.
+    /// Who answered first.
     pub provider: String,
+    /// With this model.
     pub model: String,
     /// What the user called it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +43,7 @@ pub struct SessionSummary {
     pub messages: usize,
     /// What it cost.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub(crate) spent: Spent,
     /// The session that it is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,

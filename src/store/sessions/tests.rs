@@ -87,7 +87,7 @@ fn summary(text: &str) -> Message {
 
 /// What the user is shown, in short.
 fn shown(replay: &Replay) -> Vec<String> {
-    let row = |row: &super::replay::TranscriptRow| match &row.item {
+    let row = |row: &replay::TranscriptRow| match &row.item {
         TranscriptItem::Message(n) => match replay.message(*n).unwrap() {
             Message::User(user) => format!("user: {}", user.text),
             Message::Assistant(said) if said.calls.is_empty() => format!("marvin: {}", said.text),

@@ -19,6 +19,7 @@ use crate::net::guarded_client::GuardedClient;
 use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
+use crate::proc::last_lines::LastLines;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
@@ -305,6 +306,14 @@ impl ToolContext {
         self.listener.emit(Event::Progress {
             id: self.call.clone(),
             words: words.into(),
+        });
+    }
+
+    /// Shows the last lines of a program that the call runs.
+    pub(crate) fn output(&self, lines: &LastLines) {
+        self.listener.emit(Event::Output {
+            id: self.call.clone(),
+            lines: lines.text(),
         });
     }
 

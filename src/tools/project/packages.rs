@@ -295,7 +295,7 @@ fn install_one(
     run.stdout = KeepLimits::ends(4096, 8192);
     run.stderr = KeepLimits::ends(4096, 16 * 1024);
     let before = ProjectSnapshot::of(manager, root);
-    let output = run.run(&ctx.stop)?;
+    let output = run.run_watched(&ctx.stop, &mut |lines| ctx.output(lines))?;
     if !output.success() {
         before.restore();
     }

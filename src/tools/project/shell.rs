@@ -68,7 +68,7 @@ fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
         spill: &spill,
         supervisor: ctx.session.supervisor.as_deref(),
     }
-    .run(&ctx.session.env, &ctx.stop);
+    .run(&ctx.session.env, &ctx.stop, &mut |lines| ctx.output(lines));
     // Long output was spilled, which created the folder.
     if spill.is_dir() {
         scratch::hide(ctx);

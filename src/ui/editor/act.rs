@@ -5,11 +5,12 @@ use std::ops::Range;
 use super::buffer::Buffer;
 use super::complete::Sources;
 use super::file_menu::Typing;
+use super::folded::MARK;
 use super::kill::Side;
 use super::search::HistorySearch;
 use super::undo::EditMerge;
 use super::view::{self, Vertical};
-use super::{Editor, Outcome, changed};
+use super::{Editor, Outcome, changed, layout};
 use crate::ui::keys::{self, Action};
 
 /// Width for laying out rows before the first frame.
@@ -78,6 +79,7 @@ impl Editor {
             Action::KillToEnd => self.kill(Side::After, to_end),
             Action::Yank => self.yank(),
             Action::YankPop => self.yank_pop(),
+            Action::UnfoldPaste => self.unfold_paste(),
             Action::Undo => changed(buffer.undo()),
             Action::Redo => changed(buffer.redo()),
             Action::Search => {
@@ -124,7 +126,8 @@ impl Editor {
         if self.buffer.text().trim().is_empty() {
             return Outcome::Nothing;
         }
-        let text = std::mem::take(&mut self.buffer).into_text();
+        let text = self.whole_text();
+        self.buffer = Buffer::default();
         self.history.end_walk();
         self.top = 0;
         Outcome::Submit(text)
@@ -145,16 +148,36 @@ impl Editor {
             }
         }
         let entry = match direction {
-            Vertical::Up => self.history.older(self.buffer.text()),
-            Vertical::Down => self.history.newer(self.buffer.text()),
+            Vertical::Up => self.history.older(&self.whole_text()),
+            Vertical::Down => self.history.newer(&self.whole_text()),
         };
         let Some(entry) = entry else {
             return Outcome::Nothing;
         };
-        self.buffer = Buffer::of(super::paste::clean(&entry).into_owned());
+        let entry = super::paste::clean(&entry);
+        self.buffer = Buffer::of(self.folded.refold(&entry).into_owned());
         self.in_history = true;
         self.top = 0;
         Outcome::Changed
+    }
+
+    /// Puts a folded paste in full into the text: the one before the cursor, else the one after it, else the last.
+    fn unfold_paste(&mut self) -> Outcome {
+        let buffer = &self.buffer;
+        let is_paste = |range: &Range<usize>| buffer.slice(range.clone()).starts_with(MARK);
+        let last = || {
+            let at = buffer.text().rfind(MARK)?;
+            Some(at..layout::next(buffer.text(), at))
+        };
+        let near = [
+            buffer.left()..buffer.cursor(),
+            buffer.cursor()..buffer.right(),
+        ];
+        let Some(range) = near.into_iter().find(is_paste).or_else(last) else {
+            return Outcome::Nothing;
+        };
+        let whole = self.folded.unfold(buffer.slice(range.clone())).into_owned();
+        changed(self.buffer.replace(range, &whole, EditMerge::Whole))
     }
 
     fn kill(&mut self, side: Side, what: fn(&Buffer) -> Range<usize>) -> Outcome {

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::folded;
+use crate::ui::text::width;
+
 /// Columns between tab stops.
 const TAB_COLUMNS: usize = 4;
 /// Maximum bytes of a grapheme that are drawn: stacks of combining marks have no natural end.
@@ -25,6 +28,13 @@ impl<'a> EditorCell<'a> {
     /// The cell of `grapheme` in column `x` of a row with `columns` for text.
     pub(super) fn of(grapheme: &'a str, x: usize, columns: usize) -> Self {
         let first = grapheme.chars().next().unwrap_or(' ');
+        if first == folded::MARK
+            && let Some(label) = folded::label(grapheme)
+        {
+            let label = width::clip(&label, columns);
+            let width = width::of(&label);
+            return Self::letter(label.into(), width);
+        }
         match first {
             ' '..='~' if grapheme.len() == 1 => Self {
                 blank: first == ' ',

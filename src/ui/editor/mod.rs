@@ -5,6 +5,7 @@ mod buffer;
 mod cells;
 pub(crate) mod complete;
 pub(crate) mod file_menu;
+mod folded;
 mod history;
 mod kill;
 mod layout;
@@ -22,6 +23,7 @@ use crate::ui::keys::{Action, KeyContext};
 use buffer::Buffer;
 use complete::Menu;
 use file_menu::{FileMenu, Typing};
+use folded::FoldedPastes;
 use history::History;
 use kill::KillRing;
 use search::HistorySearch;
@@ -54,6 +56,7 @@ pub(crate) struct Searching<'a> {
 #[derive(Default)]
 pub(crate) struct Editor {
     buffer: Buffer,
+    folded: FoldedPastes,
     ring: KillRing,
     history: History,
     search: Option<HistorySearch>,
@@ -82,6 +85,33 @@ impl Editor {
     /// The whole text, also while a search shows something else.
     pub(crate) fn text(&self) -> &str {
         self.buffer.text()
+    }
+
+    /// The whole text, with folded pastes in full.
+    pub(crate) fn whole_text(&self) -> String {
+        self.folded.unfold(self.buffer.text()).into_owned()
+    }
+
+    /// A text that was sent, with the folded pastes as they were shown.
+    pub(crate) fn labelled(&mut self, text: &str) -> String {
+        self.folded.labelled(text).into_owned()
+    }
+
+    /// Inserts pasted text like [`Editor::paste`], folded if it is long.
+    pub(crate) fn paste_folded(&mut self, text: &str) -> Outcome {
+        let text = paste::clean(text);
+        let cluster = match self.search {
+            None => self.folded.fold(&text),
+            Some(_) => None,
+        };
+        let Some(cluster) = cluster else {
+            return self.paste(&text);
+        };
+        self.settle();
+        self.menu = None;
+        let outcome = changed(self.buffer.insert(&cluster, EditMerge::Whole));
+        self.follow_files(Typing::No);
+        outcome
     }
 
     /// True when there is no text.
@@ -137,8 +167,11 @@ impl Editor {
         self.settle();
         (self.menu, self.search) = (None, None);
         let all = 0..self.buffer.text().len();
-        self.buffer
-            .replace(all, &paste::clean(text), EditMerge::Whole);
+        self.buffer.replace(
+            all,
+            &self.folded.refold(&paste::clean(text)),
+            EditMerge::Whole,
+        );
         self.follow_files(Typing::No);
     }
 

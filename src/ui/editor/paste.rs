@@ -38,6 +38,8 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 fn unwanted(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
+        // Stands for a folded paste in the input.
+        super::folded::MARK => true,
         '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => true,
         c => c.is_control(),
     }

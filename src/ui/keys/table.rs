@@ -47,6 +47,8 @@ pub(crate) enum Action {
     Yank,
     /// Replace what was just yanked by the kill before it.
     YankPop,
+    /// Show a folded paste in full.
+    UnfoldPaste,
     /// Take back the last edit.
     Undo,
     /// Redo.
@@ -91,10 +93,14 @@ pub(crate) enum Action {
     CopyReply,
     /// Copy the last block of code to the clipboard.
     CopyCode,
+    /// Copy the last address of the last reply to the clipboard.
+    CopyAddress,
     /// Fold or unfold the last tool result.
     Unfold,
     /// Fold or unfold all tool results.
     UnfoldAll,
+    /// Show or hide what the model thinks.
+    Thinking,
     /// Edit the input in `$EDITOR`.
     OpenEditor,
     /// A question: yes, this once.
@@ -194,6 +200,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Up), ctrl('p')], Action::Up, "a row up; from the first row: history"),
     row(When::Input, INPUT, &[plain(KeyCode::Down), ctrl('n')], Action::Down, "a row down; from the last row: history"),
     row(When::Input, INPUT, &[ctrl('r')], Action::Search, "search the history; again: older"),
+    row(When::Input, INPUT, &[alt('v')], Action::UnfoldPaste, "show a folded paste in full"),
     row(When::Input, INPUT, &[alt('e')], Action::OpenEditor, "edit in your editor"),
 
     row(When::Input, MOVE, &[plain(KeyCode::Left), ctrl('b')], Action::Left, "a character left"),
@@ -225,8 +232,10 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Always, CHAT, &[with_ctrl(KeyCode::End)], Action::Bottom, "end of the chat"),
     row(When::Empty, CHAT, &[plain(KeyCode::Tab)], Action::Unfold, "unfold the last tool result (empty input)"),
     row(When::Always, CHAT, &[ctrl('o')], Action::UnfoldAll, "fold and unfold all tool results"),
+    row(When::Always, CHAT, &[alt('t')], Action::Thinking, "show and hide what the model thinks"),
     row(When::Always, CHAT, &[alt('c')], Action::CopyReply, "copy the last reply"),
     row(When::Always, CHAT, &[alt('k')], Action::CopyCode, "copy the last block of code"),
+    row(When::Always, CHAT, &[alt('a')], Action::CopyAddress, "copy the last address of the reply"),
 
     row(When::Question, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
     row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),

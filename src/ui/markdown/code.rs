@@ -1,22 +1,41 @@
-//! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied with it.
+//! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied with it. Rules above and below mark it, so that it is
+//! code without colours too.
 
 use super::highlight::{self, HighlightState, SyntaxRole};
 use crate::ui::text::theme::{ColorMode, Theme};
-use crate::ui::text::wrap::{HangingIndent, hard, words};
+use crate::ui::text::width;
+use crate::ui::text::wrap::{HangingIndent, hard};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// The row with the language of the code.
-pub(super) fn label(
+/// Columns of the rules above and below code.
+const RULE_COLUMNS: usize = 24;
+
+/// The rule above code, with its language.
+pub(super) fn opening(
     info: &str,
     width: usize,
     hang: &HangingIndent,
     theme: &Theme,
-) -> Vec<Line<'static>> {
-    if info.trim().is_empty() {
-        return Vec::new();
-    }
-    words(&[Span::styled(info.trim(), theme.dim)], width, hang)
+) -> Line<'static> {
+    let language = match info.trim() {
+        "" => "code",
+        info => info,
+    };
+    rule(&format!("── {language} "), width, hang, theme)
+}
+
+/// The rule below it.
+pub(super) fn closing(width: usize, hang: &HangingIndent, theme: &Theme) -> Line<'static> {
+    rule("", width, hang, theme)
+}
+
+fn rule(title: &str, width: usize, hang: &HangingIndent, theme: &Theme) -> Line<'static> {
+    let room = width.saturating_sub(width::of_spans(&hang.first));
+    let title = width::clip(title, room);
+    let rest = RULE_COLUMNS.min(room).saturating_sub(width::of(&title));
+    let rule = Span::styled(format!("{title}{}", "─".repeat(rest)), theme.dim);
+    Line::from_iter(hang.first.iter().cloned().chain([rule]))
 }
 
 /// The rows of some lines of code in the language that `info` names.

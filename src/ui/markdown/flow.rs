@@ -344,7 +344,7 @@ impl<'t> BlockLayout<'t> {
         };
         let (columns, hang) = self.hang();
         let none = HangingIndent::default();
-        let mut rows = code::label(&info, columns, &none, self.theme);
+        let mut rows = vec![code::opening(&info, columns, &none, self.theme)];
         let state = HighlightState::default();
         rows.extend(code::rows(
             code.lines(),
@@ -353,6 +353,7 @@ impl<'t> BlockLayout<'t> {
             &none,
             self.theme,
         ));
+        rows.push(code::closing(columns, &none, self.theme));
         self.push_rows(rows, &hang);
     }
 

@@ -36,13 +36,16 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
             if *opens {
                 let blank = rows.iter().take_while(|line| lines::is_blank(line)).count();
                 rows.drain(..(blank + 1).min(rows.len()));
-                out.extend(code::label(info, width, &hang, theme));
+                out.push(code::opening(info, width, &hang, theme));
             }
             if *closes {
                 rows.pop();
             }
             let rows = rows.iter().map(|line| lines::dedent(line, block.indent));
             out.extend(code::rows(rows, (info, *state), width, &hang, theme));
+            if *closes {
+                out.push(code::closing(width, &hang, theme));
+            }
         }
         BlockKind::Table { head: Some(head) } => {
             let source = format!("{}{}", clean(head), text);
@@ -210,7 +213,13 @@ mod tests {
         are(
             "- a\n  ```sh\n  ls\n  ```\n  b",
             20,
-            &["• a", "  sh", "  ls", "  b"],
+            &[
+                "• a",
+                "  ── sh ────────────",
+                "  ls",
+                "  ──────────────────",
+                "  b",
+            ],
         );
         are(
             "- a\n  - b\n    - c\n      - d",
@@ -270,11 +279,16 @@ mod tests {
         are(
             "```rust ignore\nfn a() {\n\n    b\n}\n```",
             6,
-            &["rust", "ignore", "fn a()", " {", "", "    b", "}"],
+            &["── ru…", "fn a()", " {", "", "    b", "}", "──────"],
         );
-        are("    indented\n      more", 20, &["indented", "  more"]);
+        let (code, rule) = ("── code ────────────", "─".repeat(20));
+        are(
+            "    indented\n      more",
+            20,
+            &[code, "indented", "  more", &rule],
+        );
         let long = format!("```py\n{}```\n", "x = 1\n".repeat(200));
-        assert_eq!(rows(&long, 20).len(), 201);
+        assert_eq!(rows(&long, 20).len(), 202);
         let lines = lay_out_all("```rust\nlet x = \"y\";\n```", 40, &theme());
         assert_eq!(lines[1].spans[0].style, theme().keyword);
     }

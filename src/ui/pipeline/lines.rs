@@ -55,6 +55,8 @@ impl EventSink for LineDisplay {
             | Event::ToolsStarted(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::ToolDone { .. }
             | Event::Turn(_)
             | Event::Reply(_) => {}

@@ -122,6 +122,8 @@ impl EventSink for LiveDisplay {
                 | Event::ToolsStarted(_)
                 | Event::CallState { .. }
                 | Event::Progress { .. }
+                | Event::Output { .. }
+                | Event::Wait(_)
                 | Event::ToolDone { .. }
                 | Event::Turn(_)
                 | Event::Reply(_) => return,

@@ -17,6 +17,7 @@ use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
+use crate::app::sessions::list::SessionRow;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::env::Env;
@@ -80,6 +81,10 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     plain.printer.end_line();
     if matches!(status, 0 | INTERRUPTED) {
         plain.farewell();
+        // A script that reads the conversation gets nothing else.
+        if let Some(words) = plain.session.farewell_words().filter(|_| terminal) {
+            plain.printer.system(&words);
+        }
     }
     if let Some(words) = plain.session.close() {
         say(&words);
@@ -253,6 +258,7 @@ impl PlainUi {
                 self.keys = None;
                 self.ask(question);
             }
+            UiUpdate::ChooseSession(rows) if self.has_keys => self.choose_session(&rows),
             UiUpdate::Edit(path) => match editor::edit(&path, &self.env) {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),
@@ -271,6 +277,37 @@ impl PlainUi {
     fn call(&mut self) {
         if self.attention.calls() {
             self.printer.ring(self.notifier.bell());
+        }
+    }
+
+    /// Lets the user choose from a numbered list; Enter alone chooses none.
+    fn choose_session(&mut self, rows: &[SessionRow]) {
+        self.keys = None;
+        self.printer.sessions(rows);
+        // What was typed before the list was seen is no answer to it.
+        while !self.ahead.settle(&self.watch.woken) {
+            if self.signalled() {
+                return;
+            }
+        }
+        loop {
+            let Some(text) = self.answer("Which one? Its number, or Enter for none: ") else {
+                return;
+            };
+            let number = text.trim();
+            if number.is_empty() {
+                return;
+            }
+            let row = number
+                .parse::<usize>()
+                .ok()
+                .and_then(|n| rows.get(n.checked_sub(1)?));
+            match row {
+                Some(row) => return self.session.resume_chosen(&row.id),
+                None => self
+                    .printer
+                    .system(&format!("Please answer 1 to {}.", rows.len())),
+            }
         }
     }
 

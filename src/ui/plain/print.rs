@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use ratatui::style::{Color, Style};
 
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
+use crate::app::sessions::list::{self, SessionRow};
+use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
@@ -117,6 +119,10 @@ impl Printer {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.after(entry));
             }
+            UiUpdate::SessionOpened(entries) => {
+                entries.into_iter().for_each(|entry| self.transcript(entry));
+            }
+            UiUpdate::ChooseSession(rows) => self.block(&list::table(&rows, false)),
             UiUpdate::UserMessage {
                 text, spoken: true, ..
             } => self.labelled("You (spoken): ", self.theme.you, &text),
@@ -133,7 +139,7 @@ impl Printer {
                 }
             }
             UiUpdate::Failed(problem) => self.error(&problem),
-            UiUpdate::System(words) => self.system(&words),
+            UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
             UiUpdate::Alert(words) => {
                 self.ring("\x07");
                 self.system(&words);
@@ -145,7 +151,6 @@ impl Printer {
                 self.system(&words);
             }
             UiUpdate::Profile(_)
-            | UiUpdate::Cleared
             | UiUpdate::FilesFound(_)
             | UiUpdate::Ask(_)
             | UiUpdate::Edit(_)
@@ -190,6 +195,8 @@ impl Printer {
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
+            | Event::Output { .. }
+            | Event::Wait(_)
             | Event::Turn(_)
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
@@ -240,6 +247,31 @@ impl Printer {
         }
         // Whoever closed standard error does not want to see it.
         let _ = writeln!(io::stderr(), "{}", clean(text.trim_end()));
+    }
+
+    /// A numbered list of sessions.
+    pub(super) fn sessions(&mut self, rows: &[SessionRow]) {
+        self.block(&list::table(rows, true));
+    }
+
+    fn transcript(&mut self, entry: TranscriptEntry) {
+        let said = |role, text| LogEntry {
+            role,
+            text,
+            time: entry.time,
+            at: None,
+        };
+        match entry.content {
+            TranscriptContent::User(text) => self.after(&said(LogRole::You, text)),
+            TranscriptContent::Assistant(text) => self.after(&said(LogRole::Assistant, text)),
+            TranscriptContent::Call(call, _) => {
+                self.end_line();
+                let name = clean(&call.name).replace('\n', " ");
+                self.label(&format!("{MARKER}{name}"), self.theme.tool);
+                self.write("\n");
+            }
+            TranscriptContent::Notice(text) => self.system(&text),
+        }
     }
 
     fn after(&mut self, entry: &LogEntry) {

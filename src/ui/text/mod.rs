@@ -5,5 +5,6 @@ pub(crate) mod diff;
 pub(crate) mod meter;
 pub(crate) mod spinner;
 pub(crate) mod theme;
+pub(crate) mod web_address;
 pub(crate) mod width;
 pub(crate) mod wrap;

@@ -9,6 +9,7 @@ use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::clipboard;
 use super::part::Tone;
+use super::picker::{PickerOutcome, SessionPicker};
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
@@ -23,6 +24,7 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
+use crate::ui::text::web_address;
 
 /// After a pause of this length in a draft, the next key answers a waiting question.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
@@ -69,6 +71,8 @@ pub(super) struct App {
     /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
+    /// The list of sessions, while it is open.
+    picker: Option<SessionPicker>,
     flash: Option<String>,
     interrupts: Interrupts,
     attention: Attention,
@@ -95,6 +99,7 @@ impl App {
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
+            picker: None,
             flash: Some("F1 shows the keys".to_owned()),
             interrupts: Interrupts::default(),
             attention: Attention::default(),
@@ -140,7 +145,10 @@ impl App {
         occasion.filter(|_| self.attention.calls())
     }
 
-    fn show(&mut self, show: UiUpdate) {
+    fn show(&mut self, mut show: UiUpdate) {
+        if let UiUpdate::UserMessage { text, .. } = &mut show {
+            *text = self.editor.labelled(text);
+        }
         let context = self.session.context();
         let time = context.clock.hour_minute();
         self.chat
@@ -174,6 +182,7 @@ impl App {
                 self.search_files();
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
+            UiUpdate::ChooseSession(rows) => self.picker = Some(SessionPicker::new(rows)),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
@@ -195,6 +204,16 @@ impl App {
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
+                Input::Key(key) if self.picker.is_some() => {
+                    if let Some(action) = keys::action(&key, KeyContext::Typing) {
+                        self.act_in_picker(action);
+                    }
+                }
+                Input::Paste(text) if self.picker.is_some() => {
+                    self.picker
+                        .iter_mut()
+                        .for_each(|picker| picker.filter(&text));
+                }
                 Input::Key(key) => {
                     self.welcome_back();
                     let situation = match (&self.open_question, self.help) {
@@ -221,7 +240,7 @@ impl App {
                 Input::Paste(text) if self.help.is_none() => {
                     self.session
                         .voice_key(VoiceKey::Typing, self.editor.is_empty());
-                    self.editor.paste(&text);
+                    self.editor.paste_folded(&text);
                 }
                 Input::Paste(_) => {}
                 Input::Wheel(rows) => self.turn_wheel(rows),
@@ -321,6 +340,11 @@ impl App {
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::CopyAddress => {
+                let reply = self.session.reply().unwrap_or_default();
+                let address = web_address::last(reply).map(str::to_owned);
+                self.copy(address, "address");
+            }
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
                 if !unfolded {
@@ -328,6 +352,13 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
+            Action::Thinking => {
+                let words = match self.chat.toggle_thinking() {
+                    true => "What the model thinks is shown, where it tells.",
+                    false => "What the model thinks is hidden.",
+                };
+                self.say(words);
+            }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),
@@ -341,7 +372,7 @@ impl App {
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
                     open_question.declining = true;
-                    self.draft = self.editor.text().to_owned();
+                    self.draft = self.editor.whole_text();
                     self.editor.set_text("");
                 }
             }
@@ -366,11 +397,28 @@ impl App {
             | Action::KillToEnd
             | Action::Yank
             | Action::YankPop
+            | Action::UnfoldPaste
             | Action::Undo
             | Action::Redo
             | Action::Search
             | Action::Complete
             | Action::CompleteBack => {}
+        }
+    }
+
+    fn act_in_picker(&mut self, action: Action) {
+        let Some(picker) = &mut self.picker else {
+            return;
+        };
+        match picker.act(action) {
+            PickerOutcome::Open => {}
+            PickerOutcome::Closed => self.picker = None,
+            PickerOutcome::Chosen(id) => {
+                self.picker = None;
+                self.session.resume_chosen(&id);
+                self.receive();
+            }
+            PickerOutcome::Pass => self.pass(action),
         }
     }
 
@@ -478,7 +526,7 @@ impl App {
 
     /// Clears the input. Its text becomes the newest history entry, for this run only.
     fn clear_draft(&mut self) {
-        let draft = self.editor.text().trim().to_owned();
+        let draft = self.editor.whole_text().trim().to_owned();
         if !draft.is_empty() {
             self.recall();
             self.editor.remember(&draft);
@@ -583,8 +631,8 @@ impl App {
     }
 
     /// The input's text, for the user's editor.
-    pub(super) fn draft(&self) -> &str {
-        self.editor.text()
+    pub(super) fn draft(&self) -> String {
+        self.editor.whole_text()
     }
 
     /// Another program had the screen: a question must be shown again before a key answers it.
@@ -621,6 +669,7 @@ impl App {
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
+            picker: self.picker.as_mut(),
             status: &status,
             flash: self.flash.as_deref(),
             queue: &queue,

@@ -3,18 +3,24 @@
 //! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
 //! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
+mod transcript;
+
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use super::layout_context::{CANCEL_HINT_AFTER, LayoutContext, format_running, spinner};
+use super::layout_context::LayoutContext;
 use super::part::{ChatPart, Speaker, Tone, texts};
 use super::reply::ReplyProgress;
+use super::thinking::{OpenThinking, ThinkingPart};
 use super::tool::ToolCallCell;
+use super::wait::AnswerWait;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
-use crate::chat::event::{CallEnd, Event};
+use crate::base::text::counted;
+use crate::chat::event::{CallEnd, Event, Level};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
@@ -66,8 +72,11 @@ pub(super) struct Chat {
     /// Parts that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
     pending: Vec<ChatPart>,
     queued_rows: Option<(usize, Vec<Rows>)>,
-    /// Since when an answer has been awaited.
-    waiting: Option<Instant>,
+    /// The answer that is awaited, and what it waits for.
+    waiting: Option<AnswerWait>,
+    /// What the model is thinking.
+    thinking: OpenThinking,
+    shows_thinking: bool,
     /// What the reply flow has told since the user's message; `None` while no reply is awaited.
     reply: Option<ReplyProgress>,
     /// The first visible row; `None` when the end is visible.
@@ -95,6 +104,8 @@ impl Chat {
             pending: Vec::new(),
             queued_rows: None,
             waiting: None,
+            thinking: OpenThinking::default(),
+            shows_thinking: false,
             reply: None,
             top: None,
             cached: HashMap::new(),
@@ -109,6 +120,7 @@ impl Chat {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.past(entry));
             }
+            UiUpdate::SessionOpened(entries) => self.open_session(entries, tools),
             UiUpdate::Profile(name) => {
                 self.settle();
                 let end = self.parts.len();
@@ -122,7 +134,7 @@ impl Chat {
                 let mark = if *spoken { "🎤 " } else { "" };
                 let text = format!("{mark}{text}");
                 self.parts.extend(texts(Tone::Plain, &clean(&text)));
-                self.waiting = Some(now);
+                self.waiting = Some(AnswerWait::new(now));
                 self.reply = Some(ReplyProgress::default());
                 self.top = None;
             }
@@ -136,6 +148,7 @@ impl Chat {
                 }
                 self.add(Tone::Error, &text);
             }
+            UiUpdate::Remark(words) => self.remark(words),
             UiUpdate::System(words) | UiUpdate::Alert(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
             UiUpdate::CommandOutput { command, output } => {
@@ -144,9 +157,9 @@ impl Chat {
                 self.add_parts(parts);
             }
             UiUpdate::Undone(said) => self.undo(said),
-            UiUpdate::Cleared => self.clear(),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Ask(_)
+            | UiUpdate::ChooseSession(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
             | UiUpdate::Voice(_)
@@ -154,19 +167,35 @@ impl Chat {
         }
     }
 
-    /// Forgets everything that is shown; settings of the view stay.
-    fn clear(&mut self) {
-        *self = Self {
-            profile: std::mem::take(&mut self.profile),
-            width: self.width,
-            unfold_all: self.unfold_all,
-            ..Self::new()
-        };
-    }
-
     /// Adds text as a part of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
         self.add_parts(texts(tone, &clean(text)));
+    }
+
+    /// Adds a dim row. Of those about one compaction the last stays: the row of the wait says that it goes on.
+    fn remark(&mut self, words: &str) {
+        let is_remark = |part: &ChatPart| {
+            matches!(
+                part,
+                ChatPart::Text {
+                    tone: Tone::Remark,
+                    ..
+                }
+            )
+        };
+        let compacts = self.waiting.as_ref().is_some_and(AnswerWait::is_compaction);
+        if compacts && self.pending.is_empty() && self.parts.last().is_some_and(is_remark) {
+            self.parts.pop();
+            self.forget_from(self.parts.len());
+        }
+        let parts = vec![ChatPart::Text {
+            tone: Tone::Remark,
+            text: clean(words.trim()).into_owned(),
+        }];
+        match self.parts.last() {
+            Some(last) if !self.open.started && is_remark(last) => self.parts.extend(parts),
+            _ => self.add_parts(parts),
+        }
     }
 
     /// Adds parts; they do not split an answer that is arriving.
@@ -235,13 +264,21 @@ impl Chat {
         self.cached.clear();
     }
 
+    /// Shows what the model thinks, or hides it; true when it is shown now.
+    pub(super) fn toggle_thinking(&mut self) -> bool {
+        self.shows_thinking = !self.shows_thinking;
+        self.cached.clear();
+        self.shows_thinking
+    }
+
     // ---- updates ----
 
     fn past(&mut self, entry: &LogEntry) {
         match entry.role {
             LogRole::You => {
                 self.push_text(Speaker::You, &entry.time);
-                self.parts.extend(texts(Tone::Plain, &clean(&entry.text)));
+                let text = clean(&entry.text);
+                self.parts.extend(texts(Tone::Plain, &shortened(&text)));
             }
             LogRole::Assistant => {
                 self.push_text(Speaker::Marvin, &entry.time);
@@ -263,6 +300,7 @@ impl Chat {
                 self.open.blanks.push_str(text);
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
+                    self.end_thinking();
                     self.waiting = None;
                     self.reply = Some(ReplyProgress::default());
                     self.push_text(Speaker::Marvin, time);
@@ -276,7 +314,9 @@ impl Chat {
                 if let Some(reply) = &mut self.reply {
                     reply.drop_draft();
                 }
-                if !matches!(self.parts.last(), Some(ChatPart::Tool(_))) {
+                let mut shown = self.parts.iter().rev();
+                let last = shown.find(|part| !matches!(part, ChatPart::Thinking(_)));
+                if !matches!(last, Some(ChatPart::Tool(_))) {
                     self.empty_row();
                 }
                 let calls = calls.iter().map(|call| {
@@ -290,6 +330,23 @@ impl Chat {
                 if let Some((_, call)) = self.find_running(id) {
                     call.progress = clean_line(words);
                 }
+            }
+            Event::Output { id, lines } => {
+                if let Some((_, call)) = self.find_running(id) {
+                    call.set_output(lines);
+                }
+            }
+            Event::Wait(wait) => {
+                if let Some(waiting) = &mut self.waiting {
+                    waiting.set(wait.clone(), now);
+                }
+            }
+            Event::Thinking(piece) => {
+                if let Some(waiting) = &mut self.waiting {
+                    waiting.thinks();
+                }
+                let parts = self.thinking.push(piece);
+                self.add_thinking(parts);
             }
             Event::CallState { id, state } => {
                 if let Some((_, call)) = self.find_running(id) {
@@ -311,18 +368,38 @@ impl Chat {
                     self.cached.remove(&at);
                 }
                 if !self.parts.iter().rev().take(600).any(ChatPart::is_animated) {
-                    self.waiting = Some(now);
+                    self.waiting = Some(AnswerWait::new(now));
                 }
             }
-            Event::Notice(_, words) => self.add(Tone::System, words),
+            Event::Notice(Level::Info, words) => self.remark(words),
+            Event::Notice(Level::Warning, words) => self.add(Tone::System, words),
             Event::Reply(event) => match (&mut self.reply, event) {
                 (Some(reply), event) => reply.take(event),
                 // Outside a reply, such as what was learned from the last one.
                 (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
                 (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             },
-            Event::Thinking(_) | Event::Turn(_) | Event::Pipeline(_) => {}
+            Event::Turn(_) | Event::Pipeline(_) => {}
         }
+    }
+
+    /// Adds complete parts of thinking. Those that come in the middle of an answer follow it.
+    fn add_thinking(&mut self, parts: impl IntoIterator<Item = ThinkingPart>) {
+        let to = match self.open.started {
+            true => &mut self.pending,
+            false => &mut self.parts,
+        };
+        let before = to.len();
+        to.extend(parts.into_iter().map(ChatPart::Thinking));
+        if to.len() > before {
+            self.queued_rows = None;
+            self.forget_from(self.parts.len());
+        }
+    }
+
+    fn end_thinking(&mut self) {
+        let last = self.thinking.finish();
+        self.add_thinking(last);
     }
 
     /// The unfinished call of this id, and its index.
@@ -338,6 +415,7 @@ impl Chat {
 
     fn end(&mut self, end: TurnOutcome) {
         self.close();
+        self.end_thinking();
         self.open.blanks.clear();
         let silent = self.waiting.take().is_some();
         let last = self.reply.take().and_then(|mut reply| reply.finish());
@@ -432,6 +510,7 @@ impl Chat {
 
     /// Finishes the answer that is arriving and appends what came meanwhile.
     fn settle(&mut self) {
+        self.end_thinking();
         self.close();
         self.queued_rows = None;
         self.parts.append(&mut self.pending);
@@ -497,22 +576,15 @@ impl Chat {
             tail.extend(laid_out.cloned());
         }
         let reply = self.reply.as_ref().filter(|_| self.waiting.is_some());
+        let growing = self.thinking.growing().filter(|_| self.shows_thinking);
+        if let Some(part) = growing {
+            tail.push(Rc::new(part.rows(layout_ctx)));
+        }
         if let Some(draft) = reply.map(|reply| reply.draft_rows(layout_ctx)) {
             tail.push(Rc::new(draft));
         }
-        if let Some(since) = self.waiting {
-            let time = layout_ctx.now.saturating_duration_since(since);
-            let hint = if time >= CANCEL_HINT_AFTER {
-                "  Esc to stop"
-            } else {
-                ""
-            };
-            let words = format!(
-                "{} thinking {}{hint}",
-                spinner(since, layout_ctx.now),
-                format_running(time)
-            );
-            let row = Line::styled(width::clip(&words, layout_ctx.width), layout_ctx.theme.dim);
+        if let Some(waiting) = &self.waiting {
+            let row = waiting.row(self.shows_thinking, layout_ctx);
             let mut rows = vec![Line::default(), row];
             rows.extend(
                 reply
@@ -558,6 +630,7 @@ impl Chat {
         queue: &[String],
         layout_ctx: LayoutContext<'_>,
     ) -> VisibleRows {
+        let layout_ctx = self.with_choices(layout_ctx);
         if self.width != layout_ctx.width {
             self.width = layout_ctx.width;
             self.cached.clear();
@@ -582,6 +655,14 @@ impl Chat {
         VisibleRows {
             rows,
             more: self.top.is_some(),
+        }
+    }
+
+    /// The parameters with what the user chose to see.
+    fn with_choices<'a>(&self, layout_ctx: LayoutContext<'a>) -> LayoutContext<'a> {
+        LayoutContext {
+            shows_thinking: self.shows_thinking,
+            ..layout_ctx
         }
     }
 
@@ -656,6 +737,7 @@ impl Chat {
         queue: &[String],
         layout_ctx: LayoutContext<'_>,
     ) {
+        let layout_ctx = self.with_choices(layout_ctx);
         let tail = self.tail(queue, layout_ctx);
         let last = self.last_top(height, &tail, layout_ctx);
         let top = self.top.unwrap_or(last);
@@ -679,6 +761,20 @@ impl Chat {
     }
 }
 
+/// Lines of a message of an earlier session that are shown.
+const MAX_PAST_LINES: usize = 20;
+
+/// The beginning of a message, and how much follows.
+fn shortened(text: &str) -> Cow<'_, str> {
+    let more = text.lines().count().saturating_sub(MAX_PAST_LINES);
+    if more == 0 {
+        return Cow::Borrowed(text);
+    }
+    let shown: Vec<&str> = text.lines().take(MAX_PAST_LINES).collect();
+    let more = counted(more as u64, "more line");
+    format!("{}\n[{more}]", shown.join("\n")).into()
+}
+
 /// The lines of a block of code without its fences.
 fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
     let text = block.text.trim_start_matches('\n');
@@ -694,5 +790,10 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
 
 /// The layout parameters for a theme and a moment; for tests and the view.
 pub(super) fn layout_ctx(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
-    LayoutContext { width, theme, now }
+    LayoutContext {
+        width,
+        theme,
+        now,
+        shows_thinking: false,
+    }
 }

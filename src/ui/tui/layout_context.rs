@@ -12,8 +12,8 @@ use crate::ui::text::width;
 
 /// How long each frame of the spinner is shown.
 pub(super) const SPINNER_FRAME: Duration = spinner::FRAME;
-/// After this long a wait names the key that ends it.
-pub(super) const CANCEL_HINT_AFTER: Duration = Duration::from_secs(10);
+/// Ends the row of everything that waits.
+pub(super) const CANCEL_HINT: &str = "Esc to stop";
 
 /// What layout depends on.
 #[derive(Clone, Copy)]
@@ -21,6 +21,8 @@ pub(super) struct LayoutContext<'a> {
     pub(super) width: usize,
     pub(super) theme: &'a Theme,
     pub(super) now: Instant,
+    /// The user wants to see what the model thinks.
+    pub(super) shows_thinking: bool,
 }
 
 /// The spinner of something that has been running since `since`.

@@ -12,12 +12,15 @@ mod file_menu;
 mod help;
 mod layout_context;
 mod part;
+mod picker;
 mod reply;
 mod status;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod tool;
 mod view;
+mod wait;
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -147,7 +150,10 @@ impl Screenful {
         }
         let Self { app, guard, .. } = self;
         guard.restore();
-        let farewell = clean(app.farewell.trim());
+        let session = app.session.farewell_words();
+        let session = session.filter(|_| matches!(status, 0 | INTERRUPTED));
+        let farewell = [app.farewell.trim(), session.as_deref().unwrap_or_default()].join("\n");
+        let farewell = clean(farewell.trim());
         if !farewell.is_empty() {
             // If the terminal is gone, nobody reads the farewell.
             let _ = writeln!(Tty, "{farewell}");

@@ -3,9 +3,11 @@
 use ratatui::text::{Line, Span};
 
 use super::layout_context::LayoutContext;
+use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
+use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
 /// Who speaks.
@@ -26,6 +28,8 @@ pub(super) enum Tone {
     Error,
     /// Secondary text: marks and hints.
     Dim,
+    /// A line about the session, on one row.
+    Remark,
     /// Preformatted lines: lists, command output.
     Listing,
 }
@@ -41,6 +45,8 @@ pub(super) enum ChatPart {
     Block(Block),
     /// Plain text, cleaned, at most a block long.
     Text { tone: Tone, text: String },
+    /// What the model thought; it has no rows while thinking is hidden.
+    Thinking(ThinkingPart),
     /// A tool call.
     Tool(Box<ToolCallCell>),
 }
@@ -64,6 +70,8 @@ impl ChatPart {
             }
             Self::Block(block) => lay_out(block, layout_ctx.width, theme),
             Self::Text { tone, text } => plain_rows(text, *tone, layout_ctx),
+            Self::Thinking(part) if layout_ctx.shows_thinking => part.rows(layout_ctx),
+            Self::Thinking(_) => Vec::new(),
             Self::Tool(call) => tool::rows(call, layout_ctx),
         }
     }
@@ -81,6 +89,10 @@ fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line
         Tone::System => theme.system,
         Tone::Error => theme.error,
         Tone::Dim => theme.dim,
+        Tone::Remark => {
+            let row = width::clip(&text.replace('\n', " "), layout_ctx.width);
+            return vec![Line::styled(row, theme.dim)];
+        }
     };
     text.split('\n')
         .flat_map(|line| {

@@ -5,8 +5,9 @@ use std::time::Instant;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::layout_context::{format_running, spinner};
-use crate::app::session::ui_update::{SessionStatus, VoicePhase, VoiceStatus};
+use super::layout_context::{CANCEL_HINT, LayoutContext, format_running, spinner};
+use super::tool::live_rows;
+use crate::app::session::ui_update::{Place, SessionStatus, VoicePhase, VoiceStatus};
 use crate::chat::usage::{Tokens, credits, estimate_mark};
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::meter;
@@ -31,8 +32,25 @@ fn provider_symbol(provider: &str) -> &'static str {
     }
 }
 
-/// The priority of the context gauge.
-const CONTEXT: u8 = 4;
+/// Columns of the folder and of the branch where room is short, and of the model's name, which is shortened for more important parts alone.
+const SHORT_NAME_COLUMNS: usize = 14;
+const SHORT_MODEL_COLUMNS: usize = 10;
+
+/// How important each part is; those with a higher number stay longer when the line narrows. What is running and what it costs come before where that is.
+mod priority {
+    pub(super) const TOKENS: u8 = 1;
+    pub(super) const MESSAGES: u8 = 2;
+    pub(super) const TOPICS: u8 = 3;
+    pub(super) const PLACE: u8 = 4;
+    pub(super) const CONTEXT: u8 = 5;
+    pub(super) const PROFILE: u8 = 6;
+    pub(super) const MODE: u8 = 7;
+    pub(super) const MODEL: u8 = 8;
+    pub(super) const COST: u8 = 9;
+    pub(super) const KEYS: u8 = 10;
+    pub(super) const RUNNING: u8 = 11;
+    pub(super) const FLASH: u8 = 12;
+}
 
 /// One part of the line. As many as there is room for are shown, the most important first.
 struct StatusPart {
@@ -55,7 +73,7 @@ pub(super) fn line(
 ) -> Line<'static> {
     let mut parts = parts(status, theme, now);
     if let Some(flash) = flash {
-        parts.insert(0, part(flash.to_owned(), theme.accent, 10));
+        parts.insert(0, part(flash.to_owned(), theme.accent, priority::FLASH));
     }
     let room = columns.saturating_sub(width::of(clock) + 2);
     let parts = fitting(parts, room);
@@ -79,48 +97,53 @@ pub(super) fn line(
 }
 
 /// The parts for which there is room, in their order; the most important one in any case.
+///
+/// Always the most important ones: a narrower line never has a part that a wider one lacks, nor a less important one without a more important one. Their
+/// number is the largest with which they fit in their short forms; what room is left lengthens them, the most important first.
 fn fitting(mut parts: Vec<StatusPart>, room: usize) -> Vec<StatusPart> {
     let mut by_priority: Vec<usize> = (0..parts.len()).collect();
     by_priority.sort_by_key(|index| parts.get(*index).map(|part| u8::MAX - part.priority));
-    let mut used = 1;
-    let mut shown = vec![false; parts.len()];
-    for index in by_priority {
-        let (Some(part), Some(shown)) = (parts.get_mut(index), shown.get_mut(index)) else {
+    let ranked = || by_priority.iter().filter_map(|index| parts.get(*index));
+    // The columns of so many of them, and the priority of the last.
+    let columns = |count: usize| {
+        let least = ranked().take(count).last().map_or(0, |part| part.priority);
+        let widths = ranked()
+            .take(count)
+            .map(|part| width::of(part.short(least)));
+        (
+            1 + widths.sum::<usize>() + 3 * count.saturating_sub(1),
+            least,
+        )
+    };
+    let fits = |count: &usize| columns(*count).0 <= room;
+    let shown = (1..=parts.len()).rev().find(fits).unwrap_or(1);
+    let (mut used, least) = columns(shown);
+    for index in by_priority.iter().take(shown) {
+        let Some(part) = parts.get_mut(*index) else {
             continue;
         };
-        let space = if used == 1 { 0 } else { 3 };
-        let fits = |text: &str| used + space + width::of(text) <= room;
-        if !fits(&part.text)
-            && let Some(shorter) = part.shorter.take()
-        {
-            part.text = shorter;
-        }
-        *shown = used == 1 || fits(&part.text);
-        if *shown {
-            used += space + width::of(&part.text);
-        }
-    }
-    // The gauge's bar gives way to the part that lacks its room.
-    let gauge = parts.iter().position(|part| part.priority == CONTEXT);
-    let missing = (0..parts.len())
-        .filter(|index| shown.get(*index) == Some(&false))
-        .max_by_key(|index| parts.get(*index).map(|part| part.priority));
-    if let (Some(gauge), Some(missing)) = (gauge, missing)
-        && shown.get(gauge) == Some(&true)
-        && let Some(short) = parts.get_mut(gauge).and_then(|part| part.shorter.take())
-        && let (Some(long), Some(part)) = (parts.get(gauge), parts.get(missing))
-        && used - width::of(&long.text) + width::of(&short) + 3 + width::of(&part.text) <= room
-    {
-        if let Some(part) = parts.get_mut(gauge) {
+        let short = part.short(least).to_owned();
+        let longer = width::of(&part.text).saturating_sub(width::of(&short));
+        if used + longer <= room {
+            used += longer;
+        } else {
             part.text = short;
         }
-        if let Some(shown) = shown.get_mut(missing) {
-            *shown = true;
-        }
     }
-    let mut shown = shown.into_iter();
-    parts.retain(|_| shown.next().unwrap_or_default());
+    let mut indices = 0..parts.len();
+    let is_shown = |index: usize| by_priority.iter().take(shown).any(|at| *at == index);
+    parts.retain(|_| indices.next().is_some_and(is_shown));
     parts
+}
+
+impl StatusPart {
+    /// The shortest form that makes room for parts down to the priority `least`.
+    fn short(&self, least: u8) -> &str {
+        let shorter = self.shorter.as_deref();
+        let shorter =
+            shorter.filter(|_| self.priority != priority::MODEL || least >= priority::PLACE);
+        shorter.unwrap_or(&self.text)
+    }
 }
 
 fn part(text: String, style: Style, priority: u8) -> StatusPart {
@@ -146,41 +169,59 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         );
         let what = width::clip(&clean_line(&front.name), MAX_COMMAND_COLUMNS);
         let text = format!("{text} {what}");
-        parts.push(part(text.trim_end().to_owned(), theme.accent, 9));
+        parts.push(part(
+            text.trim_end().to_owned(),
+            theme.accent,
+            priority::RUNNING,
+        ));
+        // The row under the conversation tells about answers.
+        if !what.is_empty() {
+            parts.push(part(CANCEL_HINT.to_owned(), theme.dim, priority::KEYS));
+        }
     }
     match status.provider {
-        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 8)),
+        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, priority::MODEL)),
         Some(provider) => {
-            let text = format!(
-                "{} {}",
-                provider_symbol(provider),
-                clean_line(&status.model)
-            );
-            parts.push(part(text, theme.text, 8));
+            let symbol = provider_symbol(provider);
+            let model = clean_line(&status.model);
+            let shorter = width::clip(&model, SHORT_MODEL_COLUMNS);
+            parts.push(StatusPart {
+                shorter: Some(format!("{symbol} {shorter}")),
+                ..part(format!("{symbol} {model}"), theme.text, priority::MODEL)
+            });
         }
-        None => parts.push(part("choosing a provider".to_owned(), theme.dim, 8)),
+        None => parts.push(part(
+            "choosing a provider".to_owned(),
+            theme.dim,
+            priority::MODEL,
+        )),
     }
     if let Some(dir) = &status.shell {
         let dir = dir
             .file_name()
             .map_or("/".to_owned(), |name| name.to_string_lossy().into_owned());
-        parts.push(part(format!("shell {}", clean_line(&dir)), theme.accent, 7));
+        let text = format!("shell {}", clean_line(&dir));
+        parts.push(part(text, theme.accent, priority::MODE));
     }
     if status.coding {
-        parts.push(part("code".to_owned(), theme.accent, 7));
+        parts.push(part("code".to_owned(), theme.accent, priority::MODE));
     }
-    parts.push(part(clean_line(&status.profile), theme.dim, 5));
+    let profile = clean_line(&status.profile);
+    parts.push(part(profile, theme.dim, priority::PROFILE));
     if status.messages > 0 {
         let text = if status.messages == 1 {
             "1 msg".to_owned()
         } else {
             format!("{} msgs", status.messages)
         };
-        parts.push(part(text, theme.dim, 2));
+        parts.push(part(text, theme.dim, priority::MESSAGES));
     }
     if status.tokens.total() > 0 {
         // Without a price the tokens are all there is to say.
-        let priority = if status.cost > 0.0 { 1 } else { 6 };
+        let priority = match status.cost > 0.0 {
+            true => priority::TOKENS,
+            false => priority::COST,
+        };
         let mut tokens_part = part(tokens(status.tokens), theme.dim, priority);
         tokens_part.shorter = Some(tokens(Tokens {
             cached: 0,
@@ -190,23 +231,49 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     }
     if status.cost > 0.0 {
         let text = money(status.cost, status.cost_estimated);
-        parts.push(part(text, theme.dim, 6));
+        parts.push(part(text, theme.dim, priority::COST));
     }
     let spent = credits("", status.credits);
     if !spent.is_empty() {
-        parts.push(part(spent, theme.dim, 6));
+        parts.push(part(spent, theme.dim, priority::COST));
     }
     if let Some(percent) = status.context {
         let text = format!("ctx {percent}%");
         parts.push(StatusPart {
             shorter: Some(text.clone()),
-            ..part(format!("{text} {}", gauge(percent)), theme.dim, CONTEXT)
+            ..part(
+                format!("{text} {}", gauge(percent)),
+                theme.dim,
+                priority::CONTEXT,
+            )
         });
     }
     if status.topics > 0 {
-        parts.push(part(format!("🔔 {}", status.topics), theme.dim, 3));
+        let text = format!("🔔 {}", status.topics);
+        parts.push(part(text, theme.dim, priority::TOPICS));
+    }
+    // The shell's own folder is shown with its mode.
+    if let Some(place) = status.place.as_ref().filter(|_| status.shell.is_none()) {
+        parts.push(place_part(place, theme));
     }
     parts
+}
+
+/// `fetcher (retry-fix)`: the folder and the branch that is checked out in it.
+fn place_part(place: &Place, theme: &Theme) -> StatusPart {
+    let folder = clean_line(&place.folder);
+    let short = |name: &str| width::clip(name, SHORT_NAME_COLUMNS);
+    let (text, shorter) = match place.branch.as_deref().map(clean_line) {
+        Some(branch) => (
+            format!("{folder} ({branch})"),
+            format!("{} ({})", short(&folder), short(&branch)),
+        ),
+        None => (folder.clone(), short(&folder)),
+    };
+    StatusPart {
+        shorter: Some(shorter),
+        ..part(text, theme.dim, priority::PLACE)
+    }
 }
 
 /// The parts about voice: what it is doing with the keys for it, and that voice mode is on.
@@ -231,14 +298,14 @@ fn voice_parts(voice: &VoiceStatus, theme: &Theme, now: Instant) -> Vec<StatusPa
         }
         Some(VoicePhase::Speaking) => ("🔊 speaking".to_owned(), "any key stops it"),
         None if voice.is_paused => ("🎤 paused".to_owned(), "Enter listens again"),
-        None => return vec![part("🎤 voice".to_owned(), theme.accent, 7)],
+        None => return vec![part("🎤 voice".to_owned(), theme.accent, priority::MODE)],
     };
     let mut parts = vec![
-        part(text, theme.accent, 9),
-        part(keys.to_owned(), theme.dim, 6),
+        part(text, theme.accent, priority::RUNNING),
+        part(keys.to_owned(), theme.dim, priority::KEYS),
     ];
     if voice.is_on {
-        parts.push(part("voice".to_owned(), theme.accent, 7));
+        parts.push(part("voice".to_owned(), theme.accent, priority::MODE));
     }
     parts
 }
@@ -253,6 +320,16 @@ pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Opt
         .collect();
     let words = format!(" ⚙ {}", jobs.join(" · "));
     (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
+}
+
+/// The last lines of the user's command that runs in the foreground.
+pub(super) fn live(status: &SessionStatus, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    let front = status.running.iter().rev().find(|call| !call.background);
+    let lines: Vec<String> = front
+        .iter()
+        .flat_map(|call| call.output.lines().map(clean_line))
+        .collect();
+    live_rows(&lines, layout_ctx).collect()
 }
 
 /// `12k in (9k cached), 1.2k out`; `~` before it when that is an estimate.
@@ -312,6 +389,7 @@ mod tests {
     use super::*;
     use crate::app::session::ui_update::RunningCall;
     use crate::ui::text::theme::ColorMode;
+    use proptest::prelude::*;
 
     fn status() -> SessionStatus {
         SessionStatus {
@@ -331,6 +409,7 @@ mod tests {
             context: Some(3),
             coding: true,
             shell: None,
+            place: None,
             topics: 0,
             running: Vec::new(),
             voice: None,
@@ -484,7 +563,116 @@ mod tests {
             name: String::new(),
             since: Instant::now(),
             background: false,
+            output: String::new(),
         });
         assert!(shown(&busy, 80).starts_with(" ⠋ 0s · ⚡"));
+        busy.running[0].name = "make all".to_owned();
+        let line = shown(&busy, 80);
+        assert!(
+            line.starts_with(" ⠋ 0s make all · Esc to stop · ⚡"),
+            "{line}"
+        );
+    }
+
+    fn place(folder: &str, branch: Option<&str>) -> Option<Place> {
+        Some(Place {
+            folder: folder.to_owned(),
+            branch: branch.map(str::to_owned),
+        })
+    }
+
+    #[test]
+    fn the_folder_and_its_branch_come_last() {
+        let mut in_repository = status();
+        in_repository.place = place("fetcher", Some("retry-fix"));
+        let ends = |status: &SessionStatus, columns, expected: &str| {
+            let line = shown(status, columns);
+            let line = line.trim_end_matches("09:05").trim_end();
+            assert!(line.ends_with(expected), "{line}");
+        };
+        ends(&in_repository, 120, "ctx 3% ▎···· · fetcher (retry-fix)");
+        in_repository.place = place("fetcher", None);
+        ends(&in_repository, 120, "ctx 3% ▎···· · fetcher");
+        // In shell mode its own folder is shown.
+        in_repository.shell = Some("/tmp/elsewhere".into());
+        ends(&in_repository, 120, "ctx 3% ▎····");
+        in_repository.shell = None;
+        in_repository.place = place(
+            "a-folder-with-a-long-name",
+            Some("a-branch-with-a-long-name"),
+        );
+        ends(&in_repository, 80, "a-folder-with… (a-branch-with…)");
+        in_repository.place = place("x\u{1b}[31m", Some("y\u{7}"));
+        ends(&in_repository, 120, "x (y␇)");
+    }
+
+    #[test]
+    fn at_forty_columns_the_cost_still_shows() {
+        let mut narrow = status();
+        narrow.model = "llama-3.3-70b-versatile".to_owned();
+        narrow.coding = false;
+        narrow.place = place("fetcher", Some("main"));
+        let line = shown(&narrow, 40);
+        assert!(
+            line.starts_with(" ⚡ llama-3.3… · main · $0.0004"),
+            "{line}"
+        );
+    }
+
+    fn any_status() -> impl Strategy<Value = SessionStatus> {
+        let name = "[a-z日é -]{0,30}";
+        let counts = (0usize..3, 0u64..50_000, 0usize..3, any::<bool>());
+        let shown = (
+            prop_oneof![Just(0.0), 0.0..200.0f64],
+            proptest::option::of(0u64..=100),
+            proptest::option::of((name, proptest::option::of(name))),
+        );
+        (name, name, counts, shown).prop_map(
+            |(model, profile, (messages, tokens, topics, coding), (cost, context, place))| {
+                SessionStatus {
+                    model,
+                    profile,
+                    messages,
+                    tokens: Tokens {
+                        input: tokens,
+                        ..Tokens::default()
+                    },
+                    topics,
+                    coding,
+                    cost,
+                    context,
+                    place: place.map(|(folder, branch)| Place { folder, branch }),
+                    ..status()
+                }
+            },
+        )
+    }
+
+    /// The priorities of the parts in this many columns.
+    fn priorities(status: &SessionStatus, columns: usize) -> Vec<u8> {
+        let theme = Theme::new(ColorMode::None);
+        let parts = fitting(parts(status, &theme, Instant::now()), columns);
+        parts.iter().map(|part| part.priority).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_line_fits_and_drops_the_least_important_parts_first(status in any_status()) {
+            let theme = Theme::new(ColorMode::None);
+            let all = priorities(&status, usize::MAX);
+            let mut wider = all.clone();
+            for columns in (1..160).rev() {
+                let line = line(&status, None, "09:05", columns, &theme, Instant::now());
+                prop_assert!(width::of_spans(&line.spans) <= columns, "{columns}: {line}");
+                let now = priorities(&status, columns);
+                prop_assert!(now.iter().all(|part| wider.contains(part)) && now.len() <= wider.len());
+                let lowest = now.iter().min().copied().unwrap_or_default();
+                let above = all.iter().filter(|part| **part > lowest).count();
+                prop_assert!(now.iter().filter(|part| **part > lowest).count() == above, "{columns}: {now:?} of {all:?}");
+                let has = |part| now.contains(&part) || !all.contains(&part);
+                prop_assert!(has(priority::COST) || !now.contains(&priority::PROFILE), "{columns}: {now:?}");
+                wider = now;
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::layout_context::{
-    CANCEL_HINT_AFTER, LayoutContext, format_duration, format_running, spinner, two_ends,
+    CANCEL_HINT, LayoutContext, format_duration, format_running, spinner, two_ends,
 };
 use crate::base::params::Type;
 use crate::chat::display::Display;
@@ -48,6 +48,8 @@ pub(super) struct ToolCallCell {
     pub(super) answered_by: String,
     /// The latest progress message of the tool.
     pub(super) progress: String,
+    /// The last lines of the program that it runs, cleaned.
+    output: Vec<String>,
     pub(super) unfolded: bool,
 }
 
@@ -98,6 +100,7 @@ impl ToolCallCell {
             end: None,
             answered_by: String::new(),
             progress: String::new(),
+            output: Vec::new(),
             unfolded: false,
         }
     }
@@ -115,6 +118,11 @@ impl ToolCallCell {
         self.timer.set(state, now);
     }
 
+    /// The program that it runs has written these last lines.
+    pub(super) fn set_output(&mut self, lines: &str) {
+        self.output = lines.lines().map(clean_line).collect();
+    }
+
     /// The call has ended.
     pub(super) fn finish(
         &mut self,
@@ -123,6 +131,7 @@ impl ToolCallCell {
         text: &str,
         display: Option<&Display>,
     ) {
+        self.output.clear();
         let cleaned = |text: &str| clean(text).into_owned();
         self.display = display.map(|display| match display {
             Display::Diff {
@@ -286,6 +295,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
         (&right, style),
         layout_ctx.width,
     )];
+    rows.extend(live_rows(&call.output, layout_ctx));
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
     if let Some(end) = &call.end {
         if call.unfolded {
@@ -302,6 +312,17 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     rows
 }
 
+/// The last lines of something that runs, one row each.
+pub(super) fn live_rows(
+    lines: &[String],
+    layout_ctx: LayoutContext<'_>,
+) -> impl Iterator<Item = Line<'static>> {
+    lines.iter().map(move |line| {
+        let text = width::clip(&format!("   {line}"), layout_ctx.width);
+        Line::styled(text, layout_ctx.theme.dim)
+    })
+}
+
 /// The end of the line of an unfinished call.
 fn unfinished(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> (String, Style) {
     let theme = layout_ctx.theme;
@@ -316,18 +337,16 @@ fn unfinished(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> (String, St
         .now
         .saturating_duration_since(since)
         .saturating_sub(timer.waited);
-    let hint = if time >= CANCEL_HINT_AFTER {
-        "  Esc to stop"
-    } else {
-        ""
-    };
     let progress = match call.progress.as_str() {
         "" => String::new(),
         words => format!("{words}  "),
     };
     let spinner = spinner(since, layout_ctx.now);
     (
-        format!("{progress}{spinner} {}{hint}", format_running(time)),
+        format!(
+            "{progress}{spinner} {}  {CANCEL_HINT}",
+            format_running(time)
+        ),
         theme.accent,
     )
 }
@@ -424,6 +443,7 @@ mod tests {
             width,
             theme: &theme,
             now: since + Duration::from_secs(11),
+            shows_thinking: false,
         };
         rows(call, layout_ctx)
             .iter()
@@ -482,7 +502,7 @@ mod tests {
         assert!(text_at(&run, 60, start)[0].ends_with(" waiting for you"));
         run.set_state(CallState::Running, second(9));
         // Eleven seconds, of which it waited eight.
-        assert!(text_at(&run, 60, start)[0].ends_with(" 3s"));
+        assert!(text_at(&run, 60, start)[0].ends_with(" 3s  Esc to stop"));
     }
 
     #[test]

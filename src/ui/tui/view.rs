@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
+use super::picker::SessionPicker;
 use super::{file_menu, help, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
@@ -28,6 +29,8 @@ pub(super) struct FrameContent<'a> {
     pub(super) open_question: Option<&'a mut QuestionPrompt>,
     /// The scroll position of the help, if it is open.
     pub(super) help: Option<&'a mut usize>,
+    /// The list of sessions, if it is open.
+    pub(super) picker: Option<&'a mut SessionPicker>,
     pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
     pub(super) queue: &'a [String],
@@ -74,7 +77,13 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     let status_rows = usize::from(rows > input_rows);
     let jobs = status::jobs(scene.status, columns, theme);
     let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
-    let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
+    let layout_ctx = layout_ctx(columns, theme, scene.now);
+    let mut live = status::live(scene.status, layout_ctx);
+    if rows <= input_rows + status_rows + 3 + live.len() {
+        live.clear();
+    }
+    let below = live.len() + jobs.iter().count();
+    let left = rows.saturating_sub(input_rows + status_rows + below);
     let mut question = scene.open_question.map_or_else(Vec::new, |open_question| {
         ask::rows(open_question, columns, left, theme)
     });
@@ -87,15 +96,14 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         height,
     };
     let mut more = false;
-    if let Some(at) = scene.help {
+    if let Some(picker) = scene.picker {
+        put(buffer, 0, picker.rows(columns, height, theme));
+    } else if let Some(at) = scene.help {
         let all = help::rows(columns, theme);
         *at = (*at).min(all.len().saturating_sub(height));
         put(buffer, 0, all.into_iter().skip(*at).take(height));
     } else {
-        let visible_rows =
-            scene
-                .chat
-                .visible_rows(height, scene.queue, layout_ctx(columns, theme, scene.now));
+        let visible_rows = scene.chat.visible_rows(height, scene.queue, layout_ctx);
         placed.rows = visible_rows
             .rows
             .iter()
@@ -112,6 +120,9 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     let question_rows = question.len();
     put(buffer, y, question);
     y += question_rows;
+    let live_rows = live.len();
+    put(buffer, y, live);
+    y += live_rows;
     if let Some(line) = jobs {
         put(buffer, y, [line]);
         y += 1;

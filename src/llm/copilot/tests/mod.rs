@@ -114,6 +114,7 @@ impl Stage {
             info: &info,
             effort_chosen: false,
             cache_key: self.key,
+            on_connect: None,
             options: CallOptions {
                 turn_limit: self.limit,
                 ..CallOptions::default()

@@ -30,6 +30,7 @@ fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "marvin-1",
+        on_connect: None,
         options: CallOptions::default(),
     };
     let dialect = Dialect::of(row(provider).unwrap(), "").over(Wire::Responses);
@@ -214,6 +215,7 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         effort: Effort::Low,
         effort_chosen: false,
         cache_key: "",
+        on_connect: None,
         options: CallOptions::default(),
     };
     let chat = Dialect::of(row("openai").unwrap(), "").over(Wire::Completions);

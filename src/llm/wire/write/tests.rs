@@ -112,6 +112,7 @@ fn text_with_options(
         effort: chosen.unwrap_or(Effort::High),
         effort_chosen: chosen.is_some(),
         cache_key: "marvin-1",
+        on_connect: None,
         options,
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
@@ -375,6 +376,7 @@ fn a_body_fits_into_the_room_made_for_it() {
         effort: Effort::High,
         effort_chosen: false,
         cache_key: "marvin-1",
+        on_connect: None,
         options: CallOptions::default(),
     };
     for provider in ["openai", "openai-compat", "anthropic", "ollama"] {

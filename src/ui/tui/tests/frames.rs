@@ -1,11 +1,12 @@
 //! Frames of every element, each in every size.
 
 use super::stage::Stage;
-use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
+use crate::app::session::ui_update::{Place, TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
-use crate::chat::event::CallEnd;
+use crate::chat::event::{CallEnd, Event};
 use crate::chat::reply_event::ReplyEvent;
+use crate::chat::wait::Wait;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;
 use crate::ui::text::theme::ColorMode;
@@ -233,6 +234,38 @@ fn a_question_must_be_seen_in_full_before_a_key_approves() {
         }
     }
     stage.assert_snapshot("question-two-rows");
+}
+
+#[test]
+fn what_is_seen_while_something_runs() {
+    let mut stage = Stage::new();
+    stage.status.place = Some(Place {
+        folder: "fetcher".to_owned(),
+        branch: Some("retry-fix".to_owned()),
+    });
+    stage.show(&UiUpdate::Remark(
+        "groq answers, with llama-3.3-70b-versatile.".to_owned(),
+    ));
+    stage.you("Run the tests.");
+    let thought = "The tests sleep.\nI should run them and look at what they print on the way.";
+    stage.show(&UiUpdate::Event(Event::Thinking(thought.to_owned())));
+    stage.runs("", false);
+    stage.assert_snapshot("thinking-hidden");
+    assert!(stage.chat.toggle_thinking());
+    stage.calls(&[("1", "run_command", r#"{"command": "cargo test retry"}"#)]);
+    let lines = "   Compiling fetcher v0.1.0\nrunning 2 tests\ntest a_refused_request_is_sent_again ... \u{1b}[32mok";
+    stage.show(&UiUpdate::Event(Event::Output {
+        id: "1".to_owned(),
+        lines: lines.to_owned(),
+    }));
+    stage.assert_snapshot("live-output");
+    stage.done("1", CallEnd::Success, "2 passed");
+    stage.show(&UiUpdate::Event(Event::Wait(Wait::Retry {
+        provider: "groq",
+        is_rate_limit: true,
+        wait: std::time::Duration::from_secs(40),
+    })));
+    stage.assert_snapshot("rate-limit");
 }
 
 /// The visible rows of the conversation.

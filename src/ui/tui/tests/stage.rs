@@ -65,6 +65,7 @@ impl Stage {
                 context: Some(3),
                 coding: false,
                 shell: None,
+                place: None,
                 topics: 0,
                 running: Vec::new(),
                 voice: None,
@@ -152,6 +153,7 @@ impl Stage {
             name: what.to_owned(),
             since: self.began,
             background,
+            output: String::new(),
         });
     }
 
@@ -179,6 +181,7 @@ impl Stage {
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
+            picker: None,
             status: &self.status,
             flash: self.flash,
             queue: &self.queue,

@@ -1,0 +1,279 @@
+//! The conversation as a session on disk: its file, another session in its place, its name, and what is said on leaving.
+
+use std::sync::Arc;
+
+use super::inbox::WorkerEvent;
+use super::{Session, flow};
+use crate::app::session::ui_update::UiUpdate;
+use crate::app::sessions::{self, BegunSession, list, transcript};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, one_line, plural};
+use crate::chat::message::Message;
+use crate::chat::tokens::TokenMeter;
+use crate::chat::usage::{credits, dollars};
+use crate::store::sessions::log::SessionLog;
+use crate::store::sessions::record::{ContextCause, Spent};
+use crate::store::sessions::{Replay, SessionId};
+
+/// Characters of a name.
+const NAME_CHARS: usize = 80;
+/// What a copy is asked for with.
+const FORK: &str = "--fork-session";
+
+/// The session of the conversation.
+#[derive(Default)]
+pub(super) struct SavedSession {
+    /// Absent when there is no place for it.
+    pub(super) log: Option<SessionLog>,
+    /// What this process had spent when the session began.
+    pub(super) spent_before: Spent,
+    /// What it cost in other processes.
+    spent_earlier: Spent,
+    /// The user's messages that were said before it was resumed: the end of the chat log is not about them.
+    pub(super) resumed_messages: usize,
+}
+
+impl SavedSession {
+    /// Takes the place of what was, when this process has spent `spent_before`.
+    pub(super) fn of(begun: &BegunSession, spent_before: Spent) -> Self {
+        let replay = begun.replay.as_ref();
+        Self {
+            log: Some(begun.log.clone()),
+            spent_before,
+            spent_earlier: replay.map_or_else(Spent::default, |replay| replay.spent),
+            resumed_messages: replay.map_or(0, |replay| replay.user_texts().len()),
+        }
+    }
+}
+
+impl Session {
+    /// Goes on with what was said in a session.
+    pub(super) fn take_over(&mut self, replay: &Replay) {
+        self.messages = replay.context();
+        self.meter = TokenMeter::default();
+        self.system = None;
+        self.sent_messages = replay.user_texts();
+        self.gauge();
+        let before: Vec<Message> = replay.spoken().cloned().collect();
+        self.flow.begin_conversation(before);
+        let export = format!("marvin export {}", replay.header.id);
+        let entries = transcript::entries(replay, &self.context.clock);
+        let entries = transcript::latest(entries, &export);
+        self.updates.push(UiUpdate::SessionOpened(entries));
+        self.updates.extend(replay.damage().map(UiUpdate::System));
+        let folder = sessions::folder(&self.context, &self.settings);
+        if !replay.header.cwd.is_empty() && replay.header.cwd != folder {
+            self.updates.push(UiUpdate::System(format!(
+                "This session was begun in {}; now it goes on in {}.",
+                one_line(&replay.header.cwd),
+                one_line(&folder)
+            )));
+        }
+    }
+
+    /// Writes what the conversation has become without a turn. Nothing before the first message.
+    pub(super) fn save_messages(&mut self) {
+        let log = self.saved.log.as_ref().filter(|log| log.is_on_disk());
+        if let Some(turn) = log.map(SessionLog::latest_turn) {
+            let (messages, inbox) = (self.messages.clone(), Arc::clone(&self.inbox));
+            self.scribe.put(move || {
+                if let Some(notice) = turn.sync(&messages, ContextCause::Change) {
+                    inbox.send(WorkerEvent::Notice(notice));
+                }
+            });
+        }
+    }
+
+    /// Begins another session, with nothing in it, when the conversation becomes that of another profile.
+    pub(super) fn begin_session(&mut self) {
+        self.close_session();
+        let log = sessions::store(&self.context)
+            .ok()
+            .map(|store| sessions::new(&store, None, &self.context, &self.settings));
+        self.saved = SavedSession {
+            log,
+            spent_before: sessions::spent(&self.context.ledger.totals()),
+            ..SavedSession::default()
+        };
+    }
+
+    fn close_session(&mut self) {
+        if let Some(log) = self.saved.log.take() {
+            self.scribe.put(move || log.close());
+        }
+    }
+
+    /// Another session cannot take the place of this one while something is under way in it.
+    fn may_leave_session(&self) -> Outcome<()> {
+        if self.turn.is_some() {
+            return Err(Problem::refused("An answer is on its way.")
+                .next("Stop it with Esc or Ctrl-C, then change the session."));
+        }
+        if !self.queue.is_empty() || self.undos > 0 {
+            return Err(Problem::refused("Messages are waiting for their answer.")
+                .next("Change the session after that."));
+        }
+        Ok(())
+    }
+
+    /// `/new`: an empty conversation. The chat log, which is what is remembered across sessions, stays as it is.
+    pub(super) fn new_session(&mut self) {
+        if let Err(problem) = self.may_leave_session() {
+            return self.updates.push(UiUpdate::Failed(problem));
+        }
+        let before = self.saved.log.as_ref().filter(|log| log.is_on_disk());
+        let before = before.map(|log| log.id().short().to_owned());
+        self.begin_session();
+        self.messages.clear();
+        self.meter = TokenMeter::default();
+        self.system = None;
+        self.sent_messages.clear();
+        self.context.reading.reset();
+        self.gauge();
+        self.flow.begin_conversation(Vec::new());
+        self.updates.push(UiUpdate::SessionOpened(Vec::new()));
+        let words = match before {
+            Some(id) => format!("A new session. /resume {id} goes back to the one before."),
+            None => "A new session.".to_owned(),
+        };
+        self.updates.push(UiUpdate::System(words));
+    }
+
+    /// `/name`: shows or changes the name of the session.
+    pub(super) fn name_session(&mut self, text: &str) -> Outcome<()> {
+        let name = clip(&one_line(text), NAME_CHARS);
+        if name.is_empty() {
+            return Err(Problem::input("There is no name after /name.")
+                .next("For example: /name retry test."));
+        }
+        let Some(log) = self.saved.log.clone() else {
+            return Err(Problem::config("This conversation is not kept on disk.").next("Set HOME."));
+        };
+        let inbox = Arc::clone(&self.inbox);
+        let words = format!("This session is called \"{name}\" now.");
+        self.scribe.put(move || {
+            let words = log
+                .rename(&name)
+                .map_or_else(|problem| problem.one_line(), |()| words);
+            inbox.send(WorkerEvent::Notice(words));
+        });
+        Ok(())
+    }
+
+    /// `/resume`: goes on with another session, or shows those there are.
+    pub(super) fn resume(&mut self, text: &str) -> Outcome<()> {
+        self.may_leave_session()?;
+        let (forks, words): (Vec<&str>, Vec<&str>) =
+            text.split_whitespace().partition(|word| *word == FORK);
+        let (word, is_fork) = (words.join(" "), !forks.is_empty());
+        if word.is_empty() {
+            if is_fork {
+                return Err(Problem::input("There is no ID of the session to copy.")
+                    .next("/resume lists them."));
+            }
+            self.offer_sessions();
+            return Ok(());
+        }
+        let store = sessions::store(&self.context)?;
+        let folder = sessions::folder(&self.context, &self.settings);
+        let current = self.saved.log.as_ref().map(|log| log.id().clone());
+        let inbox = Arc::clone(&self.inbox);
+        self.pending_changes += 1;
+        self.scribe.put(move || {
+            let fork = is_fork.then(SessionId::random);
+            let begun = store.find(&word).and_then(|id| {
+                if fork.is_none() && current.as_ref() == Some(&id) {
+                    return Err(Problem::refused("This is that session already."));
+                }
+                sessions::open(&store, &id, fork, folder)
+            });
+            inbox.send(WorkerEvent::SessionLoaded(begun.map(Box::new)));
+        });
+        Ok(())
+    }
+
+    /// Goes on with the session that the user chose from a list.
+    pub(crate) fn resume_chosen(&mut self, id: &str) {
+        if let Err(problem) = self.resume(id) {
+            self.updates.push(UiUpdate::Failed(problem));
+        }
+    }
+
+    /// Shows the sessions to choose from.
+    pub(super) fn offer_sessions(&mut self) {
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        let current = self.saved.log.as_ref().map(|log| log.id().clone());
+        let started = self.work("sessions", move || {
+            let rows = sessions::store(&context).map(|store| {
+                let mut all = store.list();
+                all.retain(|session| Some(&session.id) != current.as_ref());
+                list::rows(&all, &context.clock, &context.env)
+            });
+            inbox.send(WorkerEvent::Sessions(rows));
+        });
+        self.listings += usize::from(started);
+    }
+
+    pub(super) fn sessions_listed(&mut self, rows: Outcome<Vec<list::SessionRow>>) {
+        self.listings -= 1;
+        self.updates.push(match rows {
+            Ok(rows) if rows.is_empty() => {
+                UiUpdate::System("There is no other session yet.".to_owned())
+            }
+            Ok(rows) => UiUpdate::ChooseSession(rows),
+            Err(problem) => UiUpdate::Failed(problem),
+        });
+    }
+
+    pub(super) fn session_loaded(&mut self, begun: Outcome<Box<BegunSession>>) {
+        self.pending_changes -= 1;
+        match begun {
+            Ok(begun) => {
+                self.close_session();
+                let spent = sessions::spent(&self.context.ledger.totals());
+                self.saved = SavedSession::of(&begun, spent);
+                self.context.reading.reset();
+                if let Some(replay) = &begun.replay {
+                    self.take_over(replay);
+                    let title = match &replay.name {
+                        Some(name) => name.clone(),
+                        None => replay.first(),
+                    };
+                    let words = format!("Session {}: {}", begun.log.id().short(), one_line(&title));
+                    self.updates.push(UiUpdate::System(words));
+                }
+            }
+            Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
+        }
+        self.send_next();
+    }
+
+    /// What the session cost and how to go on with it, if something was said in it.
+    pub(crate) fn farewell_words(&self) -> Option<String> {
+        let log = self.saved.log.as_ref()?;
+        if log.sent() == 0 || !log.is_on_disk() {
+            return None;
+        }
+        let now = sessions::spent(&self.context.ledger.totals());
+        let spent = now
+            .minus(self.saved.spent_before)
+            .plus(self.saved.spent_earlier);
+        let cost = match spent.cost > 0.0 {
+            true => format!(", {}", dollars(spent.cost, spent.estimated)),
+            false => String::new(),
+        };
+        Some(format!(
+            "Session {short}: {}{cost}{}. To go on: marvin --resume {short}",
+            plural(log.spoken(), "message"),
+            credits(", ", spent.credits),
+            short = log.id().short(),
+        ))
+    }
+}
+
+impl flow::Flow {
+    /// The conversation has become another one, in which `before` was said.
+    fn begin_conversation(&mut self, before: Vec<Message>) {
+        self.begun = Some(before);
+    }
+}

@@ -1,0 +1,114 @@
+//! A session as Markdown, for people.
+
+use std::fmt::Write as _;
+
+use super::list::local_time;
+use super::transcript::{TranscriptContent, entries};
+use crate::base::clock::Clock;
+use crate::base::text::{clip, one_line};
+use crate::chat::usage::{credits, dollars};
+use crate::store::sessions::Replay;
+
+/// Characters of a call's arguments in its heading.
+const SUMMARY_CHARS: usize = 100;
+
+/// The whole session: what was said under headings, calls and results folded.
+pub(crate) fn markdown(replay: &Replay, clock: &Clock) -> String {
+    let header = &replay.header;
+    let now = clock.now();
+    let title = match &replay.name {
+        Some(name) => one_line(name),
+        None => one_line(&replay.first()),
+    };
+    let mut out = format!("# {title}\n\n- Session: {}\n", header.id);
+    let _ = writeln!(
+        out,
+        "- Begun: {} in {}",
+        local_time(&header.time, &now),
+        code_span(&one_line(&header.cwd))
+    );
+    if let Some((provider, model)) = &replay.model {
+        let _ = writeln!(out, "- Model: {} ({})", one_line(model), one_line(provider));
+    }
+    let spent = replay.spent;
+    if spent.cost > 0.0 {
+        let _ = writeln!(out, "- Cost: {}", dollars(spent.cost, spent.estimated));
+    }
+    if spent.credits > 0.0 {
+        let _ = writeln!(out, "{}", credits("- Used: ", spent.credits));
+    }
+    for entry in entries(replay, clock) {
+        match entry.content {
+            TranscriptContent::User(text) => {
+                let _ = write!(out, "\n## You · {}\n\n{}\n", entry.time, text.trim_end());
+            }
+            TranscriptContent::Assistant(text) => {
+                let _ = write!(out, "\n## Marvin · {}\n\n{}\n", entry.time, text.trim_end());
+            }
+            TranscriptContent::Call(call, output) => {
+                let args = clip(&one_line(&call.args), SUMMARY_CHARS);
+                let failed = match &output {
+                    Some(output) if output.failed => " (failed)",
+                    Some(_) => "",
+                    None => " (no result)",
+                };
+                let _ = write!(
+                    out,
+                    "\n<details><summary>🔧 {} <code>{}</code>{failed}</summary>\n\n{}",
+                    escaped(&one_line(&call.name)),
+                    escaped(&args),
+                    fenced("json", &call.args)
+                );
+                if let Some(output) = output {
+                    let _ = write!(out, "\n{}", fenced("", &output.text));
+                }
+                out.push_str("\n</details>\n");
+            }
+            TranscriptContent::Notice(text) => {
+                out.push('\n');
+                for line in text.trim_end().lines() {
+                    let _ = writeln!(out, "> {line}");
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A block of code whose fence is longer than any in the text.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!(
+        "{fence}{language}\n{}\n{fence}\n",
+        text.trim_end_matches('\n')
+    )
+}
+
+fn code_span(text: &str) -> String {
+    let fence = "`".repeat(longest_run(text) + 1);
+    format!("{fence}{text}{fence}")
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or_default()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_those_in_the_text() {
+        assert_eq!(fenced("", "a\n```\nb\n"), "````\na\n```\nb\n````\n");
+        assert_eq!(fenced("json", "{}"), "```json\n{}\n```\n");
+        assert_eq!(code_span("a`b"), "``a`b``");
+        assert_eq!(escaped("<b>&"), "&lt;b&gt;&amp;");
+    }
+}

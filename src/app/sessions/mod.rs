@@ -1,0 +1,116 @@
+//! The session of a run: which one it begins or goes on with, and what people see of sessions.
+
+pub(crate) mod export;
+pub(crate) mod list;
+pub(crate) mod transcript;
+
+use super::settings::Settings;
+use super::settings::session::{SessionChoice, SessionFlags};
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::usage::Totals;
+use crate::store::sessions::log::SessionLog;
+use crate::store::sessions::record::Spent;
+use crate::store::sessions::{OpenedSession, Replay, SessionId, SessionStore};
+use crate::tools::engine::context::SessionContext;
+
+/// The session that a run writes.
+pub(crate) struct BegunSession {
+    pub log: SessionLog,
+    /// What was said before, when it goes on with one.
+    pub replay: Option<Replay>,
+}
+
+/// The sessions of the active profile.
+///
+/// # Errors
+/// `HOME` is not set.
+pub(crate) fn store(context: &SessionContext) -> Outcome<SessionStore> {
+    let profile = context.paths.profile(&context.profile())?;
+    Ok(SessionStore::new(profile.sessions(), &context.clock))
+}
+
+/// The folder that a session belongs to: the working directory, else where Marvin was started.
+pub(crate) fn folder(context: &SessionContext, settings: &Settings) -> String {
+    let root = context.working_dir.root();
+    let root = root.map(|root| root.path().to_owned());
+    let folder = root.or_else(|| settings.process.current.clone());
+    folder.map_or_else(String::new, |folder| folder.display().to_string())
+}
+
+/// A new session, with this id or a random one.
+pub(crate) fn new(
+    store: &SessionStore,
+    id: Option<SessionId>,
+    context: &SessionContext,
+    settings: &Settings,
+) -> SessionLog {
+    let id = id.unwrap_or_else(SessionId::random);
+    SessionLog::new(store, id, folder(context, settings), context.profile())
+}
+
+/// Opens a session, or with `fork` a copy of it.
+///
+/// # Errors
+/// There is none, another Marvin has it, or it cannot be read.
+pub(crate) fn open(
+    store: &SessionStore,
+    id: &SessionId,
+    fork: Option<SessionId>,
+    folder: String,
+) -> Outcome<BegunSession> {
+    let opened = match fork {
+        Some(new) => OpenedSession::fork(store, id, new, folder),
+        None => OpenedSession::open(store, id),
+    }?;
+    Ok(BegunSession {
+        log: opened.log,
+        replay: Some(opened.replay),
+    })
+}
+
+/// The session that the flags mean; a list to choose from begins with a new one.
+///
+/// # Errors
+/// It does not exist, another Marvin has it, or it cannot be read.
+pub(crate) fn begin(
+    flags: &SessionFlags,
+    context: &SessionContext,
+    settings: &Settings,
+) -> Outcome<BegunSession> {
+    let store = store(context)?;
+    let folder = folder(context, settings);
+    let found = match flags.choice() {
+        SessionChoice::Named(word) => Some(store.find(&word)?),
+        SessionChoice::Latest => Some(store.latest(&folder).ok_or_else(|| {
+            let shown = crate::base::text::one_line(&folder);
+            Problem::missing(format!("There is no session of {shown} yet."))
+                .next("marvin begins one; marvin --resume lists those of other folders.")
+        })?),
+        SessionChoice::New | SessionChoice::Pick => flags.id.clone().filter(|id| store.has(id)),
+    };
+    match found {
+        Some(id) => {
+            let fork = flags
+                .fork
+                .then(|| flags.id.clone().unwrap_or_else(SessionId::random));
+            if let Some(new) = fork.as_ref().filter(|new| store.has(new)) {
+                return Err(Problem::input(format!("There is a session {new} already."))
+                    .next("Give another --session-id, or none."));
+            }
+            open(&store, &id, fork, folder)
+        }
+        None => Ok(BegunSession {
+            log: new(&store, flags.id.clone(), context, settings),
+            replay: None,
+        }),
+    }
+}
+
+/// What a run has spent.
+pub(crate) fn spent(totals: &Totals) -> Spent {
+    Spent {
+        cost: totals.cost,
+        estimated: totals.cost_estimated(),
+        credits: totals.credits,
+    }
+}

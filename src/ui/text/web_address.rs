@@ -1,0 +1,81 @@
+//! Finds addresses in a text, for copying them in one piece.
+
+const SCHEMES: [&str; 2] = ["https://", "http://"];
+
+/// The last web address of a text, without the punctuation of the sentence or the markup around it.
+pub(crate) fn last(text: &str) -> Option<&str> {
+    let starts = SCHEMES
+        .iter()
+        .flat_map(|scheme| text.rmatch_indices(scheme));
+    let mut starts: Vec<usize> = starts.map(|(at, _)| at).collect();
+    starts.sort_unstable();
+    starts
+        .into_iter()
+        .rev()
+        .find_map(|at| address(text.get(at..)?))
+}
+
+/// The address that the text begins with.
+fn address(text: &str) -> Option<&str> {
+    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|\\^{}*".contains(c);
+    let mut address = text.split(is_end).next().unwrap_or_default();
+    loop {
+        let before = address;
+        address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '_']);
+        for (open, close) in [('(', ')'), ('[', ']')] {
+            // A bracket that the address itself opened belongs to it.
+            let count = |bracket| address.matches(bracket).count();
+            if address.ends_with(close) && count(close) > count(open) {
+                address = address.strip_suffix(close).unwrap_or(address);
+            }
+        }
+        if address == before {
+            break;
+        }
+    }
+    let host = SCHEMES
+        .iter()
+        .find_map(|scheme| address.strip_prefix(scheme))?;
+    host.starts_with(|c: char| c.is_alphanumeric() || c == '[')
+        .then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_address_is_found_without_what_is_around_it() {
+        for (text, expected) in [
+            (
+                "see https://a.example/x?y=1&z=2#f.",
+                Some("https://a.example/x?y=1&z=2#f"),
+            ),
+            (
+                "[here](http://a.example/b_(c)), ok",
+                Some("http://a.example/b_(c)"),
+            ),
+            ("<https://a.example>", Some("https://a.example")),
+            ("`https://a.example/x`", Some("https://a.example/x")),
+            (
+                "http://one.example and https://two.example/",
+                Some("https://two.example/"),
+            ),
+            ("https://ü.example/日本。", Some("https://ü.example/日本。")),
+            ("http:// nothing, https://", None),
+            ("no address", None),
+        ] {
+            assert_eq!(last(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_is_in_the_text_and_has_no_blanks(text in "(https?://|[a-z]{0,4}|[()\\[\\].,]|\\PC){0,12}") {
+            if let Some(address) = last(&text) {
+                prop_assert!(text.contains(address) && !address.contains(char::is_whitespace));
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The list of sessions over the conversation: arrows choose, typing filters.
+
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+
+use super::ask::rule;
+use crate::app::sessions::list::SessionRow;
+use crate::ui::keys::Action;
+use crate::ui::text::clean::clean_line;
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+
+/// From this many columns on, a row tells the length and the place too.
+const ROOM_FOR_DETAILS: usize = 60;
+/// Columns that the title keeps beside the details.
+const TITLE_COLUMNS: usize = 24;
+/// Rows above the sessions: the title and the filter.
+const HEADER_ROWS: usize = 2;
+
+/// What a key has done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PickerOutcome {
+    Open,
+    Closed,
+    /// The session of this id was chosen.
+    Chosen(String),
+    /// The key is not for the list.
+    Pass,
+}
+
+/// The list.
+#[derive(Debug)]
+pub(super) struct SessionPicker {
+    sessions: Vec<SessionRow>,
+    filter: String,
+    /// Indices of the sessions that fit the filter.
+    fitting: Vec<usize>,
+    selected: usize,
+    /// The first visible of the fitting ones.
+    top: usize,
+    /// Sessions that fit on the screen.
+    page: usize,
+}
+
+impl SessionPicker {
+    pub(super) fn new(sessions: Vec<SessionRow>) -> Self {
+        let mut picker = Self {
+            sessions,
+            filter: String::new(),
+            fitting: Vec::new(),
+            selected: 0,
+            top: 0,
+            page: 1,
+        };
+        picker.apply_filter();
+        picker
+    }
+
+    /// Adds text to the filter.
+    pub(super) fn filter(&mut self, text: &str) {
+        self.filter
+            .push_str(&clean_line(text.lines().next().unwrap_or_default()));
+        self.apply_filter();
+    }
+
+    fn apply_filter(&mut self) {
+        let fits = |(_, row): &(usize, &SessionRow)| row.fits(&self.filter);
+        let fitting = self.sessions.iter().enumerate().filter(fits);
+        self.fitting = fitting.map(|(at, _)| at).collect();
+        (self.selected, self.top) = (0, 0);
+    }
+
+    pub(super) fn act(&mut self, action: Action) -> PickerOutcome {
+        let last = self.fitting.len().saturating_sub(1);
+        match action {
+            Action::Up | Action::ScrollUp => self.selected = self.selected.saturating_sub(1),
+            Action::Down | Action::ScrollDown | Action::Complete => {
+                self.selected = (self.selected + 1).min(last);
+            }
+            Action::PageUp | Action::TenUp => {
+                self.selected = self.selected.saturating_sub(self.page);
+            }
+            Action::PageDown | Action::TenDown => {
+                self.selected = (self.selected + self.page).min(last);
+            }
+            Action::Top | Action::LineStart => self.selected = 0,
+            Action::Bottom | Action::LineEnd => self.selected = last,
+            Action::Insert(c) => {
+                self.filter.push(c);
+                self.apply_filter();
+            }
+            Action::EraseBack => {
+                self.filter.pop();
+                self.apply_filter();
+            }
+            Action::KillLine | Action::KillWordBack | Action::KillBlankBack => {
+                self.filter.clear();
+                self.apply_filter();
+            }
+            Action::Send => {
+                let chosen = self.fitting.get(self.selected);
+                let chosen = chosen.and_then(|at| self.sessions.get(*at));
+                return match chosen {
+                    Some(row) => PickerOutcome::Chosen(row.id.clone()),
+                    None => PickerOutcome::Open,
+                };
+            }
+            Action::Escape | Action::Cancel => return PickerOutcome::Closed,
+            Action::Quit | Action::QuitIfEmpty | Action::Suspend | Action::Redraw => {
+                return PickerOutcome::Pass;
+            }
+            _ => {}
+        }
+        PickerOutcome::Open
+    }
+
+    /// Its rows on a screen of this size.
+    pub(super) fn rows(
+        &mut self,
+        columns: usize,
+        height: usize,
+        theme: &Theme,
+    ) -> Vec<Line<'static>> {
+        self.page = height.saturating_sub(HEADER_ROWS).max(1);
+        self.top = self
+            .top
+            .min(self.selected)
+            .max((self.selected + 1).saturating_sub(self.page));
+        let title = match columns < ROOM_FOR_DETAILS {
+            true => "Sessions: Enter, Esc",
+            false => "Sessions: Enter opens, typing filters, Esc closes",
+        };
+        let count = format!("{} of {}", self.fitting.len(), self.sessions.len());
+        let filter = match self.filter.is_empty() {
+            true => count,
+            false => format!("{count} with \"{}\"", self.filter),
+        };
+        let mut rows = vec![
+            rule(title, columns, theme),
+            Line::styled(width::clip(&filter, columns), theme.dim),
+        ];
+        let visible = self
+            .fitting
+            .iter()
+            .enumerate()
+            .skip(self.top)
+            .take(self.page);
+        for (place, at) in visible {
+            if let Some(session) = self.sessions.get(*at) {
+                rows.push(session_row(session, place == self.selected, columns, theme));
+            }
+        }
+        rows.truncate(height);
+        rows
+    }
+}
+
+fn session_row(
+    row: &SessionRow,
+    is_selected: bool,
+    columns: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let mark = if is_selected { "› " } else { "  " };
+    let mut left = format!("{mark}{}  ", row.when);
+    let mut right = String::new();
+    if columns >= ROOM_FOR_DETAILS {
+        left.push_str(&format!("{:>12}  ", row.length));
+        let room = columns.saturating_sub(width::of(&left) + TITLE_COLUMNS + 2);
+        right = width::clip(&row.place, room);
+    }
+    let room = columns.saturating_sub(width::of(&left) + width::of(&right) + 2);
+    let title = width::pad(&width::clip(&row.title, room), room);
+    if is_selected {
+        let text = width::pad(&format!("{left}{title}  {right}"), columns);
+        return Line::styled(
+            width::clip(&text, columns),
+            theme.accent.add_modifier(Modifier::REVERSED),
+        );
+    }
+    Line::from(vec![
+        Span::styled(left, theme.dim),
+        Span::styled(title, theme.text),
+        Span::styled(format!("  {right}"), theme.dim),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::text::theme::ColorMode;
+
+    fn picker(count: usize) -> SessionPicker {
+        let row = |n: usize| SessionRow {
+            id: format!("id-{n}"),
+            short: format!("id-{n}"),
+            when: "2026-11-21 14:30".to_owned(),
+            length: "12 messages".to_owned(),
+            place: "~/src/fetcher".to_owned(),
+            title: format!("title {n} with wide 日本語 words"),
+        };
+        SessionPicker::new((0..count).map(row).collect())
+    }
+
+    fn text(picker: &mut SessionPicker, columns: usize, height: usize) -> Vec<String> {
+        let theme = Theme::new(ColorMode::None);
+        let rows = picker.rows(columns, height, &theme);
+        rows.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn arrows_choose_and_typing_filters() {
+        let mut picker = picker(30);
+        for _ in 0..3 {
+            picker.act(Action::Down);
+        }
+        picker.act(Action::Up);
+        assert_eq!(
+            picker.act(Action::Send),
+            PickerOutcome::Chosen("id-2".to_owned())
+        );
+        picker.act(Action::Insert('2'));
+        picker.act(Action::Insert('9'));
+        assert!(text(&mut picker, 80, 10)[1].starts_with("1 of 30 with \"29\""));
+        assert_eq!(
+            picker.act(Action::Send),
+            PickerOutcome::Chosen("id-29".to_owned())
+        );
+        picker.filter("x\ny");
+        assert_eq!(picker.act(Action::Send), PickerOutcome::Open, "none fits");
+        picker.act(Action::KillLine);
+        picker.act(Action::Bottom);
+        assert_eq!(
+            picker.act(Action::Send),
+            PickerOutcome::Chosen("id-29".to_owned())
+        );
+        assert_eq!(picker.act(Action::Escape), PickerOutcome::Closed);
+        assert_eq!(picker.act(Action::Quit), PickerOutcome::Pass);
+    }
+
+    #[test]
+    fn the_chosen_row_is_visible_on_every_screen() {
+        for (columns, height) in [(1, 1), (10, 3), (40, 12), (80, 24), (200, 50)] {
+            let mut picker = picker(30);
+            for _ in 0..29 {
+                picker.act(Action::Down);
+                let rows = text(&mut picker, columns, height);
+                assert!(rows.len() <= height);
+                assert!(
+                    rows.iter().all(|row| width::of(row) <= columns.max(1)),
+                    "{rows:?}"
+                );
+                assert!(
+                    height < 3 || rows.iter().any(|row| row.starts_with('›')),
+                    "{rows:?}"
+                );
+            }
+        }
+        assert!(text(&mut picker(0), 40, 5)[1].starts_with("0 of 0"));
+    }
+}

@@ -1,0 +1,232 @@
+//! What a user sees while something runs: the last lines of a program, what a wait waits for, the model's thinking, where the session works.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::confirm::LIVE;
+use crate::stage::{
+    SIZE, calls, command, find, full, full_sized, input, last_sent, log, playing, quit, rows, says,
+    unasked,
+};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::pty::Pty;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai::Stream;
+
+/// Writes five lines, then waits until the file is there.
+fn lines_until(file: &str) -> String {
+    format!(
+        "for n in 1 2 3 4 5; do echo \"line $n\"; done; until [ -e {file} ]; do sleep 0.02; done; echo over"
+    )
+}
+
+#[test]
+fn a_running_command_shows_its_last_lines_until_it_ends() {
+    let home = Home::new();
+    let server = playing([
+        calls("run_command", json!({"command": lines_until("go")})),
+        says("That was it."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    pty.wait_text(LIVE);
+    pty.send("y");
+    pty.wait_for("the last three lines", |screen| {
+        rows(screen).iter().any(|row| row == "   line 5")
+    });
+    let seen = pty.with(rows);
+    let at = seen
+        .iter()
+        .position(|row| row == "   line 3")
+        .expect("line 3");
+    assert_eq!(seen[at + 1..at + 3], ["   line 4", "   line 5"]);
+    assert!(seen[at - 1].contains("🔧 run_command") && seen[at - 1].ends_with("Esc to stop"));
+    assert!(!seen.iter().any(|row| row == "   line 2"), "{seen:#?}");
+    let dim = pty.with(|screen| {
+        let (row, column) = find(screen, "line 4").unwrap();
+        screen.cell(row, column).unwrap().dim()
+    });
+    assert!(dim);
+    home.write("work/go", "");
+    pty.wait_text("That was it.");
+    assert!(!pty.screen().contains("   line 5"), "{}", pty.screen());
+    // The result has all of it.
+    pty.send("\t");
+    pty.wait_text("   line 1");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_command_of_the_user_shows_its_last_lines_and_the_key_that_stops_it() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send(format!("!{}\r", lines_until("go")));
+    pty.wait_text("   line 5");
+    pty.wait_text("· Esc to stop ·");
+    assert!(!pty.screen().contains("   line 2"), "{}", pty.screen());
+    home.write("work/go", "");
+    pty.wait_text("over");
+    pty.wait_for("the end", |screen| {
+        !screen.contents().contains("Esc to stop")
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn a_wait_says_what_for_from_its_first_second() {
+    let home = Home::new();
+    let (head, thought) = (Latch::new(), Latch::new());
+    let thinking = Stream::new()
+        .reasoning(&["Let me see.\nAnd again."])
+        .frames();
+    let rest = Stream::new().text(&["Here it is."]).end();
+    let mut answer = Answer::stream("text/event-stream", thinking)
+        .head_after(&head)
+        .pause(&thought);
+    for frame in rest {
+        answer = answer.send(frame);
+    }
+    let server = playing([answer]);
+    let pty = full(&home, &server);
+    pty.send("think about it\r");
+    pty.wait_for("the wait", |screen| {
+        let waits = |row: &String| {
+            row.contains("waiting for openai-compat") && row.ends_with("Esc to stop")
+        };
+        rows(screen).iter().any(waits)
+    });
+    head.open();
+    pty.wait_text("Esc to stop  Alt-T shows it");
+    assert!(pty.screen().contains(" thinking "));
+    assert!(!pty.screen().contains("Let me see."), "{}", pty.screen());
+    // Alt-T shows it, also while it arrives, and hides it again.
+    pty.send("\x1bt");
+    pty.wait_text("  And again.");
+    pty.send("\x1bt");
+    pty.wait_for("no thinking", |screen| {
+        !screen.contents().contains("And again.")
+    });
+    thought.open();
+    pty.wait_text("Here it is.");
+    pty.send("\x1bt");
+    pty.wait_text("  Let me see.");
+    let seen = pty.with(rows);
+    let row = |text: &str| {
+        seen.iter()
+            .position(|row| row.contains(text))
+            .expect("a row")
+    };
+    assert!(row("think about it") < row("Let me see.") && row("And again.") < row("Here it is."));
+    quit(pty, &home);
+}
+
+#[test]
+fn a_rate_limit_counts_down_and_escape_ends_it() {
+    let home = Home::new();
+    let limited = Answer::status(429).header("retry-after", "30");
+    let server = Server::with([Exchange::post("/chat/completions").answer(limited)]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    pty.wait_text("rate limited by openai-compat, next try in ");
+    pty.wait_text("next try in 2");
+    pty.send("\x1b");
+    pty.wait_text("stopped");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_status_line_names_the_folder_and_its_branch() {
+    let home = Home::new();
+    home.write("work/.git/HEAD", "ref: refs/heads/retry-fix\n");
+    let server = playing([says("First.")]);
+    let pty = full_sized(&home, &server, (120, 24));
+    pty.wait_text("work (retry-fix)");
+    // Another branch is noticed when a turn ends.
+    home.write("work/.git/HEAD", "ref: refs/heads/main\n");
+    pty.send("go\r");
+    pty.wait_text("work (main)");
+    // Narrow, it goes before the cost and the profile do.
+    pty.resize(40, 12);
+    pty.wait_for("a narrow line", |screen| {
+        let status = rows(screen)[10].clone();
+        status.contains("test-model") && !status.contains("work (")
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn a_folded_paste_is_deleted_and_shown_as_one_unit() {
+    let home = Home::new();
+    let server = playing([says("Read.")]);
+    let pty = full(&home, &server);
+    let text: String = (1..=40).map(|n| format!("line {n}\n")).collect();
+    pty.send("see ");
+    pty.paste(&text);
+    let folded = |screen: &vt100::Screen| input(screen) == "> see [pasted 40 lines]";
+    pty.wait_for("a folded paste", folded);
+    pty.send("\x7f");
+    pty.wait_for("no paste", |screen| input(screen) == "> see");
+    pty.paste(&text);
+    pty.wait_for("a folded paste", folded);
+    pty.send("\x1bv");
+    pty.wait_text("line 40");
+    pty.send("\x1bu");
+    pty.wait_for("a folded paste", folded);
+    pty.send("\r");
+    pty.wait_text("Read.");
+    assert_eq!(last_sent(&server, 0), format!("see {}", text.trim_end()));
+    assert!(pty.with(|screen| rows(screen).contains(&"see [pasted 40 lines]".to_owned())));
+    quit(pty, &home);
+    let saved = log(&home);
+    assert_eq!(saved[0].1, format!("see {}", text.trim_end()));
+}
+
+#[test]
+fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() {
+    let home = Home::new();
+    let long = format!("let path = \"{}\";", "abcdefghi/".repeat(12));
+    let address = format!("https://example.org/{}", "segment/".repeat(15));
+    let answer = format!("Look at {address}.\n\n```rust\n{long}\n```\n\nThat is all.");
+    let server = playing([says(&answer)]);
+    let mut command = command(&home, &server);
+    command.env("NO_COLOR", "1");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("show me\r");
+    pty.wait_text("That is all.");
+    let seen = pty.with(rows);
+    let at = |text: &str| {
+        seen.iter()
+            .position(|row| row.starts_with(text))
+            .expect("a row")
+    };
+    assert_eq!(seen[at("let path") - 1], "── rust ────────────────");
+    assert_eq!(seen[at("That is all.") - 2], "─".repeat(24));
+    for (key, text) in [("\x1bk", format!("{long}\n")), ("\x1ba", address)] {
+        pty.send(key);
+        let copied = format!("\x1b]52;c;{}\x07", STANDARD.encode(text));
+        pty.wait_raw(copied.as_bytes(), 1);
+    }
+    quit(pty, &home);
+}
+
+#[test]
+fn a_change_of_the_session_is_one_dim_row() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("/shell\r");
+    pty.wait_text("Shell mode, in ");
+    pty.send("/shell\r");
+    pty.wait_text("Shell mode is off.");
+    pty.with(|screen| {
+        let (row, column) = find(screen, "Shell mode is off.").unwrap();
+        assert!(screen.cell(row, column).unwrap().dim());
+        let before = rows(screen)[usize::from(row) - 1].clone();
+        assert!(before.starts_with("Shell mode, in "), "{before}");
+    });
+    quit(pty, &home);
+}

@@ -1,0 +1,555 @@
+//! Conversations on disk through the binary: going on with one, copies, lists, export, the lock, and kills at any moment.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use marvin::testing::Clock;
+use marvin::testing::sessions::{SessionId, SessionStore};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Marvin, Running};
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::stages::{StageAnswer, StageServer, content};
+use crate::support::wire::openai;
+
+const LIMIT: Duration = Duration::from_secs(20);
+const SESSIONS: &str = "config/profiles/main/sessions";
+
+fn with_model(marvin: Marvin, server: &Server) -> Marvin {
+    marvin
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--provider", "openai-compat", "--model", "test-model"])
+}
+
+fn chat(home: &Home, server: &Server) -> Marvin {
+    with_model(home.marvin(), server).arg("--plain")
+}
+
+fn says(text: &str) -> Answer {
+    Answer::sse(openai::text(&[text]))
+}
+
+fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
+    Server::with(
+        answers
+            .into_iter()
+            .map(|answer| Exchange::post("/chat/completions").answer(answer)),
+    )
+}
+
+/// Role and text of a request's messages, without the system prompt.
+fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
+    let body = server.request(request).json();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let messages = body["messages"].as_array().unwrap().iter();
+    messages
+        .skip(1)
+        .map(|message| (word(&message["role"]), word(&message["content"])))
+        .collect()
+}
+
+fn said(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter()
+        .map(|(role, text)| ((*role).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+/// The ids of the sessions on disk.
+fn ids(home: &Home) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(home.path().join(SESSIONS)) else {
+        return Vec::new();
+    };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names
+        .filter_map(|name| Some(name.strip_suffix(".jsonl")?.to_owned()))
+        .collect()
+}
+
+/// The only session on disk.
+fn only(home: &Home) -> String {
+    let ids = ids(home);
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    ids[0].clone()
+}
+
+fn text_of(home: &Home, id: &str) -> String {
+    home.read(&format!("{SESSIONS}/{id}.jsonl"))
+}
+
+#[test]
+fn the_latest_session_of_the_folder_goes_on() {
+    let home = Home::new();
+    let other = home.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let server = playing(["One.", "Other.", "Two."].map(says));
+    chat(&home, &server).stdin("first\n").run().expect(0);
+    let before = only(&home);
+    chat(&home, &server)
+        .dir(&other)
+        .stdin("elsewhere\n")
+        .run()
+        .expect(0);
+    let done = chat(&home, &server)
+        .arg("-c")
+        .stdin("second\n")
+        .run()
+        .expect(0);
+    // Neither what was said in the other folder nor what the chat log repeats.
+    let expected = said(&[("user", "first"), ("assistant", "One."), ("user", "second")]);
+    assert_eq!(sent(&server, 2), expected);
+    assert_eq!(ids(&home).len(), 2);
+    assert_eq!(
+        text_of(&home, &before).matches("\"role\":\"user\"").count(),
+        2
+    );
+    let text = done.text();
+    assert!(
+        text.contains("You: first") && text.contains("Marvin: One."),
+        "{text}"
+    );
+    assert!(!text.contains("elsewhere"), "{text}");
+    // A script gets nothing on how to go on.
+    assert!(
+        !text.contains("--resume") && !done.errors().contains("--resume"),
+        "{text}"
+    );
+    let file = home.path().join(SESSIONS).join(format!("{before}.jsonl"));
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+}
+
+#[test]
+fn calls_and_results_are_sent_again() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha line\n");
+    let call = Answer::sse(openai::call(
+        "call_1",
+        "read_file",
+        json!({"path": "notes.txt"}),
+    ));
+    let server = playing([call, says("It says alpha."), says("Yes.")]);
+    chat(&home, &server)
+        .stdin("what is in it? @notes.txt\n")
+        .run()
+        .expect(0);
+    let id = only(&home);
+    chat(&home, &server)
+        .args(["--resume", &id[..8]])
+        .stdin("really?\n")
+        .run()
+        .expect(0);
+    let before = server.request(1).json()["messages"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let after = server.request(2).json()["messages"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert_eq!(
+        after[1..before.len()],
+        before[1..],
+        "what the model saw before"
+    );
+    assert!(
+        after[1]["content"]
+            .as_str()
+            .unwrap()
+            .contains("<file name=\"notes.txt\">")
+    );
+    assert_eq!(after[2]["tool_calls"][0]["function"]["name"], "read_file");
+    assert_eq!(after[after.len() - 2]["content"], "It says alpha.");
+    // People see what was typed, not the file.
+    let markdown = home.marvin().args(["export", &id]).run().expect(0);
+    let text = markdown.text();
+    assert!(text.starts_with("# what is in it? @notes.txt\n"), "{text}");
+    assert!(
+        text.contains("<summary>🔧 read_file <code>{&quot;")
+            || text.contains("<summary>🔧 read_file <code>{\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("alpha line") && text.contains("## Marvin · "),
+        "{text}"
+    );
+    assert!(!text.contains("<file name"), "{text}");
+}
+
+#[test]
+fn a_copy_leaves_the_session_as_it_is() {
+    let home = Home::new();
+    let server = playing(["One.", "Two."].map(says));
+    chat(&home, &server).stdin("first\n").run().expect(0);
+    let id = only(&home);
+    let before = text_of(&home, &id);
+    chat(&home, &server)
+        .args(["-c", "--fork-session"])
+        .stdin("second\n")
+        .run()
+        .expect(0);
+    assert_eq!(text_of(&home, &id), before);
+    let copy = ids(&home).into_iter().find(|other| *other != id).unwrap();
+    let text = text_of(&home, &copy);
+    assert!(text.contains(&format!("\"parent\":\"{id}\"")), "{text}");
+    assert_eq!(sent(&server, 1)[0].1, "first");
+    assert_eq!(text.matches("\"role\":\"user\"").count(), 2, "{text}");
+}
+
+#[test]
+fn a_list_into_a_pipe_ends_with_status_0() {
+    let home = Home::new();
+    let empty = home.marvin().arg("--resume").run().expect(0);
+    assert_eq!(empty.text(), "There are no sessions yet.\n");
+    let server = playing(["One.", "Two."].map(says));
+    chat(&home, &server)
+        .stdin("fix the retry test\n!name flaky tests\n")
+        .run()
+        .expect(0);
+    chat(&home, &server)
+        .stdin("\u{1b}[31mred\n")
+        .run()
+        .expect(0);
+    for args in [&["--resume"][..], &["-r", "--plain"], &["sessions"]] {
+        let done = home.marvin().args(args.iter().copied()).run().expect(0);
+        let lines: Vec<&str> = done.text().lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].ends_with("  \\x1b[31mred") && lines[0].contains("2 messages  ~/work"),
+            "{lines:?}"
+        );
+        assert!(lines[1].ends_with("  flaky tests"), "{lines:?}");
+    }
+    let filtered = home.marvin().args(["sessions", "FLAKY"]).run().expect(0);
+    assert_eq!(filtered.text().lines().count(), 1);
+    let json: Value = serde_json::from_str(
+        home.marvin()
+            .args(["sessions", "--json"])
+            .run()
+            .expect(0)
+            .text(),
+    )
+    .unwrap();
+    assert_eq!(json[1]["name"], "flaky tests");
+    assert_eq!(json[1]["first"], "fix the retry test");
+    assert_eq!(json[1]["messages"], 2);
+    assert_eq!(json[0]["model"], "test-model");
+    let problem = home
+        .marvin()
+        .args(["sessions", "--jsno"])
+        .run()
+        .expect(1)
+        .errors();
+    assert!(problem.contains("has no flag \"--jsno\""), "{problem}");
+    // By name too.
+    let export = home
+        .marvin()
+        .args(["export", "flaky", "tests", "--json"])
+        .run()
+        .expect(0);
+    let lines: Vec<Value> = export
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["type"], "session");
+    let problem = home
+        .marvin()
+        .args(["export", "nobody"])
+        .run()
+        .expect(1)
+        .errors();
+    assert!(
+        problem.contains("There is no session \"nobody\". marvin sessions lists them."),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_second_marvin_is_told_which_process_has_the_session() {
+    let home = Home::new();
+    let server = playing(["One.", "Two.", "Three."].map(says));
+    let mut first = chat(&home, &server).stdin_open().spawn();
+    first.write(b"first\n");
+    first.wait_stdout("One.", LIMIT);
+    let pid = first.pid().as_raw_nonzero();
+    let problem = chat(&home, &server)
+        .arg("-c")
+        .stdin("x\n")
+        .run()
+        .expect(1)
+        .errors();
+    assert!(
+        problem.contains(&format!("is open in another Marvin (process {pid})")),
+        "{problem}"
+    );
+    assert!(problem.contains("--fork-session"), "{problem}");
+    chat(&home, &server)
+        .args(["-c", "--fork-session"])
+        .stdin("second\n")
+        .run()
+        .expect(0);
+    // From within a conversation: an error, and the conversation goes on.
+    let id = ids(&home)
+        .into_iter()
+        .find(|id| !text_of(&home, id).contains("\"parent\""))
+        .unwrap();
+    let done = chat(&home, &server)
+        .stdin(format!("!resume {id}\nthird\n"))
+        .run()
+        .expect(0);
+    assert!(
+        done.text().contains(&format!("(process {pid})")),
+        "{}",
+        done.text()
+    );
+    assert!(done.text().contains("Three."), "{}", done.text());
+    first.wait().expect(0);
+}
+
+#[test]
+fn a_caller_keeps_a_session_only_when_it_asks() {
+    let home = Home::new();
+    let server = playing(["One.", "Two.", "Three.", "Four.", "Five."].map(says));
+    let ask = |prompt: &str, args: &[&str]| {
+        home.ask(&server.url("/v1"), prompt)
+            .args(args.iter().copied())
+            .run()
+    };
+    let done = ask("one", &[]).expect(0);
+    assert_eq!(ids(&home), [] as [&str; 0]);
+    assert_eq!(done.text(), "One.\n");
+    let id = "3F2A91C4-5d17-4c0e-9a43-1b0c6d8e2f70";
+    ask("two", &["--session-id", id]).expect(0);
+    assert_eq!(only(&home), id.to_lowercase());
+    let done = ask("three", &["--session-id", id]).expect(0);
+    assert_eq!(done.text(), "Three.\n");
+    assert_eq!(
+        sent(&server, 2),
+        said(&[("user", "two"), ("assistant", "Two."), ("user", "three")])
+    );
+    ask("four", &["--continue"]).expect(0);
+    assert_eq!(sent(&server, 3).len(), 5);
+    let new = "11111111-2222-4333-8444-555555555555";
+    ask(
+        "five",
+        &["--resume", "3f2a", "--fork-session", "--session-id", new],
+    )
+    .expect(0);
+    assert_eq!(sent(&server, 4).len(), 7);
+    assert!(text_of(&home, new).contains("\"parent\":\"3f2a91c4"));
+    let problem = ask("six", &["-c", "--fork-session", "--session-id", new])
+        .expect(1)
+        .errors();
+    assert!(problem.contains("There is a session 11111111"), "{problem}");
+    let problem = ask("six", &["--resume", "77"]).expect(1).errors();
+    assert!(problem.contains("There is no session \"77\""), "{problem}");
+    assert!(problem.contains("MARVIN_COST:"), "{problem}");
+    let turns = text_of(&home, &id.to_lowercase());
+    assert_eq!(turns.matches("\"type\":\"turn\"").count(), 3, "{turns}");
+}
+
+#[test]
+fn a_new_session_is_empty_and_the_chat_log_stays() {
+    let home = Home::new();
+    let server = playing(["One.", "Two.", "Three."].map(says));
+    let input = "first\n!new\nsecond\n!undo\n!new\n";
+    let done = chat(&home, &server).stdin(input).run().expect(0);
+    assert_eq!(sent(&server, 1), said(&[("user", "second")]));
+    assert!(
+        done.text().contains("goes back to the one before"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(ids(&home).len(), 2);
+    let log = home.read("config/profiles/main/chat_log.json");
+    assert!(log.contains("first") && !log.contains("second"), "{log}");
+    let first = ids(&home)
+        .into_iter()
+        .find(|id| text_of(&home, id).contains("first"))
+        .unwrap();
+    // Taken back although the chat log ends otherwise.
+    let input = format!("!resume {}\n!undo\nthird\n", &first[..8]);
+    chat(&home, &server).stdin(input).run().expect(0);
+    assert_eq!(sent(&server, 2), said(&[("user", "third")]));
+    assert!(
+        home.read("config/profiles/main/chat_log.json")
+            .contains("first")
+    );
+    assert!(text_of(&home, &first).contains("\"type\":\"undo\""));
+}
+
+#[test]
+fn a_session_in_which_nothing_is_said_leaves_no_file() {
+    let home = Home::new();
+    let server = playing([]);
+    let input = "!ls\n!name empty\n!tool convert_units value=5 from_unit=mi to_unit=km\nusage\n!new\n!resume\n";
+    let done = chat(&home, &server).stdin(input).run().expect(0);
+    assert_eq!(ids(&home), [] as [&str; 0]);
+    assert!(
+        done.text().contains("There is no other session yet."),
+        "{}",
+        done.text()
+    );
+    let problem = chat(&home, &server).arg("-c").run().expect(1).errors();
+    assert!(
+        problem.contains("There is no session of") && problem.contains("work yet."),
+        "{problem}"
+    );
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha line\n");
+    // Every other message makes a call first.
+    let server = Server::answering(|request, _| {
+        let body = request.json();
+        let messages = body["messages"].as_array().unwrap();
+        let user = messages
+            .iter()
+            .rfind(|message| message["role"] == "user")
+            .unwrap();
+        let text = user["content"].as_str().unwrap_or_default();
+        match messages.last().unwrap()["role"].as_str() {
+            Some("user") if text.ends_with("call") => {
+                let args = json!({"path": "notes.txt"});
+                Answer::sse(openai::call("call_1", "read_file", args))
+            }
+            _ => says(&format!("Answer to {text}.")),
+        }
+    });
+    let store = SessionStore::new(home.path().join(SESSIONS), &Clock::default());
+    let (mut acknowledged, mut id): (Vec<String>, Option<String>) = (Vec::new(), None);
+    for round in 0..18usize {
+        let marvin = chat(&home, &server).stdin_open();
+        let marvin = match &id {
+            Some(id) => marvin.args(["--resume", id]),
+            None => marvin,
+        };
+        let mut running = marvin.spawn();
+        let text = format!("m{round}{}", if round % 2 == 0 { " call" } else { "" });
+        running.write(format!("{text}\n").as_bytes());
+        kill_when(&running, round, &text, &mut acknowledged);
+        running.kill();
+        assert_eq!(running.wait_open().signal(), Some(9));
+        if id.is_none() {
+            id = ids(&home).pop();
+        }
+        let Some(id) = &id else { continue };
+        let replay = store.read(&SessionId::parse(id).unwrap()).unwrap();
+        let texts = replay.user_texts();
+        let missing: Vec<&String> = acknowledged
+            .iter()
+            .filter(|text| !texts.contains(text))
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "round {round}: {missing:?} of {texts:?}"
+        );
+    }
+    let id = id.unwrap();
+    let done = chat(&home, &server)
+        .args(["--resume", &id])
+        .stdin("the end\n")
+        .run()
+        .expect(0);
+    assert!(
+        done.text().contains("Answer to the end."),
+        "{}",
+        done.text()
+    );
+    assert!(
+        !done.text().contains("could not be read"),
+        "{}",
+        done.text()
+    );
+    let last = server.requests().len() - 1;
+    let context = sent(&server, last);
+    for text in &acknowledged {
+        let at = context
+            .iter()
+            .position(|(role, said)| role == "user" && said == text);
+        // Beyond the limit of messages the model does not see it any more.
+        assert!(at.is_some() || context.len() >= 20, "{text}: {context:?}");
+    }
+}
+
+/// Waits for a moment of the turn, another one in each round, and notes what the user has seen by then.
+fn kill_when(running: &Running, round: usize, text: &str, acknowledged: &mut Vec<String>) {
+    match round % 6 {
+        0 | 1 => {
+            running.wait_stdout(&format!("Answer to {text}."), LIMIT);
+            acknowledged.push(text.to_owned());
+        }
+        2 | 3 => {
+            running.wait_stdout(text, LIMIT);
+        }
+        _ => std::thread::sleep(Duration::from_millis(7 * round as u64)),
+    }
+}
+
+#[test]
+fn the_reply_flow_gets_what_was_said_in_the_session_that_goes_on() {
+    let reply = |text: &str| {
+        vec![
+            StageAnswer::text("router", "none"),
+            StageAnswer::text("planner", "Reply to the user."),
+            StageAnswer::text("chat", text),
+        ]
+    };
+    let home = Home::new();
+    let script = ["Noted.", "Tea.", "The heron."].map(reply).concat();
+    let server = StageServer::start(script);
+    let marvin = || {
+        home.marvin()
+            .env("LLM_PROVIDER", "ollama")
+            .env("OLLAMA_URL", server.url(""))
+            .env("OLLAMA_MODEL", "gpt-oss:20b")
+            .arg("--plain")
+            .stdin_open()
+    };
+    let say = |marvin: Marvin, text: &str, answer: &str| {
+        let mut running = marvin.spawn();
+        running.write(format!("{text}\n").as_bytes());
+        running.wait_stdout(answer, LIMIT);
+        // Without the farewell, whose calls are not scripted.
+        running.kill();
+        running.wait_open();
+    };
+    say(marvin(), "I have a heron", "Noted.");
+    let id = only(&home);
+    say(
+        marvin().args(["--resume", &id, "--fork-session"]),
+        "!new",
+        "A new session.",
+    );
+    say(marvin(), "tea please", "Tea.");
+    say(
+        marvin().args(["--resume", &id]),
+        "what do I have?",
+        "The heron.",
+    );
+    let chats: Vec<Vec<String>> = server
+        .calls()
+        .into_iter()
+        .filter(|call| call.stage == "chat")
+        .map(|call| {
+            call.body["messages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(content)
+                .collect()
+        })
+        .collect();
+    let last = chats.last().unwrap();
+    assert!(last.iter().any(|text| text.contains("heron")), "{last:?}");
+    assert!(
+        !last.iter().skip(1).any(|text| text.contains("tea")),
+        "{last:?}"
+    );
+    assert!(!ids(&home).is_empty());
+}
