@@ -4,6 +4,7 @@ pub(crate) mod editor;
 mod interrupt;
 pub(crate) mod keys;
 pub(crate) mod markdown;
+mod notify;
 pub(crate) mod pipeline;
 mod plain;
 #[cfg(test)]

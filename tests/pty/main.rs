@@ -13,6 +13,7 @@ mod support;
 
 mod app;
 mod broken;
+mod calling;
 mod chat;
 mod children;
 mod commands;

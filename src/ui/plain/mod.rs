@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
-use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
+use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
 use crate::app::sessions::list::SessionRow;
 use crate::app::settings::Settings;
@@ -24,6 +24,7 @@ use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::proc::editor;
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
+use crate::ui::notify::{Attention, Notifier};
 use crate::ui::term::SignalEvent;
 use ahead::ReadLine;
 use ahead::TypedAhead;
@@ -58,6 +59,8 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         Ok(opened) => opened,
         Err(problem) => return failed(&problem),
     };
+    let mut warnings = Vec::new();
+    let notifier = Notifier::new(&env, false, &mut |text| warnings.push(text));
     let mut plain = PlainUi {
         bell,
         watch,
@@ -65,12 +68,15 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env),
         interrupts: Interrupts::default(),
+        notifier,
+        attention: Attention::default(),
         keys: None,
         has_keys,
         env,
         session,
         leave: None,
     };
+    warnings.iter().for_each(|text| plain.printer.system(text));
     let status = plain.talk(first);
     plain.printer.end_line();
     if matches!(status, 0 | INTERRUPTED) {
@@ -99,6 +105,8 @@ struct PlainUi {
     ahead: TypedAhead,
     printer: Printer,
     interrupts: Interrupts,
+    notifier: Notifier,
+    attention: Attention,
     /// Single keys are read, while voice takes them.
     keys: Option<KeyWatch>,
     /// Standard input is a terminal.
@@ -239,6 +247,12 @@ impl PlainUi {
     }
 
     fn show(&mut self, show: UiUpdate) {
+        match &show {
+            UiUpdate::UserMessage { .. } => self.attention.begin(),
+            UiUpdate::Ask(_) => self.call(),
+            UiUpdate::AnswerEnd(TurnOutcome::Complete | TurnOutcome::Failed) => self.call(),
+            _ => {}
+        }
         match show {
             UiUpdate::Ask(question) => {
                 self.keys = None;
@@ -258,6 +272,13 @@ impl PlainUi {
                 self.leave = Some(0);
             }
             show => self.printer.show(show),
+        }
+    }
+
+    /// Rings after a long wait.
+    fn call(&mut self) {
+        if self.attention.calls() {
+            self.printer.ring(self.notifier.bell());
         }
     }
 

@@ -141,9 +141,7 @@ impl Printer {
             UiUpdate::Failed(problem) => self.error(&problem),
             UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
             UiUpdate::Alert(words) => {
-                if self.terminal {
-                    self.write("\x07");
-                }
+                self.ring("\x07");
                 self.system(&words);
             }
             UiUpdate::Listing(listing) => self.block(&listing),
@@ -205,6 +203,16 @@ impl Printer {
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
+        }
+    }
+
+    /// Writes the terminal's bell, where there is one.
+    pub(super) fn ring(&mut self, bell: &str) {
+        if self.terminal {
+            // The cursor stays, and so does what the line has.
+            let is_start = self.line_start;
+            self.write(bell);
+            self.line_start = is_start;
         }
     }
 

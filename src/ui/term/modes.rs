@@ -51,6 +51,8 @@ pub struct TerminalModes {
     pub(super) restore: String,
     /// Whether it marks every paste.
     pub unmarked: UnmarkedPastes,
+    /// It understands operating system commands: a title, notifications, questions about colours.
+    pub has_commands: bool,
 }
 
 impl TerminalModes {
@@ -92,6 +94,7 @@ impl TerminalModes {
             } else {
                 UnmarkedPastes::Possible
             },
+            has_commands: !is_console,
         }
     }
 }

@@ -12,13 +12,14 @@ use super::part::Tone;
 use super::picker::{PickerOutcome, SessionPicker};
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
+use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
 use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::keys::{self, Action, KeyContext};
+use crate::ui::notify::{Attention, Occasion};
 use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
@@ -47,6 +48,10 @@ pub(super) enum HostAction {
     EditInput,
     /// Ring the terminal's bell.
     Ring,
+    /// Call the user back.
+    Call(Occasion),
+    /// The user is back.
+    Calm,
     /// Repaint the screen.
     Repaint,
     /// Leave with this status.
@@ -70,6 +75,7 @@ pub(super) struct App {
     picker: Option<SessionPicker>,
     flash: Option<String>,
     interrupts: Interrupts,
+    attention: Attention,
     /// When the last key went into the input.
     typed: Option<Instant>,
     /// The latest text of the model.
@@ -96,6 +102,7 @@ impl App {
             picker: None,
             flash: Some("F1 shows the keys".to_owned()),
             interrupts: Interrupts::default(),
+            attention: Attention::default(),
             typed: None,
             said: String::new(),
             theme,
@@ -111,10 +118,31 @@ impl App {
         self.session.receive();
         let shows = self.session.take_updates();
         let any = !shows.is_empty();
+        let call = self.occasion(&shows);
         for show in shows {
             self.show(show);
         }
+        self.host_actions.extend(call.map(HostAction::Call));
         any
+    }
+
+    /// Whether these updates are worth a call: a question, or an answer after which no other one begins at once.
+    fn occasion(&mut self, shows: &[UiUpdate]) -> Option<Occasion> {
+        let mut occasion = None;
+        for show in shows {
+            match show {
+                UiUpdate::UserMessage { .. } => {
+                    self.attention.begin();
+                    occasion = None;
+                }
+                UiUpdate::Ask(_) => occasion = Some(Occasion::Question),
+                UiUpdate::AnswerEnd(TurnOutcome::Complete | TurnOutcome::Failed) => {
+                    occasion = Some(Occasion::Answer);
+                }
+                _ => {}
+            }
+        }
+        occasion.filter(|_| self.attention.calls())
     }
 
     fn show(&mut self, mut show: UiUpdate) {
@@ -195,6 +223,7 @@ impl App {
                         .for_each(|picker| picker.filter(&text));
                 }
                 Input::Key(key) => {
+                    self.welcome_back();
                     let situation = match (&self.open_question, self.help) {
                         (Some(open_question), None)
                             if !open_question.declining
@@ -223,7 +252,13 @@ impl App {
                 }
                 Input::Paste(_) => {}
                 Input::Wheel(rows) => self.turn_wheel(rows),
-                Input::Focus(_) | Input::Background(_) | Input::Resize(_) => {}
+                Input::Focus(focus) => {
+                    self.attention.set_focus(focus);
+                    if focus {
+                        self.welcome_back();
+                    }
+                }
+                Input::Background(_) | Input::Resize(_) => {}
                 Input::Signal(SignalEvent::Suspend) => {
                     self.host_actions.push_back(HostAction::Suspend);
                 }
@@ -559,6 +594,12 @@ impl App {
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let layout_ctx = layout_ctx(self.columns, &self.theme, Instant::now());
         self.chat.scroll(by, self.placed.height, &queue, layout_ctx);
+    }
+
+    fn welcome_back(&mut self) {
+        if self.attention.comes_back() {
+            self.host_actions.push_back(HostAction::Calm);
+        }
     }
 
     /// Scrolls what is on the screen; never the history of the input.

@@ -37,6 +37,7 @@ use crate::base::variables::NO_COLOR;
 use crate::proc::editor;
 use crate::ui::interrupt::INTERRUPTED;
 use crate::ui::keys::{self, Action, KeyContext};
+use crate::ui::notify::Notifier;
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
 use crate::ui::term::modes::TerminalModes;
@@ -83,6 +84,7 @@ fn ends_farewell(input: &Input) -> bool {
 /// The interface with its terminal.
 struct Screenful {
     app: App,
+    notifier: Notifier,
     bell: Receiver<()>,
     inputs: Receiver<Vec<Input>>,
     keyboard: Keyboard,
@@ -116,10 +118,15 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         env.get("TMUX").is_some(),
     );
     let unmarked = modes.unmarked;
+    let mut warnings = Vec::new();
+    let notifier = Notifier::new(&env, modes.has_commands, &mut |text| warnings.push(text));
     let guard = TerminalGuard::enter(modes, crash).map_err(cannot)?;
     let keyboard = Keyboard::start(sender, unmarked).map_err(cannot)?;
+    let mut app = App::new(session, Theme::new(mode));
+    warnings.iter().for_each(|text| app.failed(text));
     Ok(Screenful {
-        app: App::new(session, Theme::new(mode)),
+        app,
+        notifier,
         bell,
         inputs,
         keyboard,
@@ -256,6 +263,21 @@ impl Screenful {
                 HostAction::Leave(status) => return Some(status),
                 HostAction::Ring => {
                     if Tty.write_all(b"\x07").is_err() {
+                        return SignalEvent::HangUp.exit_status();
+                    }
+                    continue;
+                }
+                HostAction::Call(occasion) => {
+                    if Tty
+                        .write_all(self.notifier.call(occasion).as_bytes())
+                        .is_err()
+                    {
+                        return SignalEvent::HangUp.exit_status();
+                    }
+                    continue;
+                }
+                HostAction::Calm => {
+                    if Tty.write_all(self.notifier.calm().as_bytes()).is_err() {
                         return SignalEvent::HangUp.exit_status();
                     }
                     continue;
