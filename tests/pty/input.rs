@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, begin, end, find, full, input, last_sent, playing, quit, says, sent, unasked,
+    LIMIT, begin, end, find, full, input, last_sent, playing, quit, rows, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -35,7 +35,9 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     let before = pty.raw().len();
     let start = Instant::now();
     pty.paste(&text);
-    pty.wait_for("the paste", |screen| input(screen) == "> [pasted 60,001 lines]");
+    pty.wait_for("the paste", |screen| {
+        input(screen) == "> [pasted 60,001 lines]"
+    });
     assert!(
         start.elapsed() < Duration::from_secs(10),
         "{:?}",

@@ -93,7 +93,9 @@ fn a_wait_says_what_for_from_its_first_second() {
     let pty = full(&home, &server);
     pty.send("think about it\r");
     pty.wait_for("the wait", |screen| {
-        let waits = |row: &String| row.contains("waiting for openai-compat") && row.ends_with("Esc to stop");
+        let waits = |row: &String| {
+            row.contains("waiting for openai-compat") && row.ends_with("Esc to stop")
+        };
         rows(screen).iter().any(waits)
     });
     head.open();
@@ -196,7 +198,11 @@ fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() 
     pty.send("show me\r");
     pty.wait_text("That is all.");
     let seen = pty.with(rows);
-    let at = |text: &str| seen.iter().position(|row| row.starts_with(text)).expect("a row");
+    let at = |text: &str| {
+        seen.iter()
+            .position(|row| row.starts_with(text))
+            .expect("a row")
+    };
     assert_eq!(seen[at("let path") - 1], "── rust ────────────────");
     assert_eq!(seen[at("That is all.") - 2], "─".repeat(24));
     for (key, text) in [("\x1bk", format!("{long}\n")), ("\x1ba", address)] {

@@ -243,7 +243,9 @@ fn what_is_seen_while_something_runs() {
         folder: "fetcher".to_owned(),
         branch: Some("retry-fix".to_owned()),
     });
-    stage.show(&UiUpdate::Remark("groq answers, with llama-3.3-70b-versatile.".to_owned()));
+    stage.show(&UiUpdate::Remark(
+        "groq answers, with llama-3.3-70b-versatile.".to_owned(),
+    ));
     stage.you("Run the tests.");
     let thought = "The tests sleep.\nI should run them and look at what they print on the way.";
     stage.show(&UiUpdate::Event(Event::Thinking(thought.to_owned())));
