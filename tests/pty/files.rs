@@ -11,6 +11,7 @@ use crate::stage::{SIZE, command, full, input, last_sent, playing, quit, says};
 use crate::support::home::Home;
 use crate::support::image::png;
 use crate::support::pty::Pty;
+use crate::support::run::program;
 use crate::support::server::Server;
 
 /// A project as git sees it: something ignored, something of git's own, names that are hard to type.
@@ -271,6 +272,10 @@ fn ctrl_v_inserts_text_and_says_when_nothing_can_read_the_clipboard() {
     pty.send("\x15");
     quit(pty, &home);
     let home = Home::new();
+    // What starts the terminal, and nothing else.
+    std::fs::create_dir(home.path().join("empty")).unwrap();
+    let setsid = program("setsid").unwrap();
+    std::os::unix::fs::symlink(setsid, home.path().join("empty/setsid")).unwrap();
     let empty = home.path().join("empty").display().to_string();
     let pty = with_programs(&home, &server, &empty);
     pty.control('v');

@@ -218,7 +218,7 @@ fn a_message_with_a_missing_file_is_not_sent() {
         .stdin("read @src/mian.rs and @mian.rs\nhello\n")
         .run();
     let all = format!("{}{}", done.text(), done.errors());
-    assert!(all.contains("There is no file \"mian.rs\"."), "{all}");
+    assert!(all.contains("There is no file \"src/mian.rs\"."), "{all}");
     assert_eq!(server.requests().len(), 1);
     let body = server.request(0).json();
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);

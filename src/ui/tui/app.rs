@@ -203,7 +203,10 @@ impl App {
     /// True while the screen changes with time alone.
     pub(super) fn is_animated(&self) -> bool {
         let status = self.session.status();
+        // A question that takes no keys yet has to be drawn again when it does.
+        let settles = (self.open_question.as_ref()).is_some_and(|question| !question.accepts_keys);
         self.chat.is_animated()
+            || settles
             || status.running.iter().any(|command| !command.background)
             || status.voice.is_some_and(|voice| voice.phase.is_some())
     }
