@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, begin, end, find, full, input, last_sent, playing, quit, says, sent, unasked,
+    LIMIT, begin, end, find, full, input, last_sent, playing, quit, rows, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
