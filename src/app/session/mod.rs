@@ -24,6 +24,7 @@ mod place;
 mod reviews;
 mod saved_session;
 mod shell;
+mod theme;
 mod turn;
 mod turns;
 pub(crate) mod ui_update;

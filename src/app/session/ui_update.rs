@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::app::session::file_search::FoundFiles;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
+use crate::app::theme_choice::ThemeChoice;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -57,6 +58,8 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
+    /// Other colours.
+    Theme(ThemeChoice),
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
     /// Files that fit the name that the user types.
