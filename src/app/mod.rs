@@ -17,5 +17,6 @@ pub(crate) mod settings;
 pub(crate) mod setup;
 pub(crate) mod stream;
 mod summarize;
+pub(crate) mod theme_choice;
 pub(crate) mod variables;
 pub(crate) mod watch;

@@ -94,6 +94,11 @@ impl Paths {
         self.base("last_profile")
     }
 
+    /// The file with the name of the theme that the user chose, plain text.
+    pub fn theme(&self) -> Outcome<PathBuf> {
+        self.base("theme")
+    }
+
     /// Lifetime totals.
     pub fn usage(&self) -> Outcome<PathBuf> {
         self.base("usage.json")

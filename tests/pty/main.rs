@@ -36,5 +36,6 @@ mod slash;
 mod stage;
 mod svg;
 mod terminal;
+mod themes;
 mod tools;
 mod voice;

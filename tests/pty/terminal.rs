@@ -56,7 +56,7 @@ pub(crate) fn restored(pty: &Pty, home: &Home) {
         "\x1b[c",
         "\x1b[6n",
         "\x1b[?u",
-        "\x1b]1",
+        "\x1b]1;",
         "\x1b[?1000h",
         "\x1b[?1003h",
     ] {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::support::home::Home;
 
 /// Variables that every program reads; they need no documentation by Marvin.
-const SYSTEM: [&str; 10] = [
+const SYSTEM: [&str; 11] = [
+    "COLORFGBG",
     "COLORTERM",
     "DBUS_SYSTEM_BUS_ADDRESS",
     "HOME",

@@ -200,6 +200,12 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         Session::compact_conversation,
     ),
     bare(&["undo"], "take back the last exchange", Session::undo),
+    taking(
+        &["theme"],
+        "[NAME]",
+        "show or change the colours",
+        Session::change_theme,
+    ),
     bare(
         &["code"],
         "coding mode on or off: more rounds, project instructions",

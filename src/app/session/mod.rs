@@ -25,6 +25,7 @@ mod prepare;
 mod reviews;
 mod saved_session;
 mod shell;
+mod theme;
 mod turn;
 mod turns;
 pub(crate) mod ui_update;

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
+use crate::app::theme_choice::ThemeChoice;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
@@ -56,6 +57,8 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
+    /// Other colours.
+    Theme(ThemeChoice),
     /// The last exchange was undone: it disappears, and the message returns to the input.
     Undone(String),
     /// A message that was not sent, with [`UiUpdate::Failed`] or after the user stopped it: it returns to the input.

@@ -1,6 +1,7 @@
 //! Completion: the word at the cursor, its candidates, and the menu.
 
 use super::paste::clean;
+use crate::app::theme_choice::ThemeChoice;
 use crate::base::text::tail;
 use crate::llm::provider::Effort;
 
@@ -66,6 +67,8 @@ pub(crate) enum WordKind {
     Model(String),
     /// A reasoning effort.
     Effort,
+    /// A theme.
+    Theme,
     /// A tool's name.
     Tool,
     /// A parameter of this tool.
@@ -118,6 +121,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
         (None, _) if !typed.is_empty() => WordKind::Command,
         (Some("profile"), []) => WordKind::Profile,
         (Some("effort"), []) => WordKind::Effort,
+        (Some("theme"), []) => WordKind::Theme,
         (Some("model"), []) => WordKind::Provider,
         (Some("model"), [provider]) => WordKind::Model((*provider).to_owned()),
         (Some("tool" | "tools"), []) => WordKind::Tool,
@@ -151,6 +155,9 @@ impl Word {
             WordKind::Path => sources.paths(&self.typed),
             WordKind::Profile => sources.profiles(),
             WordKind::Provider => [sources.providers(), sources.own_models()].concat(),
+            WordKind::Theme => ThemeChoice::ALL
+                .map(|(_, name, _)| name.to_owned())
+                .to_vec(),
             WordKind::Effort => Effort::ALL.map(|effort| effort.word().to_owned()).to_vec(),
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),

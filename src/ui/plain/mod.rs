@@ -66,7 +66,7 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         watch,
         reader: LineSource::new(terminal, session.context()),
         ahead: TypedAhead::default(),
-        printer: Printer::new(terminal, &env),
+        printer: Printer::new(terminal, &env, &mut warnings),
         interrupts: Interrupts::default(),
         notifier,
         attention: Attention::default(),

@@ -11,6 +11,7 @@ use ratatui::style::{Color, Style};
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::app::sessions::list::{self, SessionRow};
 use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
+use crate::app::theme_choice::ThemeChoice;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
@@ -21,6 +22,7 @@ use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::meter;
+use crate::ui::text::theme::palette::Background;
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
@@ -37,6 +39,8 @@ pub(super) struct Printer {
     /// Standard output is a terminal.
     terminal: bool,
     theme: Theme,
+    /// The terminal's, if it says so.
+    background: Option<Background>,
     cleaner: Cleaner,
     /// The label of the answer has been written.
     answering: bool,
@@ -48,11 +52,15 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    pub(super) fn new(terminal: bool, env: &Env) -> Self {
+    pub(super) fn new(terminal: bool, env: &Env, warnings: &mut Vec<String>) -> Self {
         let mode = ColorMode::detect(NO_COLOR.read(env), env.get("TERM"), env.get("COLORTERM"));
+        let mode = if terminal { mode } else { ColorMode::None };
+        let background = env.get("COLORFGBG").and_then(Background::of_variable);
+        let choice = ThemeChoice::read(env, &mut |text| warnings.push(text));
         Self {
             terminal,
-            theme: Theme::new(if terminal { mode } else { ColorMode::None }),
+            background,
+            theme: Theme::choose(mode, choice, background),
             cleaner: Cleaner::default(),
             answering: false,
             line_start: true,
@@ -140,6 +148,9 @@ impl Printer {
             }
             UiUpdate::Failed(problem) => self.error(&problem),
             UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
+            UiUpdate::Theme(choice) => {
+                self.theme = Theme::choose(self.theme.mode, choice, self.background);
+            }
             UiUpdate::Alert(words) => {
                 self.ring("\x07");
                 self.system(&words);
@@ -341,7 +352,7 @@ impl Printer {
 
     fn label(&mut self, label: &str, style: Style) {
         self.column += width::of(label);
-        match style.fg.and_then(sgr) {
+        match style.fg.map(sgr) {
             Some(code) => self.write(&format!("\x1b[{code}m{label}\x1b[0m")),
             None => self.write(label),
         }
@@ -363,17 +374,24 @@ impl Printer {
     }
 }
 
-/// The SGR code of a colour that the theme uses.
-fn sgr(colour: Color) -> Option<u8> {
-    Some(match colour {
-        Color::Red => 31,
-        Color::Green => 32,
-        Color::Yellow => 33,
-        Color::Blue => 34,
-        Color::Magenta => 35,
-        Color::Cyan => 36,
-        _ => return None,
-    })
+/// The SGR parameters of a colour that the themes use.
+fn sgr(colour: Color) -> String {
+    match colour {
+        Color::Red => "31",
+        Color::Green => "32",
+        Color::Yellow => "33",
+        Color::Blue => "34",
+        Color::Magenta => "35",
+        Color::Cyan => "36",
+        Color::Gray => "37",
+        Color::LightYellow => "93",
+        Color::LightMagenta => "95",
+        Color::LightCyan => "96",
+        Color::White => "97",
+        Color::Indexed(n) => return format!("38;5;{n}"),
+        _ => "39",
+    }
+    .to_owned()
 }
 
 /// The note about a call that did not succeed.

@@ -1,9 +1,14 @@
 //! Colours by meaning, so that light and dark backgrounds, sixteen colours and none all work.
 //!
-//! Only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that differ by colour also differ by a
-//! modifier.
+//! While the background is not known, only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that
+//! differ by colour also differ by a modifier. The themes' own colours are in [`palette`].
+
+pub(crate) mod palette;
 
 use ratatui::style::{Color, Modifier, Style};
+
+use crate::app::theme_choice::ThemeChoice;
+use palette::{Background, Palette};
 
 /// How many colours the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,42 +93,58 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// The theme for a colour mode.
+    /// The theme of the terminal's own colours.
     pub fn new(mode: ColorMode) -> Self {
+        Self::with(mode, &palette::NAMED)
+    }
+
+    /// The theme that was chosen, as far as the terminal has its colours; `background` is the terminal's, if it is known.
+    pub(crate) fn choose(
+        mode: ColorMode,
+        choice: ThemeChoice,
+        background: Option<Background>,
+    ) -> Self {
+        Self::with(mode, palette::palette(mode, choice, background))
+    }
+
+    fn with(mode: ColorMode, palette: &Palette) -> Self {
         let plain = Style::new();
         let bold = plain.add_modifier(Modifier::BOLD);
-        let dim = plain.add_modifier(Modifier::DIM);
         let color = |style: Style, color: Color| match mode {
             ColorMode::None => style,
             ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => style.fg(color),
         };
+        let dim = match (mode, palette.dim) {
+            (ColorMode::None, _) | (_, None) => plain.add_modifier(Modifier::DIM),
+            (_, Some(grey)) => plain.fg(grey),
+        };
         Self {
             mode,
             text: plain,
-            you: color(bold, Color::Cyan),
-            assistant: color(bold, Color::Green),
-            system: color(plain, Color::Yellow),
-            tool: color(plain, Color::Magenta),
-            error: color(bold, Color::Red),
-            accent: color(bold, Color::Cyan),
+            you: color(bold, palette.cyan),
+            assistant: color(bold, palette.green),
+            system: color(plain, palette.yellow),
+            tool: color(plain, palette.magenta),
+            error: color(bold, palette.red),
+            accent: color(bold, palette.cyan),
             dim,
             code: match mode {
                 ColorMode::None => bold,
-                ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => plain.fg(Color::Cyan),
+                ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => plain.fg(palette.cyan),
             },
-            heading: color(bold, Color::Magenta),
-            link: color(plain.add_modifier(Modifier::UNDERLINED), Color::Blue),
+            heading: color(bold, palette.magenta),
+            link: color(plain.add_modifier(Modifier::UNDERLINED), palette.blue),
             quote: plain.add_modifier(Modifier::ITALIC),
-            marker: color(plain, Color::Cyan),
-            added: color(plain, Color::Green),
-            removed: color(plain, Color::Red),
-            added_part: color(bold.add_modifier(Modifier::UNDERLINED), Color::Green),
-            removed_part: color(bold.add_modifier(Modifier::UNDERLINED), Color::Red),
-            keyword: color(bold, Color::Magenta),
-            string: color(plain, Color::Green),
+            marker: color(plain, palette.cyan),
+            added: color(plain, palette.green),
+            removed: color(plain, palette.red),
+            added_part: color(bold.add_modifier(Modifier::UNDERLINED), palette.green),
+            removed_part: color(bold.add_modifier(Modifier::UNDERLINED), palette.red),
+            keyword: color(bold, palette.magenta),
+            string: color(plain, palette.green),
             comment: dim.add_modifier(Modifier::ITALIC),
-            number: color(plain, Color::Yellow),
-            name: color(plain, Color::Blue),
+            number: color(plain, palette.yellow),
+            name: color(plain, palette.blue),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::clipboard;
+use super::colours::ScreenColours;
 use super::part::Tone;
 use super::picker::{PickerOutcome, SessionPicker};
 use super::view::{self, FrameContent, RowLayout};
@@ -80,6 +81,7 @@ pub(super) struct App {
     typed: Option<Instant>,
     /// The latest text of the model.
     said: String,
+    colours: ScreenColours,
     theme: Theme,
     placed: RowLayout,
     columns: usize,
@@ -89,7 +91,7 @@ pub(super) struct App {
 }
 
 impl App {
-    pub(super) fn new(session: Session, theme: Theme) -> Self {
+    pub(super) fn new(session: Session, colours: ScreenColours) -> Self {
         Self {
             session,
             chat: Chat::new(),
@@ -105,7 +107,8 @@ impl App {
             attention: Attention::default(),
             typed: None,
             said: String::new(),
-            theme,
+            theme: colours.theme(),
+            colours,
             placed: RowLayout::default(),
             columns: 80,
             farewell: String::new(),
@@ -189,6 +192,10 @@ impl App {
                 self.editor.set_found_files(&found);
                 self.search_files();
             }
+            UiUpdate::Theme(choice) => {
+                self.colours.choose(choice);
+                self.theme = self.colours.theme();
+            }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
             UiUpdate::ChooseSession(rows) => self.picker = Some(SessionPicker::new(rows)),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
@@ -261,7 +268,11 @@ impl App {
                         self.welcome_back();
                     }
                 }
-                Input::Background(_) | Input::Resize(_) => {}
+                Input::Background(colour) => {
+                    self.colours.set_background(colour);
+                    self.theme = self.colours.theme();
+                }
+                Input::Resize(_) => {}
                 Input::Signal(SignalEvent::Suspend) => {
                     self.host_actions.push_back(HostAction::Suspend);
                 }

@@ -82,7 +82,7 @@ pub(super) struct Chat {
     /// The first visible row; `None` when the end is visible.
     top: Option<ScrollAnchor>,
     cached: HashMap<usize, Rows>,
-    width: usize,
+    layout: Option<(usize, Theme)>,
     unfold_all: bool,
 }
 
@@ -109,7 +109,7 @@ impl Chat {
             reply: None,
             top: None,
             cached: HashMap::new(),
-            width: 0,
+            layout: None,
             unfold_all: false,
         }
     }
@@ -158,7 +158,8 @@ impl Chat {
             }
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            UiUpdate::Ask(_)
+            UiUpdate::Theme(_)
+            | UiUpdate::Ask(_)
             | UiUpdate::ChooseSession(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
@@ -633,8 +634,8 @@ impl Chat {
         layout_ctx: LayoutContext<'_>,
     ) -> VisibleRows {
         let layout_ctx = self.with_choices(layout_ctx);
-        if self.width != layout_ctx.width {
-            self.width = layout_ctx.width;
+        let layout = Some((layout_ctx.width, *layout_ctx.theme));
+        if std::mem::replace(&mut self.layout, layout) != layout {
             self.cached.clear();
         }
         let tail = self.tail(queue, layout_ctx);

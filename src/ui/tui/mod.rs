@@ -8,6 +8,7 @@ mod app;
 mod ask;
 mod chat;
 mod clipboard;
+mod colours;
 mod file_menu;
 mod help;
 mod layout_context;
@@ -31,6 +32,7 @@ use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
+use crate::app::theme_choice::ThemeChoice;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
@@ -46,8 +48,9 @@ use crate::ui::term::signals::Signals;
 use crate::ui::term::tty::{self, Tty};
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::clean::clean;
-use crate::ui::text::theme::{ColorMode, Theme};
+use crate::ui::text::theme::ColorMode;
 use app::{App, HostAction};
+use colours::{BACKGROUND_QUESTION, ScreenColours};
 use layout_context::SPINNER_FRAME;
 
 /// Minimum time between two frames while an answer streams.
@@ -85,6 +88,8 @@ fn ends_farewell(input: &Input) -> bool {
 struct Screenful {
     app: App,
     notifier: Notifier,
+    /// The terminal is still to be asked for its background.
+    asks_background: bool,
     bell: Receiver<()>,
     inputs: Receiver<Vec<Input>>,
     keyboard: Keyboard,
@@ -117,16 +122,20 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         env.get("TERM_PROGRAM"),
         env.get("TMUX").is_some(),
     );
-    let unmarked = modes.unmarked;
+    let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);
     let mut warnings = Vec::new();
-    let notifier = Notifier::new(&env, modes.has_commands, &mut |text| warnings.push(text));
+    let notifier = Notifier::new(&env, has_commands, &mut |text| warnings.push(text));
     let guard = TerminalGuard::enter(modes, crash).map_err(cannot)?;
     let keyboard = Keyboard::start(sender, unmarked).map_err(cannot)?;
-    let mut app = App::new(session, Theme::new(mode));
+    let choice = ThemeChoice::read(&env, &mut |text| warnings.push(text));
+    let screen_colours = ScreenColours::new(mode, choice, &env);
+    let asks_background = has_commands && screen_colours.depend_on_background();
+    let mut app = App::new(session, screen_colours);
     warnings.iter().for_each(|text| app.failed(text));
     Ok(Screenful {
         app,
         notifier,
+        asks_background,
         bell,
         inputs,
         keyboard,
@@ -175,6 +184,11 @@ impl Screenful {
             }
             if stale && self.app.draw(&mut self.screen).is_err() {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
+            }
+            // Only now: the first frame waits for nothing.
+            if std::mem::take(&mut self.asks_background) {
+                // A terminal that is gone is noticed by the next frame.
+                let _ = Tty.write_all(BACKGROUND_QUESTION.as_bytes());
             }
             // While an answer streams the inbox is read once a frame: what arrives in between is merged there. Keys do not put that off, however fast they
             // come.

@@ -1,0 +1,266 @@
+//! The colours of the themes: one table each for dark and for light backgrounds.
+//!
+//! They are numbers of xterm's table of 256, whose colours from 16 on are the same in every terminal. Each has a contrast of at least 4.5:1 with backgrounds
+//! that are usual for its table, by the formula of WCAG 2 (<https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>); a test counts.
+
+use ratatui::style::Color;
+
+use super::ColorMode;
+use crate::app::theme_choice::ThemeChoice;
+use crate::ui::term::Rgb;
+
+/// The colours of a theme, by the names that they have in the terminal's own.
+pub(super) struct Palette {
+    pub(super) red: Color,
+    pub(super) green: Color,
+    pub(super) yellow: Color,
+    pub(super) blue: Color,
+    pub(super) magenta: Color,
+    pub(super) cyan: Color,
+    /// Secondary text; `None` for the terminal's own dim text.
+    pub(super) dim: Option<Color>,
+}
+
+/// What the terminal writes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Background {
+    Dark,
+    Light,
+}
+
+impl Background {
+    /// Of this colour.
+    pub(crate) fn of(colour: Rgb) -> Self {
+        // Where black and white text are equally readable.
+        if luminance(colour) > 0.179 {
+            Self::Light
+        } else {
+            Self::Dark
+        }
+    }
+
+    /// By the value of `COLORFGBG`, which rxvt and Konsole set: the numbers of the text's and of the background's colour.
+    pub(crate) fn of_variable(value: &str) -> Option<Self> {
+        match value.rsplit(';').next()?.parse().ok()? {
+            0..=6_u8 | 8 => Some(Self::Dark),
+            7 | 9..=15 => Some(Self::Light),
+            _ => None,
+        }
+    }
+}
+
+/// The terminal's own colours.
+pub(super) static NAMED: Palette = Palette {
+    red: Color::Red,
+    green: Color::Green,
+    yellow: Color::Yellow,
+    blue: Color::Blue,
+    magenta: Color::Magenta,
+    cyan: Color::Cyan,
+    dim: None,
+};
+
+static DARK: Palette = indexed([210, 114, 179, 111, 176, 80], 247);
+static LIGHT: Palette = indexed([124, 22, 94, 25, 90, 23], 240);
+static CONTRAST_DARK: Palette = indexed([217, 120, 228, 153, 219, 123], 252);
+static CONTRAST_LIGHT: Palette = indexed([52, 22, 236, 17, 53, 23], 238);
+
+/// Yellow and cyan instead of red and green, which differ in brightness too.
+static COLOR_BLIND_DARK: Palette = Palette {
+    red: Color::LightYellow,
+    green: Color::LightCyan,
+    yellow: Color::White,
+    blue: Color::LightCyan,
+    magenta: Color::LightMagenta,
+    cyan: Color::LightCyan,
+    dim: Some(Color::Gray),
+};
+
+/// Red and blue, which nobody takes for each other.
+static COLOR_BLIND_LIGHT: Palette = Palette {
+    red: Color::Red,
+    green: Color::Blue,
+    yellow: Color::Magenta,
+    blue: Color::Blue,
+    magenta: Color::Magenta,
+    cyan: Color::Blue,
+    dim: None,
+};
+
+const fn indexed([red, green, yellow, blue, magenta, cyan]: [u8; 6], dim: u8) -> Palette {
+    Palette {
+        red: Color::Indexed(red),
+        green: Color::Indexed(green),
+        yellow: Color::Indexed(yellow),
+        blue: Color::Indexed(blue),
+        magenta: Color::Indexed(magenta),
+        cyan: Color::Indexed(cyan),
+        dim: Some(Color::Indexed(dim)),
+    }
+}
+
+/// The colours for a choice. With sixteen colours there is one theme beside the terminal's own.
+pub(super) fn palette(
+    mode: ColorMode,
+    choice: ThemeChoice,
+    background: Option<Background>,
+) -> &'static Palette {
+    let is_light = background == Some(Background::Light);
+    match (choice, mode) {
+        (ThemeChoice::ColorBlind, _) if is_light => &COLOR_BLIND_LIGHT,
+        (ThemeChoice::ColorBlind, _) => &COLOR_BLIND_DARK,
+        (_, ColorMode::None | ColorMode::Ansi16) => &NAMED,
+        (ThemeChoice::Dark, _) => &DARK,
+        (ThemeChoice::Light, _) => &LIGHT,
+        (ThemeChoice::Contrast, _) if is_light => &CONTRAST_LIGHT,
+        (ThemeChoice::Contrast, _) => &CONTRAST_DARK,
+        (ThemeChoice::Auto, _) => match background {
+            Some(Background::Dark) => &DARK,
+            Some(Background::Light) => &LIGHT,
+            None => &NAMED,
+        },
+    }
+}
+
+/// The relative luminance of a colour, from 0 to 1.
+fn luminance(Rgb(r, g, b): Rgb) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.04045 {
+            part / 12.92
+        } else {
+            ((part + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::text::theme::Theme;
+
+    /// From black over those of usual dark themes (VS Code, Solarized, One Dark).
+    const DARKS: [Rgb; 4] = [
+        Rgb(0, 0, 0),
+        Rgb(30, 30, 30),
+        Rgb(0, 43, 54),
+        Rgb(40, 44, 52),
+    ];
+    /// From white to the darkest of usual light themes (Solarized).
+    const LIGHTS: [Rgb; 3] = [Rgb(255, 255, 255), Rgb(250, 250, 250), Rgb(253, 246, 227)];
+
+    fn contrast(one: Rgb, other: Rgb) -> f64 {
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    /// A colour as xterm shows it; of the first sixteen its default table.
+    fn rgb(colour: Color) -> Rgb {
+        let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
+        match colour {
+            Color::Indexed(n @ 16..=231) => {
+                let n = n - 16;
+                Rgb(step(n / 36), step(n / 6 % 6), step(n % 6))
+            }
+            Color::Indexed(n @ 232..) => {
+                Rgb(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232))
+            }
+            Color::Red => Rgb(205, 0, 0),
+            Color::Blue => Rgb(0, 0, 238),
+            Color::Magenta => Rgb(205, 0, 205),
+            Color::Gray => Rgb(229, 229, 229),
+            Color::LightYellow => Rgb(255, 255, 0),
+            Color::LightCyan => Rgb(0, 255, 255),
+            Color::LightMagenta => Rgb(255, 0, 255),
+            Color::White => Rgb(255, 255, 255),
+            other => panic!("{other:?} is in no table"),
+        }
+    }
+
+    fn colours(palette: &Palette) -> Vec<Color> {
+        let Palette {
+            red,
+            green,
+            yellow,
+            blue,
+            magenta,
+            cyan,
+            dim,
+        } = palette;
+        let mut all = vec![*red, *green, *yellow, *blue, *magenta, *cyan];
+        all.extend(*dim);
+        all
+    }
+
+    #[test]
+    fn every_colour_can_be_read_on_its_background() {
+        let black = &DARKS[..1];
+        let white = &LIGHTS[..1];
+        for (name, palette, backgrounds, least) in [
+            ("dark", &DARK, &DARKS[..], 4.5),
+            ("light", &LIGHT, &LIGHTS[..], 4.5),
+            ("contrast", &CONTRAST_DARK, &DARKS[..], 7.0),
+            ("contrast, light", &CONTRAST_LIGHT, &LIGHTS[..2], 7.0),
+            ("color-blind", &COLOR_BLIND_DARK, black, 4.5),
+            ("color-blind, light", &COLOR_BLIND_LIGHT, white, 4.5),
+        ] {
+            for colour in colours(palette) {
+                for background in backgrounds {
+                    let found = contrast(rgb(colour), *background);
+                    assert!(
+                        found >= least,
+                        "{name}: {colour:?} on {background:?} is {found:.2}:1"
+                    );
+                }
+            }
+        }
+        assert!((contrast(Rgb(0, 0, 0), Rgb(255, 255, 255)) - 21.0).abs() < 1e-9);
+        assert!((contrast(Rgb(119, 119, 119), Rgb(255, 255, 255)) - 4.478).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_theme_for_the_color_blind_has_no_red_beside_green() {
+        for palette in [&COLOR_BLIND_DARK, &COLOR_BLIND_LIGHT] {
+            let has =
+                |colours_of: &[Color]| colours(palette).iter().any(|c| colours_of.contains(c));
+            assert!(!has(&[Color::Green, Color::LightGreen]));
+            assert_ne!(palette.red, palette.green);
+        }
+    }
+
+    #[test]
+    fn backgrounds_are_told_apart() {
+        for dark in DARKS {
+            assert_eq!(Background::of(dark), Background::Dark);
+        }
+        for light in LIGHTS {
+            assert_eq!(Background::of(light), Background::Light);
+        }
+        for (value, expected) in [
+            ("15;0", Some(Background::Dark)),
+            ("0;15", Some(Background::Light)),
+            ("0;default;15", Some(Background::Light)),
+            ("7;8", Some(Background::Dark)),
+            ("0;7", Some(Background::Light)),
+            ("12;default", None),
+            ("", None),
+            ("1;300", None),
+        ] {
+            assert_eq!(Background::of_variable(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn few_colours_and_none_stay_what_they_are() {
+        for choice in ThemeChoice::ALL.map(|(choice, ..)| choice) {
+            let theme = Theme::choose(ColorMode::None, choice, Some(Background::Light));
+            assert_eq!(theme, Theme::new(ColorMode::None));
+            let theme = Theme::choose(ColorMode::Ansi16, choice, None);
+            let shown = format!("{theme:?}");
+            assert!(!shown.contains("Indexed"), "{choice:?}");
+        }
+        let unknown = Theme::choose(ColorMode::True, ThemeChoice::Auto, None);
+        assert_eq!(unknown, Theme::new(ColorMode::True));
+    }
+}

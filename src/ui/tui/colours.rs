@@ -1,0 +1,45 @@
+//! The colours of the full screen: the theme that was chosen, on the background that the terminal reports.
+
+use crate::app::theme_choice::ThemeChoice;
+use crate::base::env::Env;
+use crate::ui::term::Rgb;
+use crate::ui::text::theme::palette::Background;
+use crate::ui::text::theme::{ColorMode, Theme};
+
+/// Asks for the background colour (OSC 11 of xterm's ctlseqs). The answer comes among the keys, if at all.
+pub(super) const BACKGROUND_QUESTION: &str = "\x1b]11;?\x1b\\";
+
+/// What decides the theme.
+pub(super) struct ScreenColours {
+    mode: ColorMode,
+    choice: ThemeChoice,
+    background: Option<Background>,
+}
+
+impl ScreenColours {
+    /// Before the terminal has answered, `COLORFGBG` says what it is like.
+    pub(super) fn new(mode: ColorMode, choice: ThemeChoice, env: &Env) -> Self {
+        Self {
+            mode,
+            choice,
+            background: env.get("COLORFGBG").and_then(Background::of_variable),
+        }
+    }
+
+    /// Whether the background makes a difference.
+    pub(super) fn depend_on_background(&self) -> bool {
+        self.mode != ColorMode::None
+    }
+
+    pub(super) fn set_background(&mut self, colour: Rgb) {
+        self.background = Some(Background::of(colour));
+    }
+
+    pub(super) fn choose(&mut self, choice: ThemeChoice) {
+        self.choice = choice;
+    }
+
+    pub(super) fn theme(&self) -> Theme {
+        Theme::choose(self.mode, self.choice, self.background)
+    }
+}

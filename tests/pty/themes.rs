@@ -1,0 +1,117 @@
+//! Themes on the full screen: light and dark told apart by the terminal's own answer, chosen by name, and remembered.
+
+use crate::stage::{SIZE, command, full, playing, quit, says, unasked};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+
+/// The colour of the prompt, which is the accent.
+fn accent(screen: &vt100::Screen) -> vt100::Color {
+    let (row, _) = screen.cursor_position();
+    screen
+        .cell(row, 0)
+        .map_or(vt100::Color::Default, vt100::Cell::fgcolor)
+}
+
+/// Waits until the accent has this colour.
+fn has_accent(pty: &Pty, colour: vt100::Color) {
+    pty.wait_for(&format!("{colour:?}"), |screen| accent(screen) == colour);
+}
+
+const NAMED: vt100::Color = vt100::Color::Idx(6);
+const DARK: vt100::Color = vt100::Color::Idx(80);
+const LIGHT: vt100::Color = vt100::Color::Idx(23);
+
+#[test]
+fn the_terminal_is_asked_and_its_answer_repaints_the_screen() {
+    let home = Home::new();
+    let server = playing([says("Hello.")]);
+    let pty = full(&home, &server);
+    pty.wait_raw(b"\x1b]11;?\x1b\\", 1);
+    // Nothing waited for the answer.
+    has_accent(&pty, NAMED);
+    for (answer, colour) in [
+        ("\x1b]11;rgb:fdfd/f6f6/e3e3\x1b\\", LIGHT),
+        ("\x1b]11;rgb:1e/1e/2e\x07", DARK),
+    ] {
+        pty.send(answer);
+        has_accent(&pty, colour);
+    }
+    pty.send("hi\r");
+    pty.wait_text("Hello.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert_eq!(raw.matches("\x1b]11;?").count(), 1);
+    quit(pty, &home);
+}
+
+#[test]
+fn a_theme_is_chosen_by_name_and_remembered() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("/theme\r");
+    pty.wait_text("16 colours that differ without red and green");
+    for (name, colour) in [
+        ("dark", DARK),
+        ("contrast", vt100::Color::Idx(123)),
+        ("color-blind", vt100::Color::Idx(14)),
+        ("light", LIGHT),
+    ] {
+        pty.send(format!("/theme {name}\r"));
+        pty.wait_text(&format!("Theme: {name}."));
+        has_accent(&pty, colour);
+    }
+    pty.send("/theme ligth\r");
+    pty.wait_text("did you mean \"light\"");
+    quit(pty, &home);
+    assert_eq!(home.read("config/theme"), "light\n");
+    let pty = full(&home, &server);
+    has_accent(&pty, LIGHT);
+    // What was chosen stays, whatever the terminal says.
+    pty.send("\x1b]11;rgb:0000/0000/0000\x07x");
+    pty.wait_text("> x");
+    has_accent(&pty, LIGHT);
+    pty.send("\x15");
+    quit(pty, &home);
+    // The variable wins.
+    let mut command = command(&home, &server);
+    command.env("MARVIN_THEME", "dark");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    has_accent(&pty, DARK);
+    quit(pty, &home);
+}
+
+#[test]
+fn without_colours_and_with_sixteen_no_theme_adds_any() {
+    for (name, value, colour) in [
+        ("NO_COLOR", "1", vt100::Color::Default),
+        ("TERM", "xterm", NAMED),
+    ] {
+        let home = Home::new();
+        let server = unasked();
+        let mut command = command(&home, &server);
+        command
+            .env("MARVIN_THEME", "light")
+            .env(name, value)
+            .env_remove("COLORTERM");
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("test-model");
+        pty.send("\x1b]11;rgb:ffff/ffff/ffff\x07x");
+        pty.wait_text("> x");
+        has_accent(&pty, colour);
+        let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+        assert!(!raw.contains("38;5;"), "{name}");
+    }
+}
+
+#[test]
+fn the_variable_of_rxvt_and_konsole_counts_before_an_answer() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("COLORFGBG", "0;15");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    has_accent(&pty, LIGHT);
+    quit(pty, &home);
+}
