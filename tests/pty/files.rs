@@ -273,7 +273,7 @@ fn ctrl_v_inserts_text_and_says_when_nothing_can_read_the_clipboard() {
     quit(pty, &home);
     let home = Home::new();
     // What starts the terminal, and nothing else.
-    std::fs::create_dir(home.path().join("empty")).unwrap();
+    fs::create_dir(home.path().join("empty")).unwrap();
     let setsid = program("setsid").unwrap();
     std::os::unix::fs::symlink(setsid, home.path().join("empty/setsid")).unwrap();
     let empty = home.path().join("empty").display().to_string();

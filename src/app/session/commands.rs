@@ -76,7 +76,7 @@ impl CommandSpec {
     }
 
     /// Names and arguments as the help shows them.
-    pub(crate) fn usage(&self) -> String {
+    pub(crate) fn synopsis(&self) -> String {
         let names: Vec<String> = self.names.iter().map(|name| format!("/{name}")).collect();
         format!("{} {}", names.join(", "), self.args)
             .trim_end()
@@ -412,7 +412,7 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
 
 /// The text of `/help`.
 pub(crate) fn help() -> String {
-    let usages: Vec<String> = ROWS.iter().map(CommandSpec::usage).collect();
+    let usages: Vec<String> = ROWS.iter().map(CommandSpec::synopsis).collect();
     let width = usages.iter().map(|usage| usage.chars().count()).max();
     let width = width.unwrap_or_default();
     let mut out = String::new();

@@ -432,6 +432,7 @@ impl Session {
     pub(crate) fn cancel(&mut self) -> bool {
         let had_voice = self.cancel_voice();
         if self.stop_preparing() {
+            self.send_next();
             return true;
         }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {

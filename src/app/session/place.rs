@@ -6,7 +6,7 @@ use std::thread;
 
 use super::Session;
 use super::inbox::WorkerEvent;
-use crate::app::session::ui_update::Place;
+use crate::app::session::ui_update::{Place, UiUpdate};
 use crate::disk::git_head;
 
 /// The place as it was read last.
@@ -40,8 +40,11 @@ impl Session {
 
     /// A thread has read it.
     pub(super) fn place_read(&mut self, place: Place) {
-        self.place.place = Some(place);
         self.place.is_reading = false;
+        if self.place.place.as_ref() != Some(&place) {
+            self.place.place = Some(place);
+            self.updates.push(UiUpdate::PlaceChanged);
+        }
         if std::mem::take(&mut self.place.is_stale) {
             self.read_place();
         }

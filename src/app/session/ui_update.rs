@@ -65,6 +65,8 @@ pub(crate) enum UiUpdate {
     Unsent(String),
     /// Text from the clipboard for the input.
     Insert(String),
+    /// The folder or the branch of the status is another one.
+    PlaceChanged,
     /// Files that fit the name that the user types.
     FilesFound(FoundFiles),
     /// A tool needs an answer of the user.

@@ -26,11 +26,6 @@ impl Buffer {
         }
     }
 
-    /// Returns only the text.
-    pub(super) fn into_text(self) -> String {
-        self.text
-    }
-
     pub(super) fn text(&self) -> &str {
         &self.text
     }

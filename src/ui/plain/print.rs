@@ -162,6 +162,7 @@ impl Printer {
                 self.system(&words);
             }
             UiUpdate::Profile(_)
+            | UiUpdate::PlaceChanged
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_)

@@ -31,7 +31,7 @@ pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
 }
 
 fn commands() -> Vec<(String, &'static str)> {
-    let rows = commands::ROWS.iter().map(|row| (row.usage(), row.about));
+    let rows = commands::ROWS.iter().map(|row| (row.synopsis(), row.about));
     let others = [
         ("!COMMAND", "run anything else in your shell"),
         ("@path", "attach a file to the message"),

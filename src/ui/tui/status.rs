@@ -601,7 +601,7 @@ mod tests {
             "a-folder-with-a-long-name",
             Some("a-branch-with-a-long-name"),
         );
-        ends(&in_repository, 80, "a-folder-with… (a-branch-with…)");
+        ends(&in_repository, 92, "a-folder-with… (a-branch-with…)");
         in_repository.place = place("x\u{1b}[31m", Some("y\u{7}"));
         ends(&in_repository, 120, "x (y␇)");
     }

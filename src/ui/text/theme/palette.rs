@@ -129,7 +129,7 @@ fn luminance(Rgb(r, g, b): Rgb) -> f64 {
         if part <= 0.04045 {
             part / 12.92
         } else {
-            ((part + 0.055) / 1.055).powf(2.4)
+            libm::pow((part + 0.055) / 1.055, 2.4)
         }
     };
     0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)

@@ -30,7 +30,7 @@ impl Chat {
                 TranscriptContent::User(text) => self.past(&said(LogRole::You, text)),
                 TranscriptContent::Assistant(text) => self.past(&said(LogRole::Assistant, text)),
                 TranscriptContent::Call(call, output) => {
-                    self.past_call(call, output.as_ref(), tools)
+                    self.past_call(call, output.as_ref(), tools);
                 }
                 TranscriptContent::Notice(text) => self.add(Tone::Dim, text),
             }
