@@ -123,6 +123,7 @@ fn the_picture_of_the_readme_is_what_the_program_shows() {
     pty.wait_text(LIVE);
     pty.send("y");
     pty.wait_text("10 msgs");
+    pty.wait_text("· work");
     let drawn = pty.with(|screen| svg::draw(screen, "marvin"));
     // What differs from run to run.
     let seconds = regex::Regex::new(r"✓ \d+\.\ds").unwrap();
