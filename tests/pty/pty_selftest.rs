@@ -28,9 +28,10 @@ fn what_is_typed_is_echoed_and_read() {
 #[test]
 fn the_size_is_known_and_changes() {
     let home = Home::new();
+    // A signal between the shell's look for traps and its `read` would wait for the next line: `sleep` ends by itself.
     let pty = shell(
         &home,
-        "trap 'stty size' WINCH; stty size; while :; do read x; done",
+        "trap 'stty size' WINCH; stty size; while :; do sleep 0.1; done",
     );
     pty.wait_text("24 80");
     pty.resize(100, 30);
