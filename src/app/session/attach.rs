@@ -23,6 +23,8 @@ use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
 /// Size limit for the text of one file, in bytes.
 const EACH: usize = 100_000;
+/// In a longer message, what looks like a missing file is more likely code or a log that was pasted.
+const MAX_TYPED_BYTES: usize = 2_000;
 /// Entries listed of one folder.
 const LISTED: usize = 1_000;
 
@@ -86,7 +88,12 @@ pub(super) fn attach(
             Err(problem) => without(problem, &mut out.lines)?,
         }
     }
+    let is_typed = message.len() <= MAX_TYPED_BYTES;
     for name in names(message) {
+        let is_nothing = || resolve(&name, &ctx.session).is_none();
+        if !is_typed && !more.pasted.contains_key(&name) && is_nothing() {
+            continue;
+        }
         let attached = match more.pasted.get(&name) {
             Some(bytes) => images::from_bytes(&name, Arc::clone(bytes), target)
                 .map(|image| out.images.push(image)),
@@ -545,6 +552,8 @@ mod tests {
         ] {
             assert!(attached(name, &ctx).is_ok(), "{name}");
         }
+        let pasted = format!("what is wrong? {}@mian.rs", "a line of code\n".repeat(200));
+        assert!(attached(&pasted, &ctx).is_ok());
         let more = MoreImages::default();
         let out = attach("@mian.rs", &more, &target(), &ctx, OnFailure::SendWithout).unwrap();
         assert!(out.text.is_empty() && out.lines[0].starts_with("Not attached: There is no file"));
