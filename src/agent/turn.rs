@@ -12,7 +12,7 @@ use crate::base::ids;
 use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
 use crate::chat::event::{Event, Level};
-use crate::chat::message::{Message, ToolCall};
+use crate::chat::message::{Message, ToolCall, ToolOutput};
 use crate::chat::repair::{cut_for_cap, repair};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
@@ -24,7 +24,7 @@ use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
-use crate::tools::engine::registry::{NAMELESS, Registry};
+use crate::tools::engine::registry::{FinishedCall, NAMELESS, Registry};
 use crate::tools::engine::{arguments, batch};
 
 /// How much of a call's arguments goes back to the model after they were cut off, in characters.
@@ -185,11 +185,13 @@ impl<'a> Conversation<'a> {
             if !calls.is_empty() {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
+            let mut keep_result = |ended: &FinishedCall| self.save_result(ctx, &ended.output);
             let mut ended = match deadline {
-                None => batch::run(ctx, &calls),
+                None => batch::run(ctx, &calls, &mut keep_result),
                 Some(_) => {
                     let ctx = ctx.clone();
-                    batch::run(&ToolContext { deadline, ..ctx }, &calls)
+                    let ctx = ToolContext { deadline, ..ctx };
+                    batch::run(&ctx, &calls, &mut keep_result)
                 }
             };
             ended.extend(
@@ -334,6 +336,20 @@ impl<'a> Conversation<'a> {
             .as_ref()
             .and_then(|log| log.sync(&self.messages, cause));
         if let Some(notice) = notice {
+            ctx.listener.emit(Event::Notice(Level::Warning, notice));
+        }
+    }
+
+    /// Writes the result of a call to the session's file before the round is over: other calls may go on for long, and the user sees this one.
+    fn save_result(&self, ctx: &ToolContext, output: &ToolOutput) {
+        let Some(log) = &self.log else {
+            return;
+        };
+        let output = ToolOutput {
+            name: sendable(&output.name),
+            ..output.clone()
+        };
+        if let Some(notice) = log.add(&Message::Tool(output)) {
             ctx.listener.emit(Event::Notice(Level::Warning, notice));
         }
     }

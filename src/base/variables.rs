@@ -149,6 +149,7 @@ variables! {
     MARVIN_THEME: Text, "colours: auto, dark, light, contrast or color-blind (what /theme stored, else auto)";
     MARVIN_NOW: Text, "stops the clock, for tests";
     NO_COLOR: Text, "no colours";
+    FORCE_HYPERLINK: Text, "links in answers: 1 in every terminal, 0 in none (where the terminal is known to have them)";
     HTTP_PROXY: Text, "proxy for http addresses";
     HTTPS_PROXY: Text, "proxy for https addresses";
     ALL_PROXY: Text, "proxy for all addresses";

@@ -124,6 +124,15 @@ impl User {
 }
 
 impl Message {
+    /// True for what the user or Marvin said, as against calls and results.
+    pub(crate) fn is_spoken(&self) -> bool {
+        match self {
+            Self::User(_) => true,
+            Self::Assistant(assistant) => !assistant.text.trim().is_empty(),
+            Self::System { .. } | Self::Tool(_) => false,
+        }
+    }
+
     /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(User {

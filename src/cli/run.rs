@@ -125,7 +125,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
         "models" => models::run(&words, &settings),
         "memory" => memory::run(&words, &settings),
-        "sessions" => sessions::list(&words, &settings).map(|()| 0),
+        "sessions" => sessions::run(&words, &settings).map(|()| 0),
         "export" => sessions::export(&words, &settings).map(|()| 0),
         "pipeline" => pipeline::run(&words, &settings),
         "services" => {

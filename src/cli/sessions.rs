@@ -10,6 +10,31 @@ use crate::disk::paths::Paths;
 use crate::store::sessions::record::Line;
 use crate::store::sessions::{Replay, SessionStore};
 
+const DELETE: &str = "--delete";
+
+/// `marvin sessions`: the list, or the end of some of them.
+pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<()> {
+    match words.split_first() {
+        Some((first, ids)) if first == DELETE => delete(ids, settings),
+        _ => list(words, settings),
+    }
+}
+
+/// Removes sessions; none when one of the words names none.
+fn delete(words: &[String], settings: &Settings) -> Outcome<()> {
+    if words.is_empty() {
+        return Err(Problem::input("There is no ID of the session to remove.")
+            .next("marvin sessions lists them."));
+    }
+    let (store, _) = store(settings)?;
+    let ids: Outcome<Vec<_>> = words.iter().map(|word| store.find(word)).collect();
+    for id in ids? {
+        store.delete(&id)?;
+        print(&format!("Removed session {id}.\n"))?;
+    }
+    Ok(())
+}
+
 /// Prints the list, for people or as JSON.
 pub(super) fn list(words: &[String], settings: &Settings) -> Outcome<()> {
     let (is_json, words) = arguments("sessions", words)?;
@@ -81,7 +106,10 @@ fn arguments<'a>(name: &str, words: &'a [String]) -> Outcome<(bool, Vec<&'a str>
             "marvin {name} has no flag \"{}\".",
             crate::base::text::one_line(other)
         ))
-        .next("It has --json.")),
+        .next(match name {
+            "sessions" => "It has --json, and --delete before IDs.",
+            _ => "It has --json.",
+        })),
         None => Ok((!flags.is_empty(), words)),
     }
 }

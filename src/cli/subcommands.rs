@@ -49,8 +49,8 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     },
     Subcommand {
         name: "sessions",
-        usage: "[--json] [WORD]",
-        doc: "List the sessions of this profile, the latest first.",
+        usage: "[--json] [WORD]|--delete ID…",
+        doc: "List the sessions of this profile, the latest first, or remove some.",
         hidden: false,
     },
     Subcommand {

@@ -14,7 +14,8 @@ use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::run::{Done, Marvin};
-use crate::support::server::Server;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai::Stream;
 
 /// Plain mode with standard input, output and error as pipes.
 pub(crate) fn marvin(home: &Home, server: &Server) -> Marvin {
@@ -29,6 +30,43 @@ pub(crate) fn marvin(home: &Home, server: &Server) -> Marvin {
 /// What plain mode makes of `input` in a pipe.
 pub(crate) fn pipe(home: &Home, server: &Server, input: &str) -> Done {
     marvin(home, server).stdin(input).run()
+}
+
+#[test]
+fn thinking_has_lines_of_its_own_when_the_user_wants_to_see_it() {
+    let home = Home::new();
+    let thinks = |text: &str| {
+        let stream = Stream::new().reasoning(&["Let me\n", "see.\x1b[31m"]);
+        Answer::sse(stream.text(&[text]).end())
+    };
+    let server = playing([thinks("One."), thinks("Two."), thinks("Three.")]);
+    let input = "hi\n/thinking\nagain\n/thinking\nonce more\n";
+    let result = pipe(&home, &server, input).expect(0);
+    let text = result.text();
+    assert_eq!(
+        text.matches("thinking: Let me\n    see.\nMarvin: Two.\n")
+            .count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(text.matches("Let me").count(), 1, "{text}");
+    assert!(text.contains("What the model thinks is hidden."), "{text}");
+}
+
+#[test]
+fn commands_are_listed_with_a_line_about_each() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.arg("--plain");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("You:");
+    pty.send("/t\t\t");
+    pty.wait_text("/tools     the tools, or those that fit a word");
+    pty.control('c');
+    pty.wait_text("Press Ctrl-C again");
+    pty.control('d');
+    pty.wait();
 }
 
 #[test]

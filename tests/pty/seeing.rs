@@ -205,11 +205,47 @@ fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() 
     };
     assert_eq!(seen[at("let path") - 1], "── rust ────────────────");
     assert_eq!(seen[at("That is all.") - 2], "─".repeat(24));
+    // The terminal knows that a row goes on, and copies it without a line break; not from the last row of the line.
+    let first = u16::try_from(at("let path")).unwrap();
+    let wrapped = pty.with(|screen| [0, 1].map(|more| screen.row_wrapped(first + more)));
+    assert_eq!(wrapped, [true, false]);
+    assert!(
+        !String::from_utf8_lossy(&pty.raw()).contains("\x1b]8;"),
+        "no link in a terminal that is not known to have them"
+    );
     for (key, text) in [("\x1bk", format!("{long}\n")), ("\x1ba", address)] {
         pty.send(key);
         let copied = format!("\x1b]52;c;{}\x07", STANDARD.encode(text));
         pty.wait_raw(copied.as_bytes(), 1);
     }
+    quit(pty, &home);
+}
+
+#[test]
+fn addresses_are_links_where_the_terminal_has_them() {
+    let home = Home::new();
+    let long = format!("https://example.org/{}end", "segment/".repeat(15));
+    let answer = format!(
+        "Bare {long} and [the manual](https://example.org/man \"Manual\"), not [this](file:///etc/passwd)."
+    );
+    let server = playing([says(&answer)]);
+    let mut command = command(&home, &server);
+    command.env("FORCE_HYPERLINK", "1");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("show me\r");
+    pty.wait_text("etc/passwd");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    let opened: Vec<&str> = raw
+        .split("\x1b]8;id=")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once("\x1b\\")?.0.split_once(';')?.1))
+        .collect();
+    for address in [long.as_str(), "https://example.org/man"] {
+        assert!(opened.contains(&address), "{address} in {opened:?}");
+    }
+    assert!(!opened.iter().any(|address| address.contains("passwd")));
+    assert!(raw.matches("\x1b]8;;\x1b\\").count() > 0, "links end");
     quit(pty, &home);
 }
 

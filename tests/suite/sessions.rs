@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use marvin::testing::Clock;
 use marvin::testing::sessions::{SessionId, SessionStore};
@@ -477,6 +478,105 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     }
 }
 
+#[test]
+fn a_result_is_on_disk_before_the_other_calls_of_its_round_end() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha line\n");
+    let server = Server::answering(|_, _| {
+        Answer::sse(openai::calls(&[
+            ("call_1", "read_file", json!({"path": "notes.txt"})),
+            (
+                "call_2",
+                "run_command",
+                json!({"command": "echo > begun; sleep 60"}),
+            ),
+        ]))
+    });
+    let id = "3f2a91c4-5d17-4c0e-9a43-1b0c6d8e2f70";
+    let running = home
+        .ask(&server.url("/v1"), "do both")
+        .args(["--session-id", id])
+        .spawn();
+    let began = Instant::now();
+    while !home.has("work/begun") {
+        assert!(began.elapsed() < LIMIT, "the second call has not begun");
+        thread::sleep(Duration::from_millis(5));
+    }
+    running.kill();
+    assert_eq!(running.wait_open().signal(), Some(9));
+    let text = text_of(&home, id);
+    assert!(text.contains("alpha line"), "{text}");
+}
+
+#[test]
+fn sessions_are_removed_by_their_ids() {
+    let home = Home::new();
+    let server = playing([says("First."), says("Second.")]);
+    for text in ["one\n", "two\n"] {
+        chat(&home, &server).stdin(text).run().expect(0);
+    }
+    let mut before = ids(&home);
+    before.sort();
+    let marvin = |args: &[&str]| {
+        home.marvin()
+            .arg("sessions")
+            .args(args.iter().copied())
+            .run()
+    };
+    // One wrong word, and nothing is removed.
+    let wrong = marvin(&["--delete", &before[0], "nothing"]).expect(1);
+    assert!(
+        wrong.errors().contains("There is no session \"nothing\""),
+        "{}",
+        wrong.errors()
+    );
+    assert_eq!(ids(&home).len(), 2);
+    let done = marvin(&["--delete", &before[0][..8]]).expect(0);
+    assert_eq!(done.text(), format!("Removed session {}.\n", before[0]));
+    assert_eq!(ids(&home), before[1..]);
+    assert!(
+        !home
+            .path()
+            .join(SESSIONS)
+            .join(format!("locks/{}.lock", before[0]))
+            .exists()
+    );
+    marvin(&["--delete"]).expect(1);
+    marvin(&["--json", "--delete"]).expect(1);
+}
+
+#[test]
+fn what_is_forgotten_may_be_in_a_session_still_and_that_is_said() {
+    let home = Home::new();
+    let server = playing([says("Noted."), says("Sunny.")]);
+    for text in ["My cat is called Quibble.\n", "And the weather?\n"] {
+        chat(&home, &server).stdin(text).run().expect(0);
+    }
+    let mut with_word = ids(&home);
+    // The second one begins with what is remembered of the first.
+    with_word.retain(|id| text_of(&home, id).contains("Quibble"));
+    assert_eq!(with_word.len(), 2);
+    let done = home
+        .marvin()
+        .args(["memory", "forget", "Quibble", "--yes"])
+        .run()
+        .expect(0);
+    let text = done.text();
+    assert!(text.contains("  2 sessions: "), "{text}");
+    assert!(with_word.iter().all(|id| text.contains(&id[..8])), "{text}");
+    assert!(
+        done.text().contains("marvin sessions --delete"),
+        "{}",
+        done.text()
+    );
+    let none = home
+        .marvin()
+        .args(["memory", "forget", "Zebra", "--yes"])
+        .run()
+        .expect(0);
+    assert!(!none.text().contains("sessions:"), "{}", none.text());
+}
+
 /// Waits for a moment of the turn, another one in each round, and notes what the user has seen by then.
 fn kill_when(running: &Running, round: usize, text: &str, acknowledged: &mut Vec<String>) {
     match round % 6 {
@@ -487,7 +587,7 @@ fn kill_when(running: &Running, round: usize, text: &str, acknowledged: &mut Vec
         2 | 3 => {
             running.wait_stdout(text, LIMIT);
         }
-        _ => std::thread::sleep(Duration::from_millis(7 * round as u64)),
+        _ => thread::sleep(Duration::from_millis(7 * round as u64)),
     }
 }
 

@@ -7,19 +7,23 @@ use std::path::{Path, PathBuf};
 use crate::support::home::Home;
 
 /// Variables that every program reads; they need no documentation by Marvin.
-const SYSTEM: [&str; 14] = [
+const SYSTEM: [&str; 18] = [
     "COLORFGBG",
     "COLORTERM",
     "DBUS_SYSTEM_BUS_ADDRESS",
     "HOME",
+    "KONSOLE_VERSION",
     "PATH",
     "PULSE_SERVER",
     "TERM",
     "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
     "TMPDIR",
     "TMUX",
     "TZDIR",
+    "VTE_VERSION",
     "WAYLAND_DISPLAY",
+    "WT_SESSION",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
 ];

@@ -18,6 +18,7 @@ use crate::disk::paths::{Paths, ProfilePaths};
 use crate::store::memory::{
     DiaryRow, EraseTarget, Erasure, MemoryExport, MemoryStore, Node, file_has_word,
 };
+use crate::store::sessions::SessionStore;
 
 /// Entries and nodes that a search shows.
 const MAX_HITS: usize = 10;
@@ -27,6 +28,7 @@ const MAX_IMPORT_BYTES: u64 = 64 << 20;
 /// The memory of one profile.
 pub(crate) struct ProfileMemory {
     pub store: MemoryStore,
+    sessions: SessionStore,
     profile: ProfilePaths,
     name: String,
 }
@@ -38,6 +40,7 @@ impl ProfileMemory {
         let profile = paths.profile(name)?;
         Ok(Self {
             store: MemoryStore::open(&profile, clock),
+            sessions: SessionStore::new(profile.sessions(), clock),
             profile,
             name: name.to_owned(),
         })
@@ -185,13 +188,24 @@ impl ProfileMemory {
                 _ => true,
             })
             .collect();
+        let sessions = self.sessions.with_file(|path| match target {
+            EraseTarget::Word(word) => file_has_word(path, word),
+            _ => true,
+        });
         let mut out = String::new();
-        if !files.is_empty() {
+        if !files.is_empty() || !sessions.is_empty() {
             out.push_str("\nOutside the memory, and not changed by this:\n");
             for path in files {
                 out.push_str(&format!("  {}\n", path.display()));
             }
-            out.push_str("Edit or remove them yourself if they should not say it either.\n");
+            if !sessions.is_empty() {
+                out.push_str(&format!("  {}\n", report::sessions(&sessions)));
+            }
+            out.push_str("Edit or remove them yourself if they should not say it either");
+            out.push_str(match sessions.is_empty() {
+                true => ".\n",
+                false => "; marvin sessions --delete ID… removes sessions.\n",
+            });
         }
         out.push_str("Exports, backups, snapshots of the disk and conversations of another Marvin that runs now are out of reach.\n");
         out

@@ -6,16 +6,38 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 
 use crate::base::problem::Outcome;
-use crate::base::text::{clip, one_line};
+use crate::base::text::{clip, one_line, plural};
 use crate::store::memory::{
     Branch, DiaryRow, DiarySource, Erasure, MAX_DEPTH, MemoryStore, Node, ROOT,
 };
+use crate::store::sessions::SessionId;
 
 /// Facts of a node that a search shows, and their characters.
 const MAX_FACTS: usize = 5;
 const MAX_FACT_CHARS: usize = 300;
 /// Characters of an entry in the list of what is erased.
 const MAX_PREVIEW_CHARS: usize = 160;
+
+/// Sessions that are listed by their IDs.
+const MAX_SESSIONS: usize = 8;
+
+/// Sessions in one line.
+pub(super) fn sessions(ids: &[SessionId]) -> String {
+    let shown: Vec<&str> = ids
+        .iter()
+        .take(MAX_SESSIONS)
+        .map(SessionId::short)
+        .collect();
+    let more = match ids.len() > MAX_SESSIONS {
+        true => ", …",
+        false => "",
+    };
+    format!(
+        "{}: {}{more}",
+        plural(ids.len(), "session"),
+        shown.join(", ")
+    )
+}
 
 /// Entries of the diary, one a line.
 pub(super) fn diary(rows: &[DiaryRow]) -> String {

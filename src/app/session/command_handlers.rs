@@ -50,7 +50,7 @@ impl Session {
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
             (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: /tool set_working_dir path=DIR.".to_owned(),
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
     }
 
     /// The directory for the user's commands: the working directory, else where Marvin was started, else home.
@@ -97,7 +97,7 @@ impl Session {
         let stopped = running.inspect(|job| job.stop.fire()).count();
         if stopped == 0 {
             let words = "Nothing runs in the background.".to_owned();
-            self.updates.push(UiUpdate::System(words));
+            self.updates.push(UiUpdate::Remark(words));
         }
     }
 
@@ -231,7 +231,7 @@ impl Session {
                 format!("Effort: {word}, as always {mode} coding mode. /effort LEVEL sets it.")
             }
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
         Ok(())
     }
 

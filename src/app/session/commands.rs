@@ -134,6 +134,11 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "send one message to Copilot",
         Session::ask_copilot,
     ),
+    bare(
+        &["thinking"],
+        "show or hide what the model thinks",
+        |session| session.updates.push(UiUpdate::ToggleThinking),
+    ),
     taking(
         &["effort"],
         "[low|medium|high]",

@@ -40,9 +40,9 @@ impl Session {
                 self.messages = messages;
                 self.meter = TokenMeter::default();
                 self.gauge();
-                UiUpdate::System(format!("Compacted {before} to {}.", self.messages.len()))
+                UiUpdate::Remark(format!("Compacted {before} to {}.", self.messages.len()))
             }
-            Ok(None) => UiUpdate::System(
+            Ok(None) => UiUpdate::Remark(
                 "There is nothing to compact: the conversation is short.".to_owned(),
             ),
             Err(problem) => UiUpdate::Failed(problem),

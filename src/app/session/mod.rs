@@ -558,7 +558,11 @@ impl Session {
             provider,
             model,
             profile: self.context.profile(),
-            messages: self.messages.len(),
+            messages: self
+                .messages
+                .iter()
+                .filter(|message| message.is_spoken())
+                .count(),
             cost: totals.cost,
             cost_estimated: totals.cost_estimated(),
             credits: totals.credits,

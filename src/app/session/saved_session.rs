@@ -136,7 +136,7 @@ impl Session {
             Some(id) => format!("A new session. /resume {id} goes back to the one before."),
             None => "A new session.".to_owned(),
         };
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
     }
 
     /// `/name`: shows or changes the name of the session.
@@ -240,7 +240,7 @@ impl Session {
                         None => replay.first(),
                     };
                     let words = format!("Session {}: {}", begun.log.id().short(), one_line(&title));
-                    self.updates.push(UiUpdate::System(words));
+                    self.updates.push(UiUpdate::Remark(words));
                 }
             }
             Err(problem) => self.updates.push(UiUpdate::Failed(problem)),

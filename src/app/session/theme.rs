@@ -27,7 +27,7 @@ impl Session {
             None => "",
         };
         let words = format!("Theme: {}.{later}", choice.name());
-        self.updates.push(UiUpdate::System(words));
+        self.updates.push(UiUpdate::Remark(words));
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.scribe.put(move || {
             if let Err(problem) = choice.store(&context.paths) {

@@ -57,6 +57,8 @@ pub(crate) enum UiUpdate {
         /// Its output and how it ended.
         output: String,
     },
+    /// The user wants to see what the model thinks, or no longer.
+    ToggleThinking,
     /// Other colours.
     Theme(ThemeChoice),
     /// The last exchange was undone: it disappears, and the message returns to the input.

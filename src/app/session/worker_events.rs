@@ -164,7 +164,7 @@ impl Session {
                 target.provider.name(),
                 target.model
             );
-            self.updates.push(UiUpdate::System(words));
+            self.updates.push(UiUpdate::Remark(words));
         }
     }
 }

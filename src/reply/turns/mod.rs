@@ -392,7 +392,7 @@ impl<'a> TurnLoop<'a> {
             let listener = &input.ctx.listener;
             listener.emit(Event::ToolsStarted(to_run.clone()));
         }
-        let mut finished = batch::run(input.ctx, &to_run).into_iter();
+        let mut finished = batch::run(input.ctx, &to_run, &mut |_| {}).into_iter();
         let policy = self.result_policy();
         let mut outputs = Vec::with_capacity(calls.len());
         let mut done = self.done;

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Write};
 
 use super::record::{ContextCause, NumberedMessage, Record};
-use super::replay::{Replay, is_spoken};
+use super::replay::Replay;
 use crate::chat::message::Message;
 
 /// A message with its number and a hash of what is on disk of it.
@@ -64,7 +64,7 @@ impl MessageList {
             n,
             hash: hash(message),
         });
-        self.spoken += usize::from(is_spoken(message));
+        self.spoken += usize::from(message.is_spoken());
         if matches!(message, Message::User(_)) {
             self.users.push(n);
         }

@@ -270,6 +270,21 @@ impl TurnLog {
         })
     }
 
+    /// Writes a message that is to follow those that are written, before the list is whole again: [`TurnLog::sync`] puts it in its place. Returns a notice as
+    /// [`TurnLog::say`] does.
+    pub(crate) fn add(&self, message: &Message) -> Option<String> {
+        self.write(|state| {
+            if state.file.is_none() {
+                return Ok(());
+            }
+            let mut list = state.list.clone();
+            let record = list.add(message, &state.store.utc());
+            state.write(vec![record], false)?;
+            state.list = list;
+            Ok(())
+        })
+    }
+
     /// Writes the end of the turn, with what the session cost in this process. Returns a notice as [`TurnLog::say`] does.
     pub(crate) fn end(&self, result: TurnResult, spent: Spent) -> Option<String> {
         self.write(|state| {

@@ -212,7 +212,7 @@ impl Replay {
             TranscriptItem::Message(n) => self.message(n),
             _ => None,
         });
-        messages.filter(|message| is_spoken(message))
+        messages.filter(|message| message.is_spoken())
     }
 
     /// The user's messages, the latest last.
@@ -244,15 +244,6 @@ impl Replay {
                 "{more} lines of this session's file could not be read and were passed over."
             )),
         }
-    }
-}
-
-/// True for what the user or Marvin said, as against calls and results.
-pub(super) fn is_spoken(message: &Message) -> bool {
-    match message {
-        Message::User(_) => true,
-        Message::Assistant(assistant) => !assistant.text.trim().is_empty(),
-        Message::System { .. } | Message::Tool(_) => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::file::SessionFile;
@@ -81,16 +81,39 @@ impl SessionStore {
         replay
     }
 
+    /// Removes a session. Copies of it and exports stay.
+    ///
+    /// # Errors
+    /// It is open, here or in another Marvin; its file cannot be removed.
+    pub(crate) fn delete(&self, id: &SessionId) -> Outcome<()> {
+        let lock = self.lock(id)?;
+        let path = self.path(id);
+        fs::remove_file(&path)
+            .map_err(|error| Problem::system(format!("Cannot remove {}", path.display()), error))?;
+        drop(lock);
+        // Whoever waits for the lock of a session that is gone finds no session.
+        let _ = fs::remove_file(self.lock_file(id));
+        Ok(())
+    }
+
+    /// The file that stands for the lock of a session.
+    fn lock_file(&self, id: &SessionId) -> PathBuf {
+        let mut name = self.lock_place(id).into_os_string();
+        name.push(".lock");
+        name.into()
+    }
+
+    fn lock_place(&self, id: &SessionId) -> PathBuf {
+        self.dir.join(LOCKS).join(id.as_str())
+    }
+
     /// The lock of a session, which lasts as long as it is open.
     pub(super) fn lock(&self, id: &SessionId) -> Outcome<Lock> {
-        let place = self.dir.join(LOCKS).join(id.as_str());
-        Lock::take(&place, Duration::ZERO, &Cancel::new()).map_err(|problem| {
+        Lock::take(&self.lock_place(id), Duration::ZERO, &Cancel::new()).map_err(|problem| {
             if problem.kind != ProblemKind::Limit {
                 return problem;
             }
-            let mut name = place.into_os_string();
-            name.push(".lock");
-            let holder = File::open(name)
+            let holder = File::open(self.lock_file(id))
                 .ok()
                 .and_then(|mut file| lock::state(&mut file).ok());
             let by = match holder {
@@ -168,6 +191,13 @@ impl SessionStore {
                 )
             }
         }
+    }
+
+    /// The sessions whose files `fits` accepts.
+    pub(crate) fn with_file(&self, fits: impl Fn(&Path) -> bool) -> Vec<SessionId> {
+        let files = self.files().into_iter();
+        let files = files.filter(|(_, path, _)| fits(path));
+        files.map(|(id, ..)| id).collect()
     }
 
     /// Ids, files and their times.

@@ -21,10 +21,14 @@ const AT_ONCE: usize = 8;
 /// How long a cancelled call has to end before its thread is abandoned.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs every call and returns one result per call, in order.
+/// Runs every call and returns one result per call, in order. `on_end` is told of each result as soon as there is one, before the user is.
 ///
 /// A writer waits for everything before it and runs alone, so that a round of read, write, read means what it says.
-pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
+pub(crate) fn run(
+    ctx: &ToolContext,
+    calls: &[ToolCall],
+    on_end: &mut dyn FnMut(&FinishedCall),
+) -> Vec<FinishedCall> {
     let mut ended = Vec::with_capacity(calls.len());
     let mut rest = calls;
     while !rest.is_empty() {
@@ -33,7 +37,7 @@ pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
             .take_while(|call| ctx.session.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
-        ended.extend(CallPhase::new(ctx, phase).run());
+        ended.extend(CallPhase::new(ctx, phase, on_end).run());
         rest = later;
     }
     ended
@@ -41,7 +45,9 @@ pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
 
 /// Runs one call outside a round, with its timeout: for `marvin tool` and for providers that drive their own loop.
 pub fn run_one(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
-    let ended = CallPhase::new(ctx, std::slice::from_ref(call)).run().pop();
+    let mut unwatched = |_: &FinishedCall| {};
+    let phase = CallPhase::new(ctx, std::slice::from_ref(call), &mut unwatched);
+    let ended = phase.run().pop();
     ended.unwrap_or_else(|| registry::finish_call(ctx, call, Err(abandoned(call)), Duration::ZERO))
 }
 
@@ -87,12 +93,17 @@ struct CallPhase<'a> {
     waiting: VecDeque<usize>,
     running: Vec<CallThread>,
     ended: Vec<Option<FinishedCall>>,
+    on_end: &'a mut dyn FnMut(&FinishedCall),
     send: Sender<CallReport>,
     receive: Receiver<CallReport>,
 }
 
 impl<'a> CallPhase<'a> {
-    fn new(ctx: &'a ToolContext, calls: &'a [ToolCall]) -> Self {
+    fn new(
+        ctx: &'a ToolContext,
+        calls: &'a [ToolCall],
+        on_end: &'a mut dyn FnMut(&FinishedCall),
+    ) -> Self {
         let (send, receive) = unbounded();
         let ended = calls.iter().map(|_| None).collect();
         Self {
@@ -101,6 +112,7 @@ impl<'a> CallPhase<'a> {
             waiting: (0..calls.len()).collect(),
             running: Vec::new(),
             ended,
+            on_end,
             send,
             receive,
         }
@@ -262,6 +274,7 @@ impl<'a> CallPhase<'a> {
         };
         let mut ended = registry::finish_call(self.ctx, call, outcome, took);
         let display = ended.display.take();
+        (self.on_end)(&ended);
         let output = &ended.output;
         self.ctx.listener.emit(Event::ToolDone {
             id: output.id.clone(),

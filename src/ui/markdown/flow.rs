@@ -5,8 +5,8 @@ use super::split::displayed_number;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::width;
-use crate::ui::text::wrap::{HangingIndent, words};
+use crate::ui::text::wrap::{HangingIndent, set_continued, words};
+use crate::ui::text::{cell_mark, web_address, width};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -207,7 +207,8 @@ impl<'t> BlockLayout<'t> {
             | Tag::Image {
                 dest_url, title, ..
             } => {
-                self.styles.push(style.patch(self.theme.link));
+                let style = style.patch(self.theme.link);
+                self.styles.push(cell_mark::linked(style, &dest_url));
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
@@ -311,7 +312,7 @@ impl<'t> BlockLayout<'t> {
         let mut behind = if note(&address) {
             String::new()
         } else {
-            address
+            address.clone()
         };
         if !title.is_empty() {
             behind = format!("{behind} \"{title}\"");
@@ -319,10 +320,10 @@ impl<'t> BlockLayout<'t> {
         let behind = behind.trim();
         if !behind.is_empty() {
             let space = if words.is_empty() { "" } else { " " };
-            self.text(
-                &format!("{space}({behind})"),
-                self.style().patch(self.theme.dim),
-            );
+            let style = self.style().patch(self.theme.dim);
+            self.text(&format!("{space}("), style);
+            self.text(behind, cell_mark::linked(style, &address));
+            self.text(")", style);
         }
     }
 
@@ -400,6 +401,7 @@ impl<'t> BlockLayout<'t> {
         {
             last.content = last.content.trim_end_matches('\n').to_owned().into();
         }
+        let spans = with_bare_links(spans);
         let (_, hang) = self.hang();
         self.mark_written();
         self.out.extend(words(&spans, self.width, &hang));
@@ -408,7 +410,10 @@ impl<'t> BlockLayout<'t> {
     /// Adds rows that are already laid out.
     fn push_rows(&mut self, rows: Vec<Line<'static>>, hang: &HangingIndent) {
         self.mark_written();
-        for (number, row) in rows.into_iter().enumerate() {
+        for (number, mut row) in rows.into_iter().enumerate() {
+            if !hang.rest.is_empty() {
+                set_continued(&mut row, false);
+            }
             let before = if number == 0 { &hang.first } else { &hang.rest };
             let blank =
                 row.spans.is_empty() && before.iter().all(|span| span.content.trim().is_empty());
@@ -503,6 +508,46 @@ fn without_definitions(source: &str, options: Options) -> Option<String> {
         }
     }
     None
+}
+
+/// The spans with links where an address is written out.
+fn with_bare_links(spans: Vec<Span<'static>>) -> Vec<Span<'static>> {
+    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
+    let addresses = web_address::all(&text);
+    if addresses.is_empty() {
+        return spans;
+    }
+    let mut out = Vec::with_capacity(spans.len() + 2 * addresses.len());
+    let mut at = 0;
+    for span in spans {
+        let end = at + span.content.len();
+        if cell_mark::is_linked(span.style) {
+            out.push(span);
+            at = end;
+            continue;
+        }
+        // Where this span is cut, and the address of each piece.
+        let mut from = at;
+        for address in &addresses {
+            let (start, stop) = (address.start.max(from), address.end.min(end));
+            let (Some(before), Some(inside)) = (text.get(from..start), text.get(start..stop))
+            else {
+                continue;
+            };
+            out.push(Span::styled(before.to_owned(), span.style));
+            let whole = text.get(address.clone()).unwrap_or_default();
+            let style = cell_mark::linked(span.style, whole);
+            out.push(Span::styled(inside.to_owned(), style));
+            from = stop;
+        }
+        out.push(Span::styled(
+            text.get(from..end).unwrap_or_default().to_owned(),
+            span.style,
+        ));
+        at = end;
+    }
+    out.retain(|span| !span.content.is_empty());
+    out
 }
 
 fn is_break(tag: &str) -> bool {

@@ -44,6 +44,10 @@ pub(super) struct Printer {
     cleaner: Cleaner,
     /// The label of the answer has been written.
     answering: bool,
+    /// The user wants to see what the model thinks.
+    shows_thinking: bool,
+    /// What it is thinking now; `None` while it thinks nothing that is shown.
+    thinking: Option<Cleaner>,
     line_start: bool,
     /// Columns used in the current row.
     column: usize,
@@ -63,6 +67,8 @@ impl Printer {
             theme: Theme::choose(mode, choice, background),
             cleaner: Cleaner::default(),
             answering: false,
+            shows_thinking: false,
+            thinking: None,
             line_start: true,
             column: 0,
             reader_gone: false,
@@ -141,6 +147,7 @@ impl Printer {
             UiUpdate::AnswerEnd(end) => {
                 self.end_line();
                 self.answering = false;
+                self.thinking = None;
                 self.cleaner = Cleaner::default();
                 if end == TurnOutcome::Stopped {
                     self.system("Stopped.");
@@ -148,6 +155,15 @@ impl Printer {
             }
             UiUpdate::Failed(problem) => self.error(&problem),
             UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
+            UiUpdate::ToggleThinking => {
+                self.shows_thinking = !self.shows_thinking;
+                self.thinking = None;
+                let words = match self.shows_thinking {
+                    true => "What the model thinks is shown.",
+                    false => "What the model thinks is hidden.",
+                };
+                self.system(words);
+            }
             UiUpdate::Theme(choice) => {
                 self.theme = Theme::choose(self.theme.mode, choice, self.background);
             }
@@ -179,15 +195,18 @@ impl Printer {
             Event::Delta(piece) => {
                 let mut safe = String::with_capacity(piece.len());
                 self.cleaner.push(&piece, &mut safe);
+                self.thinking = None;
                 if !std::mem::replace(&mut self.answering, true) {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
                 }
                 self.foreign_text(&safe);
             }
+            Event::Thinking(piece) if self.shows_thinking => self.think(&piece),
             Event::ToolsStarted(calls) => {
                 self.end_line();
                 self.answering = false;
+                self.thinking = None;
                 let names: Vec<String> = calls
                     .iter()
                     .map(|call| clean(&call.name).replace('\n', " "))
@@ -216,6 +235,22 @@ impl Printer {
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
         }
+    }
+
+    /// A piece of what the model thinks, after a label of its own.
+    fn think(&mut self, piece: &str) {
+        if self.thinking.is_none() && piece.trim().is_empty() {
+            return;
+        }
+        if self.thinking.is_none() {
+            self.end_line();
+            self.answering = false;
+            self.label("thinking: ", self.theme.dim);
+        }
+        let mut safe = String::with_capacity(piece.len());
+        let cleaner = self.thinking.get_or_insert_default();
+        cleaner.push(piece, &mut safe);
+        self.foreign_text(&safe);
     }
 
     /// Writes the terminal's bell, where there is one.

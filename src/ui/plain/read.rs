@@ -4,7 +4,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustyline::completion::Completer;
+use rustyline::completion::{Completer, Pair};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -22,6 +22,7 @@ use crate::base::variables::NO_COLOR;
 use crate::tools::engine::context::SessionContext;
 use crate::ui::editor::complete::{Completeness, word};
 use crate::ui::sources::Candidates;
+use crate::ui::text::width;
 
 /// Longest line accepted from a pipe.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -60,25 +61,41 @@ impl ConditionalEventHandler for KeepLine {
 pub(super) struct LineCompleter(Arc<SessionContext>);
 
 impl Completer for LineCompleter {
-    type Candidate = String;
+    type Candidate = Pair;
 
     fn complete(
         &self,
         line: &str,
         at: usize,
         _: &Context<'_>,
-    ) -> rustyline::Result<(usize, Vec<String>)> {
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let Some(word) = word(line, at) else {
             return Ok((at, Vec::new()));
         };
-        let found = word.candidates(&Candidates(&self.0));
+        let sources = Candidates(&self.0);
+        let found = word.candidates(&sources);
         // rustyline inserts the common prefix of all candidates, so those that only contain the word are offered only when none begins with it.
         let typed = word.typed.to_lowercase();
         let begins = |one: &&String| one.to_lowercase().starts_with(&typed);
         let some = found.iter().any(|one| begins(&one));
-        let kept = found.iter().filter(|one| !some || begins(one));
-        let written = kept.map(|one| word.written(one, Completeness::Yes));
-        Ok((word.start, written.collect()))
+        let abouts = word.abouts(&found, &sources);
+        let kept = found
+            .iter()
+            .zip(abouts)
+            .filter(|(one, _)| !some || begins(one));
+        let columns = kept
+            .clone()
+            .map(|(one, _)| width::of(one))
+            .max()
+            .unwrap_or(0);
+        let shown = kept.map(|(one, about)| Pair {
+            display: match about {
+                Some(about) => format!("{one:columns$}  {about}"),
+                None => one.clone(),
+            },
+            replacement: word.written(one, Completeness::Yes),
+        });
+        Ok((word.start, shown.collect()))
     }
 }
 

@@ -4,12 +4,16 @@ use std::io::Write as _;
 
 use ratatui::style::{Color, Modifier};
 
+use crate::ui::text::cell_mark;
+
 /// The style of a cell, in the terminal's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellStyle {
     pub(super) fg: Color,
     pub(super) bg: Color,
     pub(super) modifier: Modifier,
+    /// The number of the link, 0 without one.
+    pub(super) link: u32,
 }
 
 impl CellStyle {
@@ -17,6 +21,7 @@ impl CellStyle {
         fg: Color::Reset,
         bg: Color::Reset,
         modifier: Modifier::empty(),
+        link: 0,
     };
 
     /// The modifiers that are visible on a blank cell.
@@ -51,6 +56,10 @@ pub(super) struct AnsiWriter {
     at: Option<(u16, u16)>,
     style_now: CellStyle,
     width: u16,
+    /// The row whose last column was written just now: what is written next begins the row below.
+    full_row: Option<u16>,
+    /// The cursor gets to where it is only with the next character: the terminal wraps.
+    is_wrapping: bool,
 }
 
 impl AnsiWriter {
@@ -61,6 +70,8 @@ impl AnsiWriter {
             at,
             style_now,
             width,
+            full_row: None,
+            is_wrapping: false,
         }
     }
 
@@ -95,10 +106,26 @@ impl AnsiWriter {
     pub(super) fn write(&mut self, symbol: &str, columns: u16) {
         self.put(symbol.as_bytes());
         // In the last column terminals differ on where the cursor is.
-        self.at = self
-            .at
-            .map(|(x, y)| (x.saturating_add(columns), y))
-            .filter(|(x, _)| *x < self.width);
+        let behind = self.at.map(|(x, y)| (x.saturating_add(columns), y));
+        self.at = behind.filter(|(x, _)| *x < self.width);
+        self.full_row = behind.filter(|(x, _)| *x == self.width).map(|(_, y)| y);
+        self.is_wrapping = false;
+    }
+
+    /// Lets the terminal itself wrap from row `y` into the next one, if the end of that row was written just now. Terminals keep that the two are one line, and
+    /// copy them without a line break.
+    pub(super) fn wrap_from(&mut self, y: u16) {
+        if self.full_row.take() == Some(y) {
+            self.at = Some((0, y.saturating_add(1)));
+            self.is_wrapping = true;
+        }
+    }
+
+    /// The next bytes are no character, so nothing is wrapped.
+    pub(super) fn stop_wrapping(&mut self) {
+        if std::mem::take(&mut self.is_wrapping) {
+            self.at = None;
+        }
     }
 
     /// Moves to column `x` of row `y`.
@@ -106,6 +133,8 @@ impl AnsiWriter {
         if self.at == Some((x, y)) {
             return;
         }
+        self.full_row = None;
+        self.stop_wrapping();
         let absolute = absolute(x, y);
         let relative = self.at.and_then(|from| relative(from, (x, y)));
         match relative.filter(|bytes| bytes.len() < absolute.len()) {
@@ -117,12 +146,20 @@ impl AnsiWriter {
 
     /// Switches to a style, by the differences or by a reset, whichever is shorter.
     pub(super) fn style(&mut self, style_now: CellStyle) {
+        if style_now.link != self.style_now.link {
+            self.put(link(style_now.link).as_bytes());
+            self.style_now.link = style_now.link;
+        }
         if style_now == self.style_now {
             return;
         }
         let changes = sgr(&changes(self.style_now, style_now));
         let from_reset = sgr(&format!("0{}", prefixed(&changes_from_plain(style_now))));
-        let shorter = if style_now == CellStyle::PLAIN {
+        let is_plain = CellStyle {
+            link: 0,
+            ..style_now
+        } == CellStyle::PLAIN;
+        let shorter = if is_plain {
             "\x1b[m".to_owned()
         } else if from_reset.len() < changes.len() {
             from_reset
@@ -131,6 +168,14 @@ impl AnsiWriter {
         };
         self.put(shorter.as_bytes());
         self.style_now = style_now;
+    }
+}
+
+/// The sequence that begins a link, or ends the one before (OSC 8). The number makes one link of its parts in several rows.
+fn link(number: u32) -> String {
+    match cell_mark::address(number) {
+        Some(address) => format!("\x1b]8;id={number};{address}\x1b\\"),
+        None => "\x1b]8;;\x1b\\".to_owned(),
     }
 }
 
@@ -273,6 +318,8 @@ fn counted(count: u16, command: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::text::cell_mark::CellMark;
+    use ratatui::style::Style;
 
     fn moved(from: (u16, u16), to: (u16, u16)) -> String {
         let mut pen = AnsiWriter::new(80, Some(from), CellStyle::PLAIN);
@@ -297,6 +344,43 @@ mod tests {
         ] {
             assert_eq!(moved(from, to), bytes, "{from:?} to {to:?}");
         }
+    }
+
+    #[test]
+    fn a_link_begins_and_ends_between_the_styles() {
+        let color = cell_mark::linked(Style::new(), "https://pen.example/x");
+        let link = CellMark::of(color.underline_color.unwrap()).link;
+        let linked = CellStyle {
+            link,
+            ..CellStyle::PLAIN
+        };
+        let mut pen = AnsiWriter::new(80, Some((0, 0)), CellStyle::PLAIN);
+        for (style, text) in [(linked, "a"), (linked, "b"), (CellStyle::PLAIN, "c")] {
+            pen.style(style);
+            pen.write(text, 1);
+        }
+        let text = String::from_utf8(pen.bytes().to_vec()).unwrap();
+        let expected = format!("\x1b]8;id={link};https://pen.example/x\x1b\\ab\x1b]8;;\x1b\\c");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn only_what_follows_a_full_row_at_once_is_wrapped_by_the_terminal() {
+        let mut pen = AnsiWriter::new(3, Some((0, 0)), CellStyle::PLAIN);
+        pen.write("abc", 3);
+        pen.wrap_from(0);
+        pen.go(0, 1);
+        assert_eq!(pen.bytes(), b"abc");
+        pen.write("de", 2);
+        pen.wrap_from(1);
+        assert_eq!(pen.at(), Some((2, 1)));
+        pen.write("f", 1);
+        pen.wrap_from(1);
+        pen.stop_wrapping();
+        assert_eq!(pen.at(), None);
+        pen.go(1, 0);
+        pen.wrap_from(1);
+        assert_eq!(pen.at(), Some((1, 0)));
     }
 
     #[test]

@@ -54,5 +54,6 @@ fn cell_style(style: Style) -> CellStyle {
         fg: style.fg.unwrap_or(Color::Reset),
         bg: style.bg.unwrap_or(Color::Reset),
         modifier: style.add_modifier,
+        link: 0,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod inline;
 pub(crate) mod input;
 mod key_codes;
 pub(crate) mod keys;
+pub(super) mod link_support;
 pub(crate) mod modes;
 pub(crate) mod screen;
 pub(crate) mod signals;

@@ -12,6 +12,7 @@ use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::ui::term::ansi_writer::{AnsiWriter, CellStyle};
+use crate::ui::text::cell_mark::CellMark;
 
 /// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half drawn.
 const SYNC_FRAME_BYTES: usize = 512;
@@ -49,6 +50,8 @@ pub struct Scroll {
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,
+    /// Whether the terminal knows links.
+    links: bool,
     /// The terminal's contents, normalized (see [`settle`]).
     shown: Buffer,
     /// The frame being drawn.
@@ -68,6 +71,7 @@ impl<W: Write> Screen<W> {
         Self {
             out,
             colours,
+            links: false,
             shown: Buffer::empty(area),
             frame: Buffer::empty(area),
             known: false,
@@ -75,6 +79,13 @@ impl<W: Write> Screen<W> {
             look: CellStyle::PLAIN,
             cursor: None,
         }
+    }
+
+    /// The same, for a terminal that knows links.
+    #[must_use]
+    pub fn with_links(mut self, links: bool) -> Self {
+        self.links = links;
+        self
     }
 
     /// The whole screen; its corner is the origin.
@@ -110,13 +121,18 @@ impl<W: Write> Screen<W> {
         cursor: Option<Position>,
         scroll: Option<&Scroll>,
     ) -> io::Result<usize> {
-        normalize(&mut self.frame, self.colours);
+        normalize(&mut self.frame, self.colours, self.links);
         let size = self.area().as_size();
         let cursor = cursor.map(|at| {
             let inside = |at: u16, end: u16| at.min(end.saturating_sub(1));
             (inside(at.x, size.width), inside(at.y, size.height))
         });
         let mut pen = self.shortest(scroll);
+        // Whatever is written after this frame, and by whom, is no part of a link.
+        pen.style(CellStyle {
+            link: 0,
+            ..pen.style_now()
+        });
         let large = pen.bytes().len() > SYNC_FRAME_BYTES;
         if let Some((x, y)) = cursor {
             pen.go(x, y);
@@ -217,7 +233,7 @@ impl<W: Write> Screen<W> {
 }
 
 /// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no invisible style.
-fn normalize(frame: &mut Buffer, colours: Colours) {
+fn normalize(frame: &mut Buffer, colours: Colours, links: bool) {
     let width = usize::from(frame.area.width).max(1);
     for row in frame.content.chunks_mut(width) {
         let mut rest = row;
@@ -225,6 +241,13 @@ fn normalize(frame: &mut Buffer, colours: Colours) {
             let covers = normalize_symbol(lead, behind.len());
             if colours == Colours::Off {
                 (lead.fg, lead.bg) = (Color::Reset, Color::Reset);
+            }
+            if !links && lead.underline_color != Color::Reset {
+                let mark = CellMark {
+                    link: 0,
+                    ..CellMark::of(lead.underline_color)
+                };
+                lead.underline_color = mark.color();
             }
             if lead.symbol() == " " {
                 let look = look(lead).of_blank();
@@ -268,15 +291,21 @@ fn look(cell: &Cell) -> CellStyle {
         fg: cell.fg,
         bg: cell.bg,
         modifier: cell.modifier,
+        link: CellMark::of(cell.underline_color).link,
     }
 }
 
 fn same(a: &Cell, b: &Cell) -> bool {
-    look(a) == look(b) && a.symbol() == b.symbol()
+    look(a) == look(b) && a.symbol() == b.symbol() && a.underline_color == b.underline_color
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && look(cell) == CellStyle::PLAIN
+    cell.symbol() == " " && look(cell) == CellStyle::PLAIN && !continues(cell)
+}
+
+/// Whether the terminal is to wrap behind this cell.
+fn continues(cell: &Cell) -> bool {
+    CellMark::of(cell.underline_color).continues
 }
 
 /// The contents after the rows moved; `None` when the hint makes no sense here.
@@ -330,12 +359,38 @@ fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
 
 fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
     let width = usize::from(new.area.width).max(1);
-    let rows = old.content.chunks(width).zip(new.content.chunks(width));
-    for (y, (old, new)) in (0..new.area.height).zip(rows) {
-        if old.iter().zip(new).any(|(old, new)| !same(old, new)) {
-            RowDiff::new(pen, y, old, new).write();
+    let rows: Vec<_> = old
+        .content
+        .chunks(width)
+        .zip(new.content.chunks(width))
+        .collect();
+    let mut wraps = false;
+    for (y, (old, new)) in (0..new.area.height).zip(&rows) {
+        let next = rows.get(usize::from(y) + 1);
+        let wrapped = std::mem::replace(
+            &mut wraps,
+            next.is_some_and(|next| wraps_anew((old, new), *next)),
+        );
+        if wrapped {
+            pen.wrap_from(y - 1);
+        }
+        if wrapped || wraps || old.iter().zip(*new).any(|(old, new)| !same(old, new)) {
+            let mut row = RowDiff::new(pen, y, old, new);
+            (row.rewrites_first, row.rewrites_last) = (wrapped, wraps);
+            row.write();
         }
     }
+}
+
+/// Whether the terminal has to wrap from a row into the `next` one: the rows are one line, and one of the two cells where they meet is written. Both are the
+/// old and the new row.
+fn wraps_anew((old, new): (&[Cell], &[Cell]), next: (&[Cell], &[Cell])) -> bool {
+    let changes = |old: Option<&Cell>, new: Option<&Cell>| match (old, new) {
+        (Some(old), Some(new)) => !same(old, new),
+        _ => false,
+    };
+    new.last().is_some_and(continues)
+        && (changes(old.last(), new.last()) || changes(next.0.first(), next.1.first()))
 }
 
 /// The differences of one row.
@@ -350,6 +405,10 @@ struct RowDiff<'a> {
     doubtful: usize,
     /// From here on the new row is blank.
     tail: usize,
+    /// The first cell is written even if it is the same: the terminal wraps into it.
+    rewrites_first: bool,
+    /// The last cell is written even if it is the same: the terminal wraps behind it.
+    rewrites_last: bool,
 }
 
 impl<'a> RowDiff<'a> {
@@ -363,6 +422,8 @@ impl<'a> RowDiff<'a> {
             erased: usize::MAX,
             doubtful: 0,
             tail: tail.map_or(0, |last| last + 1),
+            rewrites_first: false,
+            rewrites_last: false,
         }
     }
 
@@ -385,7 +446,9 @@ impl<'a> RowDiff<'a> {
         let Some(new) = self.new.get(x) else {
             return false;
         };
-        if x < self.doubtful {
+        let is_rewritten =
+            x == 0 && self.rewrites_first || x + 1 == self.new.len() && self.rewrites_last;
+        if x < self.doubtful || is_rewritten {
             return true;
         }
         if x >= self.erased {
@@ -446,6 +509,7 @@ impl<'a> RowDiff<'a> {
     }
 
     fn erase(&mut self, x: usize) {
+        self.pen.stop_wrapping();
         self.go(x);
         if self.pen.style_now().of_blank() != CellStyle::PLAIN {
             self.pen.style(CellStyle::PLAIN);

@@ -1,5 +1,6 @@
 //! Text for a terminal: cleaned, measured, wrapped, coloured.
 
+pub(crate) mod cell_mark;
 pub(crate) mod clean;
 pub(crate) mod diff;
 pub(crate) mod meter;

@@ -1,5 +1,7 @@
 //! Finds addresses in a text, for copying them in one piece.
 
+use std::ops::Range;
+
 const SCHEMES: [&str; 2] = ["https://", "http://"];
 
 /// The last web address of a text, without the punctuation of the sentence or the markup around it.
@@ -13,6 +15,27 @@ pub(crate) fn last(text: &str) -> Option<&str> {
         .into_iter()
         .rev()
         .find_map(|at| address(text.get(at..)?))
+}
+
+/// Where the web addresses of a text are, in order and apart from each other.
+pub(crate) fn all(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(next_scheme) {
+        let start = from + at;
+        let length = text.get(start..).and_then(address).map_or(0, str::len);
+        if length > 0 {
+            found.push(start..start + length);
+        }
+        from = start + length.max(1);
+    }
+    found
+}
+
+/// Where the next address may begin.
+fn next_scheme(text: &str) -> Option<usize> {
+    let starts = SCHEMES.iter().filter_map(|scheme| text.find(scheme));
+    starts.min()
 }
 
 /// The address that the text begins with.
@@ -70,7 +93,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_address_of_a_text_is_found() {
+        for (text, expected) in [
+            (
+                "https://a.example and (http://b.example/x), http://",
+                &["https://a.example", "http://b.example/x"][..],
+            ),
+            ("xhttps://a.example", &["https://a.example"]),
+            ("http://http://a.example", &["http://http://a.example"]),
+            ("none", &[]),
+        ] {
+            let found: Vec<&str> = all(text).into_iter().map(|at| &text[at]).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn all_addresses_are_apart_and_the_last_is_the_last(text in "(https?://|[a-z]{0,4}|[()\\[\\].,]|\\PC){0,12}") {
+            let found = all(&text);
+            prop_assert!(found.windows(2).all(|two| two[0].end <= two[1].start));
+            prop_assert!(found.iter().all(|at| text.get(at.clone()).is_some()));
+            prop_assert_eq!(found.is_empty(), last(&text).is_none());
+        }
+
         #[test]
         fn what_is_found_is_in_the_text_and_has_no_blanks(text in "(https?://|[a-z]{0,4}|[()\\[\\].,]|\\PC){0,12}") {
             if let Some(address) = last(&text) {

@@ -3,7 +3,7 @@
 //! Rows are broken between grapheme clusters as the buffer places them, never inside a wide one. No row gets a decoration of its own; the prefix
 //! ([`HangingIndent`]) is the caller's choice.
 
-use super::width;
+use super::{cell_mark, width};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -90,18 +90,27 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, mode: Break) -> 
             let left = line.get(from..).unwrap_or_default();
             let (end, next) = row(left, columns, mode);
             let before = if fits { before.as_slice() } else { &[] };
-            out.push(build_line(
-                before,
-                left.get(..end).unwrap_or_default(),
-                spans,
-            ));
+            let mut built = build_line(before, left.get(..end).unwrap_or_default(), spans);
             from += next;
+            // Nothing of the text is between this row and the next one.
+            let has_prefix = rest.1 && !hang.rest.is_empty();
+            if end == next && from < line.len() && !has_prefix {
+                set_continued(&mut built, true);
+            }
+            out.push(built);
             if from >= line.len() {
                 break;
             }
         }
     }
     out
+}
+
+/// Says whether a row goes on in the next one, so that the two are copied without a line break where the row fills the screen.
+pub(crate) fn set_continued(row: &mut Line<'_>, continues: bool) {
+    if let Some(last) = row.spans.last_mut() {
+        last.style = cell_mark::continued(last.style, continues);
+    }
 }
 
 /// Leading blanks beyond half the width: an indent must leave room for the text.

@@ -148,6 +148,14 @@ impl App {
         occasion.filter(|_| self.attention.calls())
     }
 
+    fn toggle_thinking(&mut self) {
+        let words = match self.chat.toggle_thinking() {
+            true => "What the model thinks is shown, where it tells.",
+            false => "What the model thinks is hidden.",
+        };
+        self.say(words);
+    }
+
     fn show(&mut self, mut show: UiUpdate) {
         if let UiUpdate::UserMessage { text, .. } = &mut show {
             *text = self.editor.labelled(text);
@@ -192,6 +200,7 @@ impl App {
                 self.editor.set_found_files(&found);
                 self.search_files();
             }
+            UiUpdate::ToggleThinking => self.toggle_thinking(),
             UiUpdate::Theme(choice) => {
                 self.colours.choose(choice);
                 self.theme = self.colours.theme();
@@ -374,13 +383,7 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
-            Action::Thinking => {
-                let words = match self.chat.toggle_thinking() {
-                    true => "What the model thinks is shown, where it tells.",
-                    false => "What the model thinks is hidden.",
-                };
-                self.say(words);
-            }
+            Action::Thinking => self.toggle_thinking(),
             Action::PasteClipboard => self.session.paste_clipboard(),
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),

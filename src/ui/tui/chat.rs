@@ -160,6 +160,7 @@ impl Chat {
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Theme(_)
+            | UiUpdate::ToggleThinking
             | UiUpdate::PlaceChanged
             | UiUpdate::Ask(_)
             | UiUpdate::ChooseSession(_)

@@ -42,6 +42,7 @@ use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::notify::Notifier;
 use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
+use crate::ui::term::link_support;
 use crate::ui::term::modes::TerminalModes;
 use crate::ui::term::screen::{Colours, Screen};
 use crate::ui::term::signals::Signals;
@@ -140,7 +141,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         inputs,
         keyboard,
         signals,
-        screen: Screen::new(Tty, tty::size(), colours),
+        screen: Screen::new(Tty, tty::size(), colours).with_links(link_support::has_links(&env)),
         clock,
         guard,
     })

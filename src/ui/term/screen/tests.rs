@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use ratatui::style::Style;
 
 use super::*;
+use crate::ui::text::cell_mark;
 
 fn screen(width: u16, height: u16) -> Screen<Vec<u8>> {
     Screen::new(Vec::new(), Size::new(width, height), Colours::On)
@@ -109,6 +110,7 @@ fn emulated(cell: &vt100::Cell) -> CellStyle {
         fg: colour(cell.fgcolor()),
         bg: colour(cell.bgcolor()),
         modifier,
+        link: 0,
     }
 }
 
@@ -156,8 +158,16 @@ fn any_style() -> impl Strategy<Value = Style> {
         1 => Just(Modifier::UNDERLINED),
         1 => Just(Modifier::REVERSED),
     ];
-    (colours.clone(), colours, modifiers)
-        .prop_map(|(fg, bg, modifier)| Style::new().fg(fg).bg(bg).add_modifier(modifier))
+    (
+        colours.clone(),
+        colours,
+        modifiers,
+        prop::bool::weighted(0.3),
+    )
+        .prop_map(|(fg, bg, modifier, continues)| {
+            let style = Style::new().fg(fg).bg(bg).add_modifier(modifier);
+            cell_mark::continued(style, continues)
+        })
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -287,6 +297,53 @@ fn a_shorter_row_is_erased_not_overwritten() {
     let count = pair.flush(None, None);
     assert!(count <= 9, "{count} bytes");
     assert_eq!(pair.fault(), None);
+}
+
+#[test]
+fn a_row_that_goes_on_is_wrapped_by_the_terminal_itself() {
+    let mut pair = Pair::new(10, 4);
+    let go_on = cell_mark::continued(Style::new(), true);
+    let draw = |pair: &mut Pair, rows: [&str; 3], marked: bool| {
+        for (y, row) in (0u16..).zip(rows) {
+            pair.screen.frame().set_string(0, y, row, Style::new());
+        }
+        if marked {
+            pair.screen.frame()[(9, 0)].set_style(go_on);
+        }
+        pair.flush(None, None);
+        assert_eq!(pair.fault(), None);
+        pair.terminal.screen().row_wrapped(0)
+    };
+    assert!(!draw(&mut pair, ["0123456789", "abc", "x"], false));
+    assert!(draw(&mut pair, ["0123456789", "abc", "x"], true));
+    // A change where the rows meet, on either side, and one elsewhere.
+    assert!(draw(&mut pair, ["0123456789", "Abc", "x"], true));
+    assert!(draw(&mut pair, ["012345678!", "Abc", "x"], true));
+    assert!(draw(&mut pair, ["_12345678!", "Abd", "x"], true));
+    // A blank at the end of the row belongs to the line.
+    assert!(draw(&mut pair, ["_12345678 ", "Abd", "x"], true));
+    pair.screen.invalidate();
+    assert!(draw(&mut pair, ["_12345678 ", "Abd", "x"], true));
+    // The next row may begin with what is not written as a character at all.
+    draw(&mut pair, ["_123456789", "", "x"], true);
+    draw(&mut pair, ["_123456780", "e\u{301}x", "x"], true);
+}
+
+#[test]
+fn a_link_is_written_only_where_the_terminal_has_them_and_never_left_open() {
+    let link = cell_mark::linked(Style::new(), "https://screen.example/");
+    for has_links in [false, true] {
+        let mut screen = screen(20, 2).with_links(has_links);
+        screen.frame().set_string(0, 0, "here", link);
+        screen.flush(Some(Position::new(0, 1)), None).unwrap();
+        let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
+        assert_eq!(
+            bytes.contains(";https://screen.example/\x1b\\here\x1b]8;;\x1b\\"),
+            has_links,
+            "{bytes:?}"
+        );
+        assert_eq!(bytes.contains("\x1b]8"), has_links, "{bytes:?}");
+    }
 }
 
 #[test]
