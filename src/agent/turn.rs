@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ask::ask;
 use super::limits::RequestSize;
@@ -84,6 +85,8 @@ pub(crate) struct Conversation<'a> {
     cache_key: String,
     /// Changes of the session that tools requested; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
+    /// How long the calls of the last round waited for the user.
+    waited: Duration,
     /// Writes the messages to the session's file as they come.
     pub log: Option<TurnLog>,
 }
@@ -109,6 +112,7 @@ impl<'a> Conversation<'a> {
             system: None,
             cache_key: String::new(),
             effects: Vec::new(),
+            waited: Duration::ZERO,
             log: None,
         }
     }
@@ -194,6 +198,7 @@ impl<'a> Conversation<'a> {
                     batch::run(&ctx, &calls, &mut keep_result)
                 }
             };
+            self.waited = batch::waited(&ended);
             ended.extend(
                 cut.iter()
                     .map(|call| ending::answer_cut(ctx, call, &finish)),
@@ -269,6 +274,7 @@ impl<'a> Conversation<'a> {
                     true => CODING_TURN_LIMIT,
                     false => TURN_LIMIT,
                 },
+                waited: std::mem::take(&mut self.waited),
                 ..CallOptions::default()
             },
         };

@@ -128,6 +128,8 @@ pub(crate) struct CallOptions {
     pub limit: Option<Duration>,
     /// How long a whole turn with its tool calls may take, at a provider that drives it.
     pub turn_limit: Duration,
+    /// How long the calls of the turn have waited for the user since the last request, which does not count against that.
+    pub waited: Duration,
 }
 
 /// How long a turn may take at a provider that drives it, and the same of work on code.
@@ -143,6 +145,7 @@ impl Default for CallOptions {
             window: None,
             limit: None,
             turn_limit: TURN_LIMIT,
+            waited: Duration::ZERO,
         }
     }
 }

@@ -51,6 +51,8 @@ fn a_running_command_shows_its_last_lines_until_it_ends() {
     assert!(dim);
     home.write("work/go", "");
     pty.wait_text("That was it.");
+    // What was said counts, not the call and its result.
+    pty.wait_text("2 msgs");
     assert!(!pty.screen().contains("   line 5"), "{}", pty.screen());
     // The result has all of it.
     pty.send("\t");

@@ -1,6 +1,8 @@
 //! Commands after a slash: the same as after `!`, completed while they are typed, and never sent by mistake.
 
-use crate::stage::{begin, full, input, last_sent, playing, quit, says, sent, unasked, until};
+use crate::stage::{
+    SIZE, begin, command, full, input, last_sent, playing, quit, says, sent, unasked, until,
+};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 
@@ -149,6 +151,12 @@ fn compact_summarizes_what_is_old_and_says_so() {
             .any(|(role, text)| role == "assistant" && text == "Answer 0."),
         "{messages:?}"
     );
+    quit(pty, &home);
+    // Whoever goes on with the session sees where that was.
+    let mut command = command(&home, &server);
+    command.arg("--continue");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("Context compacted.");
     quit(pty, &home);
 }
 

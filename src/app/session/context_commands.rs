@@ -11,6 +11,7 @@ use crate::base::text::plural;
 use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
+use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
 
 impl Session {
@@ -40,6 +41,7 @@ impl Session {
                 self.messages = messages;
                 self.meter = TokenMeter::default();
                 self.gauge();
+                self.save_messages(ContextCause::Compaction);
                 UiUpdate::Remark(format!("Compacted {before} to {}.", self.messages.len()))
             }
             Ok(None) => UiUpdate::Remark(

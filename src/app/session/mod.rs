@@ -63,7 +63,7 @@ use crate::disk::yaml;
 use crate::llm::provider::Effort;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
-use crate::store::sessions::record::Spent;
+use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::SessionContext;
 use approve::{AskMode, Asker};
@@ -334,7 +334,7 @@ impl Session {
             self.held_system_rows.push(text);
         } else {
             self.messages.push(Message::System { text });
-            self.save_messages();
+            self.save_messages(ContextCause::Change);
         }
     }
 

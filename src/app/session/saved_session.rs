@@ -72,12 +72,12 @@ impl Session {
     }
 
     /// Writes what the conversation has become without a turn. Nothing before the first message.
-    pub(super) fn save_messages(&mut self) {
+    pub(super) fn save_messages(&mut self, cause: ContextCause) {
         let log = self.saved.log.as_ref().filter(|log| log.is_on_disk());
         if let Some(turn) = log.map(SessionLog::latest_turn) {
             let (messages, inbox) = (self.messages.clone(), Arc::clone(&self.inbox));
             self.scribe.put(move || {
-                if let Some(notice) = turn.sync(&messages, ContextCause::Change) {
+                if let Some(notice) = turn.sync(&messages, cause) {
                     inbox.send(WorkerEvent::Notice(notice));
                 }
             });

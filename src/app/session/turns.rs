@@ -17,6 +17,7 @@ use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
 use crate::store::chat_log::LogRole;
 use crate::store::sessions::log::SessionLog;
+use crate::store::sessions::record::ContextCause;
 use crate::tools::Effect;
 
 impl Session {
@@ -229,7 +230,7 @@ impl Session {
         self.messages
             .extend(rows.into_iter().map(|text| Message::System { text }));
         if !is_saved {
-            self.save_messages();
+            self.save_messages(ContextCause::Change);
         }
         let text = turn.text + words.as_deref().unwrap_or_default();
         if !text.trim().is_empty() {

@@ -259,7 +259,10 @@ fn take_turn(
             let new = (text.as_str(), request.messages);
             turn::send(session, new, limit, may_call, emit, stop)
         }
-        NewMessages::Results(results) => turn::resume(session, results, may_call, emit, stop),
+        NewMessages::Results(results) => {
+            let results = (results.as_slice(), request.options.waited);
+            turn::resume(session, results, may_call, emit, stop)
+        }
     }
 }
 

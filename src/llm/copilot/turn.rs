@@ -142,16 +142,17 @@ fn attachments(messages: &[Message]) -> Vec<BlobAttachment<'_>> {
         .collect()
 }
 
-/// Goes on with a turn that waits for these results.
+/// Goes on with a turn that waits for these results, which have waited so long for the user.
 pub(super) fn resume(
     session: &mut CopilotSession,
-    results: &[&ToolOutput],
+    (results, waited): (&[&ToolOutput], Duration),
     may_call: bool,
     on: &mut dyn FnMut(Delta<'_>),
     stop: &Cancel,
 ) -> Result<Reply, TurnFailure> {
     let limit = Duration::ZERO;
     let mut turn = session.turn.take().unwrap_or_else(|| OpenTurn::new(limit));
+    turn.deadline += waited;
     for result in results {
         match turn.requested.remove(&result.id) {
             Some(request) => answer(session, &request, &result.text, result.failed),

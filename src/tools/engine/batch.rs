@@ -29,7 +29,8 @@ pub(crate) fn run(
     calls: &[ToolCall],
     on_end: &mut dyn FnMut(&FinishedCall),
 ) -> Vec<FinishedCall> {
-    let mut ended = Vec::with_capacity(calls.len());
+    let mut ended: Vec<FinishedCall> = Vec::with_capacity(calls.len());
+    let mut ctx = ctx.clone();
     let mut rest = calls;
     while !rest.is_empty() {
         let readers = rest
@@ -37,10 +38,18 @@ pub(crate) fn run(
             .take_while(|call| ctx.session.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
-        ended.extend(CallPhase::new(ctx, phase, on_end).run());
+        let finished = CallPhase::new(&ctx, phase, on_end).run();
+        // The user's time to answer a question is not taken from the calls after it.
+        ctx.deadline = ctx.deadline.map(|at| at + waited(&finished));
+        ended.extend(finished);
         rest = later;
     }
     ended
+}
+
+/// How long the calls have waited for the user.
+pub(crate) fn waited(ended: &[FinishedCall]) -> Duration {
+    ended.iter().map(|call| call.waited).sum()
 }
 
 /// Runs one call outside a round, with its timeout: for `marvin tool` and for providers that drive their own loop.
@@ -84,6 +93,13 @@ impl CallThread {
     fn took(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.pauses.total())
     }
+}
+
+/// How long a call has run, and how long it has waited for the user.
+#[derive(Default)]
+struct CallTimes {
+    took: Duration,
+    waited: Duration,
 }
 
 /// Calls that may run in parallel.
@@ -159,7 +175,7 @@ impl<'a> CallPhase<'a> {
         {
             match self.start(index, call.clone()) {
                 Ok(running) => self.running.push(running),
-                Err(problem) => self.finish(index, Err(problem), Duration::ZERO, Vec::new()),
+                Err(problem) => self.keep(index, Err(problem), CallTimes::default(), Vec::new()),
             }
         }
     }
@@ -219,7 +235,7 @@ impl<'a> CallPhase<'a> {
             }),
             outcome => outcome,
         };
-        self.finish(call.index, outcome, call.took(), call.answered_by.ids());
+        self.finish(outcome, &call);
     }
 
     /// Stops calls whose timeout has expired, and gives up on those that were stopped and did not end.
@@ -234,12 +250,7 @@ impl<'a> CallPhase<'a> {
                 } else {
                     Problem::cancelled()
                 };
-                self.finish(
-                    call.index,
-                    Err(problem),
-                    call.took(),
-                    call.answered_by.ids(),
-                );
+                self.finish(Err(problem), &call);
             } else {
                 call.stop.fire();
                 call.late = true;
@@ -261,18 +272,28 @@ impl<'a> CallPhase<'a> {
         .next("Ask for less at once, or do it in smaller steps.")
     }
 
+    /// Ends a call that has run.
+    fn finish(&mut self, outcome: Outcome<ToolOk>, call: &CallThread) {
+        let times = CallTimes {
+            took: call.took(),
+            waited: call.pauses.total(),
+        };
+        self.keep(call.index, outcome, times, call.answered_by.ids());
+    }
+
     /// Creates the call's result, reports it and stores it at its index.
-    fn finish(
+    fn keep(
         &mut self,
         index: usize,
         outcome: Outcome<ToolOk>,
-        took: Duration,
+        CallTimes { took, waited }: CallTimes,
         answered_by: Vec<&'static str>,
     ) {
         let Some(call) = self.calls.get(index) else {
             return;
         };
-        let mut ended = registry::finish_call(self.ctx, call, outcome, took);
+        let ended = registry::finish_call(self.ctx, call, outcome, took);
+        let mut ended = FinishedCall { waited, ..ended };
         let display = ended.display.take();
         (self.on_end)(&ended);
         let output = &ended.output;
@@ -340,6 +361,47 @@ mod tests {
         }
     }
 
+    /// A session in a folder of its own, with this user.
+    fn session(user: User) -> (tempfile::TempDir, SessionContext) {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::from([
+            ("PATH", std::env::var("PATH").unwrap().as_str()),
+            ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
+        ]);
+        let mut session = SessionContext::new(env, ToolPolicy::default());
+        session
+            .working_dir
+            .set(Root::open(dir.path()).unwrap(), true);
+        session.approval = Approval::Ask(Arc::new(user));
+        (dir, session)
+    }
+
+    #[test]
+    fn the_time_of_the_user_is_not_taken_from_the_calls_after_a_question() {
+        let (_dir, session) = session(User {
+            verdict: || {
+                thread::sleep(Duration::from_millis(1_500));
+                Ok(())
+            },
+            thought: Arc::default(),
+        });
+        let listener: Arc<dyn EventSink> = Arc::new(Heard::default());
+        let mut ctx = ToolContext::new(Arc::new(session), Cancel::new(), listener);
+        ctx.deadline = Some(Instant::now() + Duration::from_secs(1));
+        let second = ToolCall {
+            id: "b".to_owned(),
+            ..command("echo second")
+        };
+        let mut told = Vec::new();
+        let ended = run(&ctx, &[command("echo first"), second], &mut |call| {
+            told.push(call.output.id.clone());
+        });
+        let ends: Vec<CallEnd> = ended.iter().map(|call| call.end).collect();
+        assert_eq!(ends, [CallEnd::Success, CallEnd::Success]);
+        assert_eq!(told, ["a", "b"]);
+        assert!(waited(&ended) >= Duration::from_secs(3));
+    }
+
     #[test]
     fn a_call_says_how_it_ended_and_its_time_leaves_out_the_wait_for_the_user() {
         let agrees: fn() -> Outcome<()> = || Ok(());
@@ -357,20 +419,11 @@ mod tests {
             (declines, "true", CallEnd::Declined),
             (agrees, "rm x", CallEnd::Failure),
         ] {
-            let dir = tempfile::tempdir().unwrap();
-            let env = Env::from([
-                ("PATH", std::env::var("PATH").unwrap().as_str()),
-                ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
-            ]);
-            let mut session = SessionContext::new(env, ToolPolicy::default());
-            session
-                .working_dir
-                .set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
-            session.approval = Approval::Ask(Arc::new(User {
+            let (_dir, session) = session(User {
                 verdict,
                 thought: Arc::clone(&thought),
-            }));
+            });
             let heard = Arc::new(Heard::default());
             let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
             let ctx = ToolContext::new(Arc::new(session), Cancel::new(), listener);

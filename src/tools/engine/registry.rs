@@ -161,6 +161,8 @@ pub struct FinishedCall {
     /// How it ended, for the user.
     pub end: CallEnd,
     pub took: Duration,
+    /// How long it waited for the user; no part of `took`.
+    pub waited: Duration,
 }
 
 /// How to run a call, known before it starts.
@@ -220,6 +222,7 @@ pub(crate) fn finish_call(
         display,
         end,
         took,
+        waited: Duration::ZERO,
     }
 }
 

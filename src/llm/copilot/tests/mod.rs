@@ -41,6 +41,8 @@ struct Stage {
     system: &'static str,
     key: &'static str,
     limit: Duration,
+    /// How long the calls of the next request have waited for the user.
+    waited: Duration,
     may_call: bool,
     stop: Cancel,
     notices: Vec<String>,
@@ -89,6 +91,7 @@ impl Stage {
             limit: Duration::from_secs(20),
             may_call: true,
             stop: Cancel::new(),
+            waited: Duration::ZERO,
             notices: Vec::new(),
             shown: String::new(),
         }
@@ -117,6 +120,7 @@ impl Stage {
             on_connect: None,
             options: CallOptions {
                 turn_limit: self.limit,
+                waited: self.waited,
                 ..CallOptions::default()
             },
         };

@@ -218,6 +218,18 @@ fn results_that_come_after_the_deadline_end_the_turn() {
 }
 
 #[test]
+fn the_time_that_the_user_took_for_a_question_is_no_part_of_the_turn() {
+    let mut stage = Stage::new(&["begin", "tools"]);
+    stage.limit = Duration::from_millis(400);
+    let deadline = stage.say("look").unwrap().deadline.unwrap();
+    thread::sleep(deadline.saturating_duration_since(Instant::now()));
+    stage.result("c1", "src", false);
+    stage.result("c3", "clean", false);
+    stage.waited = Duration::from_secs(20);
+    stage.send().unwrap();
+}
+
+#[test]
 fn a_cli_that_dies_in_a_turn_is_started_again_by_the_next() {
     let dying = "{\"expect\":\"session.send\"}\n{\"result\":{}}\n{\"event\":\"user.message\",\"data\":{}}\n{\"stderr\":\"out of memory\"}\n{\"sleep\":50}\n{\"exit\":7}";
     let mut stage = Stage::new(&["begin", dying]);

@@ -1,5 +1,7 @@
 //! Request bodies of every dialect.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -429,6 +431,7 @@ fn auxiliary(provider: &str, model: &str) -> Value {
         think: Some(false),
         window: Some(4_096),
         limit: None,
+        waited: Duration::ZERO,
     };
     let messages = [Message::user("hi")];
     let text = text_with_options(provider, model, &messages, &Offer::none(), (None, options));

@@ -17,6 +17,7 @@ impl Chat {
         *self = Self {
             profile: std::mem::take(&mut self.profile),
             unfold_all: self.unfold_all,
+            shows_thinking: self.shows_thinking,
             ..Self::new()
         };
         for entry in entries {
