@@ -38,7 +38,7 @@ pub(crate) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failur
     let provider = target.provider.name();
     let reason = clip(&escape_controls(&failure.problem.what), REASON);
     let reason = reason.trim_end_matches('.');
-    let leaves = match target.local {
+    let leaves = match target.on_this_machine {
         true => "; the conversation now leaves this machine and goes to GitHub",
         false => "",
     };

@@ -13,8 +13,10 @@ pub(crate) struct ModelTarget {
     pub model: String,
     /// What is known about the model: limits, price, efforts.
     pub info: ModelInfo,
-    /// Whether it runs on this machine.
+    /// A provider of local models: nothing is paid for it.
     pub local: bool,
+    /// What is said to it stays on this machine.
+    pub on_this_machine: bool,
     /// The user's own prices.
     pub prices: Arc<ModelRegistry>,
     /// No further call is made once this much was spent, in US dollars.

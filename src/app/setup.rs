@@ -111,9 +111,9 @@ pub(crate) fn model_target(
     warn: &mut dyn FnMut(String),
 ) -> Outcome<ModelTarget> {
     let own = choice.model.as_deref();
-    let (provider, model, local): (Box<dyn Provider>, _, _) =
+    let (provider, model, local, on_this_machine): (Box<dyn Provider>, _, _, _) =
         match choose::choose(env, choice.provider.as_deref())? {
-            ProviderChoice::Offline => (Box::new(Offline), own.unwrap_or("offline"), true),
+            ProviderChoice::Offline => (Box::new(Offline), own.unwrap_or("offline"), true, true),
             ProviderChoice::Copilot => {
                 let model = own.unwrap_or_else(|| copilot::model(env));
                 return Ok(copilot_target(
@@ -131,8 +131,9 @@ pub(crate) fn model_target(
                     .warning(row.name, model)
                     .into_iter()
                     .for_each(&mut *warn);
+                let on_this_machine = remote.is_on_this_machine();
                 let provider = HttpProvider::new(remote, env, agent(env, None), warn)?;
-                (Box::new(provider), model, row.local)
+                (Box::new(provider), model, row.local, on_this_machine)
             }
         };
     Ok(ModelTarget {
@@ -140,6 +141,7 @@ pub(crate) fn model_target(
         provider,
         model: model.to_owned(),
         local,
+        on_this_machine,
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
         successor: spending.successor.clone(),
@@ -161,6 +163,7 @@ fn copilot_target(
         provider: Box::new(provider),
         model: model.to_owned(),
         local: false,
+        on_this_machine: false,
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
         successor: None,

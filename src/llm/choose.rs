@@ -9,6 +9,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::net::keys;
+use crate::net::service;
 use crate::net::services;
 use crate::net::services::without_slash;
 
@@ -26,6 +27,14 @@ pub(crate) struct RemoteTarget {
     pub key: Option<String>,
     /// The wire that the user named for it.
     pub wire: Option<Wire>,
+}
+
+impl RemoteTarget {
+    /// Whether what is said to it stays on this machine: a provider of local models, or a server here that wants no key. A key is that of a service, which
+    /// an address here only leads to.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        self.row.local || (self.key.is_none() && service::is_on_this_machine(&self.base))
+    }
 }
 
 /// The chosen provider.

@@ -37,7 +37,7 @@ impl<'a> ProviderChat<'a> {
             caller,
             target,
             // What was said to a local model leaves the machine only where the user allows it.
-            may_fall_back: !target.local || settings.cloud_fallback,
+            may_fall_back: !target.on_this_machine || settings.cloud_fallback,
             successor: OnceLock::new(),
         }
     }

@@ -185,6 +185,7 @@ impl ModelServer {
             provider: Box::new(provider),
             model: model.to_owned(),
             local: row.local,
+            on_this_machine: row.local,
             prices,
             max_cost: None,
             successor: None,

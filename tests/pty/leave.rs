@@ -138,6 +138,28 @@ fn control_c_stops_the_answer_and_keeps_the_queue() {
 }
 
 #[test]
+fn what_waits_is_not_sent_after_leaving_and_that_is_said() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), says("Too late.")]);
+    let mut pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Endless");
+    pty.send("two\r");
+    pty.wait_text("queued  two");
+    pty.control('d');
+    assert_eq!(pty.wait().code(), Some(0));
+    pty.wait_closed();
+    let screen = pty.screen();
+    // What was under way has ended when the session is counted: the message and the part of its answer.
+    assert!(screen.contains(": 2 messages"), "{screen}");
+    assert!(
+        screen.contains("A message that waited was not sent: \"two\"."),
+        "{screen}"
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn control_d_quits_only_when_the_input_is_empty() {
     let home = Home::new();
     let latch = Latch::new();

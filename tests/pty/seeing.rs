@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::confirm::LIVE;
 use crate::stage::{
-    SIZE, calls, command, find, full, full_sized, input, last_sent, log, playing, quit, rows, says,
-    unasked,
+    SIZE, begin, calls, command, find, full, full_sized, input, last_sent, log, playing, quit,
+    rows, says, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -221,6 +221,45 @@ fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() 
         pty.wait_raw(copied.as_bytes(), 1);
     }
     quit(pty, &home);
+}
+
+#[test]
+fn an_answer_that_pauses_says_so_and_how_to_stop_it() {
+    let home = Home::new();
+    let server = playing([begin("Part one").stall()]);
+    let pty = full(&home, &server);
+    pty.send("write\r");
+    pty.wait_text("Part one");
+    pty.wait_for("the row of the wait", |screen| {
+        let is_wait =
+            |row: &String| row.contains("waiting for more") && row.ends_with("Esc to stop");
+        rows(screen).iter().any(is_wait)
+    });
+    pty.send("\x1b");
+    pty.wait_text("stopped");
+    assert!(
+        !pty.screen().contains("waiting for more"),
+        "{}",
+        pty.screen()
+    );
+    quit(pty, &home);
+}
+
+#[test]
+fn many_queued_messages_leave_room_for_the_answer() {
+    let home = Home::new();
+    let server = playing([begin("Part one").stall()]);
+    let pty = full(&home, &server);
+    pty.send("write\r");
+    pty.wait_text("Part one");
+    for n in 1..=7 {
+        pty.send(format!("later {n}\r"));
+        pty.wait_text(if n <= 5 { "later" } else { "more" });
+    }
+    pty.wait_text("queued  … 2 more");
+    assert!(pty.screen().contains("queued  later 5"), "{}", pty.screen());
+    assert!(!pty.screen().contains("later 6"), "{}", pty.screen());
+    drop(pty);
 }
 
 #[test]

@@ -349,6 +349,17 @@ fn text_that_leaves_a_local_provider_is_announced() {
 }
 
 #[test]
+fn a_server_here_that_wants_no_key_is_local_too() {
+    let (home, server) = (Home::new(), failing());
+    let done = falling_back(&home, &server, &answering())
+        .without("OPENAI_COMPAT_API_KEY")
+        .run()
+        .expect(0);
+    let announced = "the conversation now leaves this machine and goes to GitHub\n";
+    assert!(done.errors().contains(announced), "{}", done.errors());
+}
+
+#[test]
 fn the_first_error_stays_when_there_is_no_copilot_or_nobody_wants_it() {
     let (home, server) = (Home::new(), failing());
     let signed_out =

@@ -224,3 +224,26 @@ fn a_message_with_a_missing_file_is_not_sent() {
     assert_eq!(body["messages"].as_array().unwrap().len(), 2);
     assert_eq!(body["messages"][1]["content"], "hello");
 }
+
+#[test]
+fn whoever_goes_on_with_a_session_is_told_that_its_images_are_not_sent_again() {
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Seen."])));
+    let home = Home::new();
+    home.write("work/one.png", png(640, 480));
+    let chat = |args: &[&str], text: &str| {
+        home.marvin()
+            .env("OPENAI_COMPAT_URL", server.url("/v1"))
+            .env("OPENAI_COMPAT_API_KEY", "test-key")
+            .args(["--plain", "--provider", "openai-compat"])
+            .args(["--model", "test-model"])
+            .args(args.iter().copied())
+            .stdin(text.to_owned())
+            .run()
+            .expect(0)
+    };
+    let words = "Images of this session are not sent again.";
+    let first = chat(&["-i", "one.png"], "look\n");
+    assert!(!first.text().contains(words), "{}", first.text());
+    let second = chat(&["--continue"], "and now\n");
+    assert!(second.text().contains(words), "{}", second.text());
+}

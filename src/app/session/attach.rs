@@ -446,6 +446,7 @@ mod tests {
             model: String::new(),
             info: prices.facts("offline", ""),
             local: true,
+            on_this_machine: true,
             prices,
             max_cost: None,
             successor: None,

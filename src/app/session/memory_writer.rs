@@ -90,6 +90,7 @@ impl Session {
     /// Begins to remember what was said, before the session ends, and says so. False when there is nothing to remember. Call
     /// [`Session::is_remembering`] until it is false, then [`Session::close`].
     pub(crate) fn begin_farewell(&mut self) -> bool {
+        self.exiting = true;
         self.end_voice();
         self.cancel();
         let engine = self.flow.engine().filter(|engine| engine.has_pending());

@@ -485,9 +485,10 @@ impl Session {
         });
     }
 
-    /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved.
-    pub(crate) fn close(mut self) -> Option<String> {
+    /// Ends everything and writes what is pending, within two seconds. Returns a message for the user when something could not be saved or was not sent.
+    pub(crate) fn close(&mut self) -> Option<String> {
         let start = Instant::now();
+        self.exiting = true;
         self.end_voice();
         if self.turn.is_some() {
             self.cancel();
@@ -525,7 +526,9 @@ impl Session {
             )
         };
         let memory = self.unremembered_notice();
-        let notices: Vec<String> = log.into_iter().chain(usage).chain(memory).collect();
+        let unsent = self.unsent_notice();
+        let notices = log.into_iter().chain(usage).chain(memory).chain(unsent);
+        let notices: Vec<String> = notices.collect();
         (!notices.is_empty()).then(|| notices.join("\n"))
     }
 

@@ -23,7 +23,7 @@ const MAX_PASTED: usize = 20;
 /// A message whose attachments are being read.
 pub(super) struct Preparation {
     id: u64,
-    queued: Queued,
+    pub(super) queued: Queued,
     target: Arc<ModelTarget>,
     stop: Cancel,
     _with_session: OnFire,
@@ -87,6 +87,9 @@ impl Session {
 
     /// What a message attaches was read, or cannot be.
     pub(super) fn prepared(&mut self, id: u64, outcome: Outcome<Attachments>) {
+        if self.exiting {
+            return;
+        }
         let Some(prepared) = self.preparation.take_if(|one| one.id == id) else {
             return;
         };

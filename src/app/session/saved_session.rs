@@ -61,6 +61,15 @@ impl Session {
         let entries = transcript::latest(entries, &export);
         self.updates.push(UiUpdate::SessionOpened(entries));
         self.updates.extend(replay.damage().map(UiUpdate::System));
+        let is_gone = |message: &Message| match message {
+            Message::User(user) => user.images.iter().any(|image| image.data.is_none()),
+            _ => false,
+        };
+        if self.messages.iter().any(is_gone) {
+            let words =
+                "Images of this session are not sent again. Attach them anew if they matter.";
+            self.updates.push(UiUpdate::Remark(words.to_owned()));
+        }
         let folder = sessions::folder(&self.context, &self.settings);
         if !replay.header.cwd.is_empty() && replay.header.cwd != folder {
             self.updates.push(UiUpdate::System(format!(

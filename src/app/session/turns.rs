@@ -12,6 +12,7 @@ use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::app::setup;
 use crate::base::problem::Problem;
 use crate::base::redact::scrub;
+use crate::base::text::{clip, one_line};
 use crate::chat::message::Message;
 use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
@@ -19,6 +20,9 @@ use crate::store::chat_log::LogRole;
 use crate::store::sessions::log::SessionLog;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::Effect;
+
+/// Characters of a message that was not sent, in the notice about it.
+const MAX_UNSENT_CHARS: usize = 60;
 
 impl Session {
     /// Sends the next queued message, if nothing has to finish first.
@@ -58,6 +62,19 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The messages that still waited when the user left.
+    pub(super) fn unsent_notice(&self) -> Option<String> {
+        let prepared = self.preparation.iter().map(|one| &one.queued);
+        let unsent: Vec<&Queued> = prepared.chain(self.queue.iter()).collect();
+        let first = one_line(&clip(&unsent.first()?.text, MAX_UNSENT_CHARS));
+        Some(match unsent.len() {
+            1 => format!("A message that waited was not sent: \"{first}\"."),
+            more => {
+                format!("{more} messages that waited were not sent, the first of them \"{first}\".")
+            }
+        })
     }
 
     /// Copilot: the one that answers anyway, or one for single messages, which keeps its process.

@@ -9,7 +9,7 @@ use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::text::trim_decimals;
-use crate::base::variables::MARVIN_CHAT_MODEL;
+use crate::base::variables::{MARVIN_CHAT_MODEL, MARVIN_COPILOT_BASE_URL};
 use crate::llm::copilot::availability::{self, CopilotState};
 use crate::llm::copilot::{self, NAME};
 
@@ -32,22 +32,27 @@ pub(super) fn provider(env: &Env) -> Finding {
         CopilotState::Installed {
             program,
             version,
-            signed_in,
+            is_usable,
+            has_own_server,
             login: who,
             quota_left,
         } => {
             let mut state = format!("{} {version}", program.display());
-            match signed_in {
-                true => {
-                    let _ = write!(state, ", signed in as {who}, model {}", copilot::model(env));
+            let model = copilot::model(env);
+            let words = match (is_usable, has_own_server) {
+                (false, _) => ", not signed in".to_owned(),
+                (true, false) => format!(", signed in as {who}, model {model}"),
+                (true, true) => {
+                    let variable = MARVIN_COPILOT_BASE_URL.name;
+                    format!(", asks the server that {variable} names, model {model}")
                 }
-                false => state.push_str(", not signed in"),
-            }
+            };
+            state.push_str(&words);
             if let Some(left) = quota_left {
                 let left = trim_decimals(left, 1);
                 let _ = write!(state, ", {left} % of the plan's allowance left");
             }
-            about(signed_in, state, login)
+            about(is_usable, state, login)
         }
     }
 }

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::cli::OwnServer;
 use super::messages::quota_left;
 use super::session::{CopilotModel, list_models};
 use super::start::{self, StartedCli};
@@ -36,7 +37,9 @@ pub(crate) enum CopilotState {
     Installed {
         program: PathBuf,
         version: String,
-        signed_in: bool,
+        /// Somebody is signed in, or a server of the user's own answers instead of GitHub.
+        is_usable: bool,
+        has_own_server: bool,
         /// Who is signed in, in the CLI's words.
         login: String,
         /// The part of the plan's allowance that is left, in percent.
@@ -56,6 +59,7 @@ pub(crate) fn ask(env: &Env, limit: Duration, stop: &Cancel) -> CopilotState {
     if !is_installed(env) {
         return CopilotState::NotInstalled;
     }
+    let has_own_server = OwnServer::read(env).is_some();
     let asked = with_cli(env, limit, stop, |cli| {
         let status = start::login(&cli.connection, limit, stop)?;
         let quota = status.is_authenticated.then(|| {
@@ -68,7 +72,8 @@ pub(crate) fn ask(env: &Env, limit: Duration, stop: &Cancel) -> CopilotState {
         Ok(CopilotState::Installed {
             program: cli.connection.program().to_owned(),
             version: cli.version.clone(),
-            signed_in: status.is_authenticated,
+            is_usable: status.is_authenticated || has_own_server,
+            has_own_server,
             login: clip(&escape_controls(&status.status_message), 200),
             quota_left: quota.flatten(),
         })
@@ -80,7 +85,7 @@ pub(crate) fn ask(env: &Env, limit: Duration, stop: &Cancel) -> CopilotState {
             matches!(
                 state,
                 CopilotState::Installed {
-                    signed_in: true,
+                    is_usable: true,
                     ..
                 }
             ),
@@ -99,7 +104,7 @@ pub(crate) fn is_ready(env: &Env) -> bool {
         matches!(
             state,
             CopilotState::Installed {
-                signed_in: true,
+                is_usable: true,
                 ..
             }
         )
@@ -172,6 +177,9 @@ fn circumstances(env: &Env) -> String {
     tokens
         .into_iter()
         .for_each(|name| text.push_str(&format!("{}\0", env.get(name).is_some())));
+    if let Some(server) = OwnServer::read(env) {
+        text.push_str(&server.base);
+    }
     format!("{:016x}", stable_hash(&text))
 }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::framing::{Frame, FrameReader, header};
+use super::framing::{Frame, FrameError, FrameReader, header};
 use super::messages::{self, Incoming, RpcCall, RpcError, SessionEvent};
 use crate::base::cancel::Cancel;
 use crate::base::text::{clip, escape_controls};
@@ -72,6 +72,8 @@ struct Router {
     waiting: Mutex<HashMap<u64, Sender<Answer>>>,
     sessions: Mutex<HashMap<String, Sender<SessionEvent>>>,
     gone: AtomicBool,
+    /// It is gone because what it sent was no message.
+    is_garbled: AtomicBool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -234,6 +236,11 @@ impl Connection {
         lock(&RUNNING).retain(|other| !std::ptr::eq(Arc::as_ptr(other), self));
     }
 
+    /// Whether it was given up because what it sent was no message.
+    pub(crate) fn is_garbled(&self) -> bool {
+        self.router.is_garbled.load(Ordering::SeqCst)
+    }
+
     /// How it ended and what it said last, for messages: ` It ended with exit status 1. Its last words: "…"`. Empty when there is nothing to say.
     pub(crate) fn last_words(&self) -> String {
         let mut words = String::new();
@@ -285,7 +292,11 @@ impl Router {
                         self.tell_all(&SessionEvent::TooLong(length));
                     }
                 }
-                Ok(Frame::End) | Err(_) => break,
+                Ok(Frame::End) | Err(FrameError::Cut) => break,
+                Err(FrameError::NoHeader) => {
+                    self.is_garbled.store(true, Ordering::SeqCst);
+                    break;
+                }
             }
         }
         self.gone.store(true, Ordering::SeqCst);

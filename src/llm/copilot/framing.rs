@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// Most bytes of a message that is read; nothing that a turn needs is as long.
 pub(crate) const MAX_MESSAGE_BYTES: u64 = 16 << 20;
+/// A header that announces more than this is not the CLI's: reading past such a message would take for ever.
+const MAX_SKIPPED_BYTES: u64 = 1 << 30;
 /// A longer message is read only if its beginning says that it is needed: every turn sends the whole conversation as a record that nobody here reads.
 const PEEKED_FROM_BYTES: u64 = 32 << 10;
 /// How much of a message decides about that.
@@ -139,12 +141,14 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Digits and nothing else: a sign or a fraction is no length.
+/// Digits and nothing else: a sign or a fraction is no length, and neither is one that no message has.
 fn number(digits: &[u8]) -> Result<u64, FrameError> {
     let digits = str::from_utf8(digits.trim_ascii()).map_err(|_| FrameError::NoHeader)?;
     let are_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = are_digits.then(|| digits.parse().ok()).flatten();
-    number.ok_or(FrameError::NoHeader)
+    number
+        .filter(|number| *number <= MAX_SKIPPED_BYTES)
+        .ok_or(FrameError::NoHeader)
 }
 
 /// The header of `body`.
@@ -196,6 +200,7 @@ mod tests {
             (b"Content-Length: +1\r\n\r\n1", "NoHeader"),
             (b"Content-Length: \r\n\r\n", "NoHeader"),
             (b"Content-Length: 99999999999999999999\r\n\r\n", "NoHeader"),
+            (b"Content-Length: 99999999999\r\n\r\n", "NoHeader"),
             (b"Welcome to the shell\r\n\r\n", "NoHeader"),
         ] {
             assert_eq!(read(bad, 5), (Vec::new(), Err(why.to_owned())), "{bad:?}");

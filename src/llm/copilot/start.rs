@@ -176,6 +176,9 @@ fn no_handshake(connection: &Connection, env: &Env, limit: Duration, error: &Cal
             let words = clip(&escape_controls(&error.message), 300);
             format!("copilot: {path} refused to connect: {words}")
         }
+        CallError::Gone if connection.is_garbled() => {
+            format!("copilot: {path} sent something that is no message.")
+        }
         CallError::Gone | CallError::Cancelled => {
             format!("copilot: {path} ended before it answered.")
         }
@@ -236,7 +239,10 @@ pub(crate) fn call_failure(connection: &Connection, doing: &str, error: CallErro
 /// The CLI ended in the middle of something.
 pub(crate) fn gone(connection: &Connection) -> Failure {
     connection.close(EXIT_TIMEOUT);
-    let what = format!("The Copilot CLI went away.{}", connection.last_words());
+    let what = match connection.is_garbled() {
+        true => "The Copilot CLI sent something that is no message.".to_owned(),
+        false => format!("The Copilot CLI went away.{}", connection.last_words()),
+    };
     let problem = Problem::network(what).next("Ask again: the next message starts it anew.");
     failure(FailureKind::Cut, problem)
 }

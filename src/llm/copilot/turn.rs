@@ -13,6 +13,7 @@ use super::session::{CALL_TIMEOUT, CopilotSession};
 use super::start::{call_failure, gone, not_signed_in, sentence};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
+use crate::base::variables::MARVIN_COPILOT_API_KEY;
 use crate::chat::event::Level;
 use crate::chat::message::{Message, ToolCall, ToolOutput, User};
 use crate::chat::usage::PlanUse;
@@ -27,6 +28,9 @@ const GATHER_TIMEOUT: Duration = Duration::from_millis(250);
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Rounds of calls that are refused after the last one that is allowed, before the turn is stopped.
 const MIN_REFUSED_ROUNDS: usize = 3;
+
+/// What the CLI calls the key for a server of the user's own.
+const CLI_KEY: &str = "COPILOT_PROVIDER_API_KEY";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -393,9 +397,16 @@ impl<'a> Reading<'a> {
         self.session.unsettled_since = Some(Instant::now());
         let keep = self.session.settle(stop);
         let words = sentence(message);
+        let is_own_key = words.contains(CLI_KEY);
+        let words = words.replace(CLI_KEY, MARVIN_COPILOT_API_KEY.name);
         let is_login = words.contains("No GitHub OAuth token");
         let failure = match status {
             _ if is_login => not_signed_in(""),
+            Some(401 | 403) if is_own_key => Failure::new(
+                FailureKind::Auth,
+                Problem::refused(format!("copilot: {words}"))
+                    .next(format!("{} is the key for your own server.", MARVIN_COPILOT_API_KEY.name)),
+            ),
             Some(401 | 403) => Failure::new(
                 FailureKind::Auth,
                 Problem::refused(format!("copilot: {words}"))

@@ -26,6 +26,11 @@ use crate::base::problem::Outcome;
 /// The longest pause that a service can impose.
 const REST: Duration = Duration::from_secs(3_600);
 
+/// Whether an address is one of this machine.
+pub(crate) fn is_on_this_machine(url: &str) -> bool {
+    rate_limit::is_local_host(&host(url))
+}
+
 /// The client for services, shared by all requests of a session.
 #[derive(Debug)]
 pub struct ServiceClient {

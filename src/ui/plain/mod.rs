@@ -81,12 +81,15 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     plain.printer.end_line();
     if matches!(status, 0 | INTERRUPTED) {
         plain.farewell();
+    }
+    let notices = plain.session.close();
+    if matches!(status, 0 | INTERRUPTED) {
         // A script that reads the conversation gets nothing else.
         if let Some(words) = plain.session.farewell_words().filter(|_| terminal) {
             plain.printer.system(&words);
         }
     }
-    if let Some(words) = plain.session.close() {
+    if let Some(words) = notices {
         say(&words);
     }
     status

@@ -31,6 +31,10 @@ use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
+/// After this much silence in an answer, a row says that more is awaited.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Queued messages that are shown; they must not hide the answer.
+const MAX_QUEUED_ROWS: usize = 5;
 /// Maximum number of laid-out parts that are cached.
 const MAX_CACHED_PARTS: usize = 256;
 
@@ -75,6 +79,8 @@ pub(super) struct Chat {
     queued_rows: Option<(usize, Vec<Rows>)>,
     /// The answer that is awaited, and what it waits for.
     waiting: Option<AnswerWait>,
+    /// When the latest piece of the answer came.
+    latest_piece: Option<Instant>,
     /// What the model is thinking.
     thinking: OpenThinking,
     shows_thinking: bool,
@@ -105,6 +111,7 @@ impl Chat {
             pending: Vec::new(),
             queued_rows: None,
             waiting: None,
+            latest_piece: None,
             thinking: OpenThinking::default(),
             shows_thinking: false,
             reply: None,
@@ -299,6 +306,7 @@ impl Chat {
     fn event(&mut self, event: &Event, time: &str, now: Instant, tools: &Registry) {
         match event {
             Event::Delta(text) => {
+                self.latest_piece = Some(now);
                 if self.open.started {
                     return self.push_answer(text);
                 }
@@ -589,7 +597,12 @@ impl Chat {
         if let Some(draft) = reply.map(|reply| reply.draft_rows(layout_ctx)) {
             tail.push(Rc::new(draft));
         }
-        if let Some(waiting) = &self.waiting {
+        let paused = (self.latest_piece)
+            .filter(|at| {
+                self.open.started && layout_ctx.now.saturating_duration_since(*at) >= PAUSE
+            })
+            .map(AnswerWait::for_more);
+        if let Some(waiting) = self.waiting.as_ref().or(paused.as_ref()) {
             let row = waiting.row(self.shows_thinking, layout_ctx);
             let mut rows = vec![Line::default(), row];
             rows.extend(
@@ -599,7 +612,7 @@ impl Chat {
             );
             tail.push(Rc::new(rows));
         }
-        for text in queue {
+        for text in queue.iter().take(MAX_QUEUED_ROWS) {
             let words = format!(
                 "queued  {}",
                 clean_line(crate::base::text::head(text, 2_000))
@@ -609,6 +622,10 @@ impl Chat {
                 layout_ctx.theme.dim,
             ));
             tail.push(Rc::new(vec![row]));
+        }
+        if queue.len() > MAX_QUEUED_ROWS {
+            let words = format!("queued  … {} more", queue.len() - MAX_QUEUED_ROWS);
+            tail.push(Rc::new(vec![Line::styled(words, layout_ctx.theme.dim)]));
         }
         tail
     }

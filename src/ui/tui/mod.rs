@@ -158,8 +158,10 @@ impl Screenful {
         if matches!(status, 0 | INTERRUPTED) {
             self.farewell();
         }
-        let Self { app, guard, .. } = self;
+        let Self { mut app, guard, .. } = self;
         guard.restore();
+        // What is under way has to end before the session is counted.
+        let notices = app.session.close();
         let session = app.session.farewell_words();
         let session = session.filter(|_| matches!(status, 0 | INTERRUPTED));
         let farewell = [app.farewell.trim(), session.as_deref().unwrap_or_default()].join("\n");
@@ -168,7 +170,7 @@ impl Screenful {
             // If the terminal is gone, nobody reads the farewell.
             let _ = writeln!(Tty, "{farewell}");
         }
-        if let Some(words) = app.session.close() {
+        if let Some(words) = notices {
             say(&words);
         }
         drop(guard);

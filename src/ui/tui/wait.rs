@@ -25,6 +25,8 @@ enum WaitCause {
     Reported(Wait, Instant),
     /// The model thinks.
     Thinking,
+    /// The answer has begun and has paused, or the arguments of a call arrive.
+    More,
 }
 
 impl AnswerWait {
@@ -32,6 +34,14 @@ impl AnswerWait {
         Self {
             since: now,
             cause: WaitCause::Preparation,
+        }
+    }
+
+    /// The rest of an answer, of which the latest piece came at `since`.
+    pub(super) fn for_more(since: Instant) -> Self {
+        Self {
+            since,
+            cause: WaitCause::More,
         }
     }
 
@@ -63,6 +73,7 @@ impl AnswerWait {
                 }
             }
             WaitCause::Thinking => ("thinking".to_owned(), time),
+            WaitCause::More => ("waiting for more".to_owned(), time),
         };
         let end = format!(" {time}  {CANCEL_HINT}");
         let room = layout_ctx
