@@ -24,31 +24,42 @@ pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 /// # Errors
 /// It cannot be read, or is no image.
 pub(crate) fn from_path(path: &Path, target: &ModelTarget) -> Outcome<Image> {
+    let file = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|reason| unreadable(path, &reason))?;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    from_bytes(&name.to_string_lossy(), bytes.into(), target)
+}
+
+/// Opens the file at `path`, which the user named on the command line.
+///
+/// # Errors
+/// There is none, or it may not be read.
+pub(crate) fn open(path: &Path) -> Outcome<File> {
     let shown = escape_controls(&path.to_string_lossy());
-    let cannot = |reason: &std::io::Error| {
-        Problem::input(format!(
-            "Cannot read the image \"{shown}\": {}.",
-            io_words(reason)
-        ))
-        .next("Give --image a PNG, JPEG, GIF or WebP file.")
-    };
     // A pipe does not block.
     let file = File::options()
         .read(true)
         .custom_flags(i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default())
         .open(path)
-        .map_err(|reason| cannot(&reason))?;
+        .map_err(|reason| unreadable(path, &reason))?;
     let is_file = file.metadata().is_ok_and(|about| about.is_file());
     if !is_file {
         return Err(Problem::input(format!("\"{shown}\" is not a file."))
             .next("Give --image a PNG, JPEG, GIF or WebP file."));
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|reason| cannot(&reason))?;
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    from_bytes(&name.to_string_lossy(), bytes.into(), target)
+    Ok(file)
+}
+
+fn unreadable(path: &Path, reason: &std::io::Error) -> Problem {
+    let shown = escape_controls(&path.to_string_lossy());
+    Problem::input(format!(
+        "Cannot read the image \"{shown}\": {}.",
+        io_words(reason)
+    ))
+    .next("Give --image a PNG, JPEG, GIF or WebP file.")
 }
 
 /// The image in `bytes`, called `name`.

@@ -13,7 +13,7 @@ use crate::app::direct_call::catalogue;
 use crate::app::settings::session::SessionChoice;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
-use crate::app::{review_job, run_notice, setup, variables};
+use crate::app::{images, review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -92,6 +92,12 @@ fn interactive(mut args: CliArgs, env: Env) -> CliOutcome {
     let settings = Box::new(settings(args, env));
     if is_machine {
         return CliOutcome::NonInteractive(settings);
+    }
+    // Before a conversation whose first message could not be sent.
+    let mut images = settings.images.iter();
+    let readable = images.try_for_each(|path| images::open(path).map(drop));
+    if readable.is_err() {
+        return report(readable).into();
     }
     let has_terminal = settings.process.stdin_is_terminal && io::stdout().is_terminal();
     if settings.session.choice() == SessionChoice::Pick && !has_terminal {

@@ -146,17 +146,13 @@ fn sees_by_name(model: &str) -> bool {
 
 /// A model of `provider` that takes images, to name it to the user.
 fn example(provider: &str, models: &ModelRegistry) -> Option<&'static str> {
-    let listed = match provider {
-        "openai-compat" => "openrouter",
-        other => other,
-    };
     if catalog::row(provider).is_some_and(|row| row.local) {
         return Some("gemma3");
     }
-    let names = table::names(listed);
+    let names = table::names(provider);
     names
         .into_iter()
-        .find(|name| models.facts(listed, name).images)
+        .find(|name| models.facts(provider, name).images)
 }
 
 /// Refuses `images` before they are sent where the model would, or its provider. `before` are images of earlier messages, which are sent again.
@@ -182,8 +178,12 @@ pub(crate) fn check(
     if takes(provider, model, info) == TakesImages::No {
         let problem = Problem::refused(format!("{model} takes no images."));
         return Err(match example(provider, models) {
-            Some(other) => problem.next(format!("{other} does: !model {provider} {other}")),
-            None => problem.next("Choose another model with !model PROVIDER MODEL."),
+            Some(other) => problem.next(format!(
+                "{other} does: --model {other}, or /model {provider} {other} in the conversation."
+            )),
+            None => problem.next(
+                "Choose another model: --model NAME, or /model PROVIDER MODEL in the conversation.",
+            ),
         });
     }
     let limits = limits(provider);
@@ -338,8 +338,8 @@ mod tests {
         for (provider, model) in [("openai", "o3-mini"), ("groq", "gpt-oss-120b")] {
             let words = checked(&one, provider, model).unwrap_err();
             let models = ModelRegistry::default();
-            let named = words.rsplit(' ').next().unwrap();
-            let named = named.trim_end_matches('.');
+            let (_, named) = words.split_once("--model ").unwrap();
+            let (named, _) = named.split_once(',').unwrap();
             assert!(models.facts(provider, named).images, "{words}");
         }
         assert_eq!(checked(&one, "openai", "gpt-5.5"), Ok(()));

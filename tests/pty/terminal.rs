@@ -89,7 +89,12 @@ fn it_draws_what_is_typed_and_quits_cleanly() {
 
 #[test]
 fn signals_end_it_with_the_terminal_restored() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    for (signal, code) in [
+        (Signal::TERM, 143),
+        (Signal::HUP, 129),
+        (Signal::INT, 130),
+        (Signal::QUIT, 131),
+    ] {
         let home = Home::new();
         let mut pty = start(&home, "app");
         pty.signal(signal);

@@ -247,3 +247,20 @@ fn whoever_goes_on_with_a_session_is_told_that_its_images_are_not_sent_again() {
     let second = chat(&["--continue"], "and now\n");
     assert!(second.text().contains(words), "{}", second.text());
 }
+
+#[test]
+fn a_missing_image_of_the_command_line_is_told_before_the_conversation() {
+    let home = Home::new();
+    let done = home
+        .marvin()
+        .args(["--plain", "-i", "nope.png"])
+        .stdin("hi\n")
+        .run()
+        .expect(1);
+    assert!(
+        done.errors().contains("Cannot read the image \"nope.png\""),
+        "{}",
+        done.errors()
+    );
+    assert!(!done.text().contains("hi"), "{}", done.text());
+}

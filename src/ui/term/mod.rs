@@ -55,6 +55,8 @@ pub enum SignalEvent {
     Terminate,
     /// SIGHUP.
     HangUp,
+    /// SIGQUIT, sent from outside.
+    Quit,
     /// SIGTSTP, sent from outside; answer with [`guard::TerminalGuard::suspend`].
     Suspend,
     /// SIGCONT: the process was stopped and continues; call [`guard::TerminalGuard::renew`] and [`screen::Screen::invalidate`].
@@ -68,6 +70,7 @@ impl SignalEvent {
             Self::Interrupt => Some(130),
             Self::Terminate => Some(143),
             Self::HangUp => Some(129),
+            Self::Quit => Some(131),
             Self::Suspend | Self::Resume => None,
         }
     }

@@ -6,14 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals as Caller};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::guard::can_be_resumed;
 use super::{Input, SignalEvent, tty};
 
-const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
+const WATCHED: [i32; 7] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT];
 /// How long a signal that ended another program may take to arrive here.
 const SIGNAL_DELAY: Duration = Duration::from_millis(100);
 /// Effectively forever.
@@ -117,6 +117,7 @@ fn input(signal: i32) -> Option<Input> {
         SIGINT => SignalEvent::Interrupt,
         SIGTERM => SignalEvent::Terminate,
         SIGHUP => SignalEvent::HangUp,
+        SIGQUIT => SignalEvent::Quit,
         SIGTSTP => SignalEvent::Suspend,
         SIGCONT => SignalEvent::Resume,
         _ => return None,
