@@ -263,6 +263,24 @@ fn many_queued_messages_leave_room_for_the_answer() {
 }
 
 #[test]
+fn that_the_model_no_longer_gets_the_oldest_messages_is_told() {
+    let home = Home::new();
+    let count = 21;
+    let server = playing((1..=count).map(|n| says(&format!("Answer {n}."))));
+    let pty = full(&home, &server);
+    for n in 1..=count {
+        assert!(!pty.screen().contains("only the latest"), "{n}");
+        pty.send(format!("message {n}\r"));
+        pty.wait_text(&format!("Answer {n}."));
+        if n < count {
+            pty.wait_text(&format!("{} msgs", 2 * n));
+        }
+    }
+    pty.wait_text("The model gets only the latest messages from now on.");
+    quit(pty, &home);
+}
+
+#[test]
 fn addresses_are_links_where_the_terminal_has_them() {
     let home = Home::new();
     let long = format!("https://example.org/{}end", "segment/".repeat(15));

@@ -123,7 +123,7 @@ fn a_model_without_eyes_is_not_asked_and_another_one_is_named() {
     let done = with_images(&home, "openai", "o3-mini", &server.url("/v1"));
     let errors = done.run().expect(1).errors();
     assert!(errors.contains("o3-mini takes no images."), "{errors}");
-    assert!(errors.contains("does: !model openai gpt-"), "{errors}");
+    assert!(errors.contains("/model openai gpt-"), "{errors}");
     assert_eq!(server.requests().len(), 0);
 }
 

@@ -176,6 +176,8 @@ pub(crate) struct Session {
     greeted: bool,
     /// Whether the last answer failed.
     failed: bool,
+    /// The user knows that the oldest messages are no longer sent.
+    has_told_cut: bool,
     /// When the session started.
     started: Instant,
     /// A tool has asked to leave: nothing more is sent.
@@ -276,6 +278,7 @@ impl Session {
             listings: 0,
             greeted: false,
             failed: false,
+            has_told_cut: false,
             started: Instant::now(),
             exiting: false,
             updates,

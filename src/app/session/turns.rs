@@ -209,6 +209,13 @@ impl Session {
     }
 
     fn take(&mut self, conversation: ConversationState) {
+        let (was, is) = (self.messages.first(), conversation.messages.first());
+        // A summary is new; what was cut off begins with an older message.
+        let is_cut = was != is && is.is_some_and(|first| self.messages.contains(first));
+        if is_cut && !std::mem::replace(&mut self.has_told_cut, true) {
+            let words = "The model gets only the latest messages from now on. /compact summarizes the others.";
+            self.updates.push(UiUpdate::Remark(words.to_owned()));
+        }
         self.messages = conversation.messages;
         self.meter = conversation.meter;
         self.system = conversation.system;
