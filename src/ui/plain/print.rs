@@ -22,7 +22,7 @@ use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::meter;
-use crate::ui::text::theme::palette::Background;
+use crate::ui::text::theme::palette::{self, Background};
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
@@ -165,7 +165,11 @@ impl Printer {
                 self.system(words);
             }
             UiUpdate::Theme(choice) => {
-                self.theme = Theme::choose(self.theme.mode, choice, self.background);
+                let mode = self.theme.mode;
+                self.theme = Theme::choose(mode, choice, self.background);
+                if let Some(words) = palette::limitation(mode, choice) {
+                    self.system(words);
+                }
             }
             UiUpdate::Alert(words) => {
                 self.ring("\x07");
@@ -420,6 +424,7 @@ fn sgr(colour: Color) -> String {
         Color::Magenta => "35",
         Color::Cyan => "36",
         Color::Gray => "37",
+        Color::LightRed => "91",
         Color::LightYellow => "93",
         Color::LightMagenta => "95",
         Color::LightCyan => "96",

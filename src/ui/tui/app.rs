@@ -202,7 +202,9 @@ impl App {
             }
             UiUpdate::ToggleThinking => self.toggle_thinking(),
             UiUpdate::Theme(choice) => {
-                self.colours.choose(choice);
+                if let Some(words) = self.colours.choose(choice) {
+                    self.chat.add(Tone::System, words);
+                }
                 self.theme = self.colours.theme();
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
