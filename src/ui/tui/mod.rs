@@ -183,6 +183,7 @@ impl Screenful {
             if let Some(status) = self.host_actions() {
                 return status;
             }
+            stale |= self.app.expire_flash();
             if stale && self.app.draw(&mut self.screen).is_err() {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
@@ -203,6 +204,7 @@ impl Screenful {
                 (false, Some(deadline)) => deadline,
                 (false, None) => self.next_tick(),
             };
+            let wake = self.app.flash_end().map_or(wake, |end| wake.min(end));
             select! {
                 recv(self.inputs) -> batch => {
                     let Ok(batch) = batch else { return 1 };
