@@ -76,6 +76,8 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         session,
         leave: None,
     };
+    plain.until_idle();
+    // After the conversation so far, where they are seen.
     warnings.iter().for_each(|text| plain.printer.system(text));
     let status = plain.talk(first);
     plain.printer.end_line();
@@ -119,7 +121,6 @@ struct PlainUi {
 impl PlainUi {
     /// Runs the conversation; `first` is the prompt of the command line.
     fn talk(&mut self, first: &str) -> u8 {
-        self.until_idle();
         if !first.trim().is_empty() && self.leave.is_none() {
             self.session.submit(first);
             self.until_idle();

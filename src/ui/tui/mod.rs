@@ -91,6 +91,8 @@ struct Screenful {
     notifier: Notifier,
     /// The terminal is still to be asked for its background.
     asks_background: bool,
+    /// What is wrong with the settings.
+    warnings: Vec<String>,
     bell: Receiver<()>,
     inputs: Receiver<Vec<Input>>,
     keyboard: Keyboard,
@@ -131,12 +133,11 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     let choice = ThemeChoice::read(&env, &mut |text| warnings.push(text));
     let screen_colours = ScreenColours::new(mode, choice, &env);
     let asks_background = has_commands && screen_colours.depend_on_background();
-    let mut app = App::new(session, screen_colours);
-    warnings.iter().for_each(|text| app.failed(text));
     Ok(Screenful {
-        app,
+        app: App::new(session, screen_colours),
         notifier,
         asks_background,
+        warnings,
         bell,
         inputs,
         keyboard,
@@ -150,6 +151,9 @@ fn open(settings: Settings) -> Outcome<Screenful> {
 impl Screenful {
     fn talk(mut self, first: &str) -> u8 {
         self.app.receive();
+        // After the conversation so far, where they are seen.
+        let warnings = std::mem::take(&mut self.warnings);
+        warnings.iter().for_each(|text| self.app.failed(text));
         if !first.trim().is_empty() {
             self.app.session.submit(first);
             self.app.receive();
