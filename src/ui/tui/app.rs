@@ -635,12 +635,7 @@ impl App {
     fn turn_wheel(&mut self, rows: isize) {
         if let Some(at) = &mut self.help {
             *at = at.saturating_add_signed(rows);
-        } else if self.editor.menu().is_some() || self.editor.file_menu().is_some() {
-            let action = if rows > 0 { Action::Down } else { Action::Up };
-            for _ in 0..rows.unsigned_abs() {
-                let _ = self.editor.act(action, &Candidates(self.session.context()));
-            }
-        } else {
+        } else if !self.editor.turn_menu(rows) {
             self.scroll_question(|_| rows, rows);
         }
     }
