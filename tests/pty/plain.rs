@@ -399,6 +399,28 @@ fn every_line_that_is_typed_is_sent() {
 }
 
 #[test]
+fn what_was_typed_during_an_answer_outlives_ctrl_c() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), says("To the second.")]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    let before = pty.modes();
+    pty.send("first\r");
+    pty.wait_text("Endless");
+    pty.send("second\rthe next ");
+    pty.wait_text("the next");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    // The line is sent, and what was begun after it is the next draft.
+    pty.wait_text("To the second.");
+    assert_eq!(last_sent(&server, 1), "second");
+    pty.wait_text("You: the next");
+    assert_eq!(pty.modes(), before);
+    pty.send("\x15exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
 fn outside_text_never_looks_like_marvins_own_line() {
     let home = Home::new();
     let forged = [

@@ -26,8 +26,7 @@ use crate::proc::editor;
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::notify::{Attention, Notifier};
 use crate::ui::term::SignalEvent;
-use ahead::ReadLine;
-use ahead::TypedAhead;
+use ahead::{KeptTyping, ReadLine, TypedAhead};
 use key_watch::{KeyPress, KeyWatch};
 use print::Printer;
 use read::LineSource;
@@ -186,8 +185,10 @@ impl PlainUi {
 
     /// Shows updates until nothing is running.
     fn until_idle(&mut self) {
+        let kept = self.has_keys.then(KeptTyping::start);
         self.show_until_idle();
         self.keys = None;
+        drop(kept);
     }
 
     fn show_until_idle(&mut self) {
@@ -361,6 +362,7 @@ impl PlainUi {
                 }
                 ReadLine::Interrupted if !self.signalled() => {}
                 ReadLine::Interrupted | ReadLine::End => {
+                    ahead::drop_typed();
                     self.printer.end_line();
                     return None;
                 }
