@@ -497,3 +497,23 @@ fn a_wrapped_row_never_looks_like_marvins_own_line() {
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
 }
+
+#[test]
+fn an_address_longer_than_a_row_has_no_line_break_in_it() {
+    let home = Home::new();
+    let address = format!("https://example.org/{}end", "path/".repeat(30));
+    let text = format!("It is all said at {address} in many words.");
+    let server = playing([says(&text)]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    pty.send("go\r");
+    pty.wait_text("in many words.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(raw.contains(&address), "{raw:?}");
+    pty.with(|screen| {
+        let rows = crate::stage::rows(screen);
+        assert!(rows.iter().any(|row| row.starts_with("    in many words.")));
+    });
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}

@@ -6,10 +6,11 @@ mod ahead;
 mod key_watch;
 mod print;
 mod read;
+mod rows;
 mod watch;
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
@@ -197,6 +198,7 @@ impl PlainUi {
             for show in self.session.take_updates() {
                 self.show(show);
             }
+            self.printer.show_held();
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
@@ -206,8 +208,10 @@ impl PlainUi {
             } else {
                 never()
             };
-            let late = self.session.deadline().map_or_else(never, |deadline| {
-                after(deadline.saturating_duration_since(std::time::Instant::now()))
+            let deadlines = [self.session.deadline(), self.printer.held_until()];
+            let late = deadlines.into_iter().flatten().min();
+            let late = late.map_or_else(never, |deadline| {
+                after(deadline.saturating_duration_since(Instant::now()))
             });
             select! {
                 recv(self.bell) -> _ => {}
