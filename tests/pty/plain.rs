@@ -517,3 +517,43 @@ fn an_address_longer_than_a_row_has_no_line_break_in_it() {
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
 }
+
+#[test]
+fn a_wait_says_once_what_for_and_which_key_ends_it() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let limited = Answer::status(429).header("retry-after", "30");
+    let answers = [says("At last.").head_after(&latch), limited];
+    let server = playing(answers);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), (120, 24));
+    pty.wait_text("You: ");
+    pty.send("hi\r");
+    pty.wait_text("[System] Waiting for openai-compat");
+    latch.open();
+    pty.wait_text("Marvin: At last.");
+    let told = pty.screen().matches("Ctrl-C stops.").count();
+    assert_eq!(told, 1, "{}", pty.screen());
+    pty.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    pty.send("again\r");
+    pty.wait_text("Rate limited by openai-compat. Waiting 30s... Ctrl-C stops.");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    pty.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    pty.control('d');
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn a_pipe_is_not_told_of_a_wait() {
+    let home = Home::new();
+    let limited = Answer::status(429).header("retry-after", "1");
+    let server = playing([limited, says("At last.")]);
+    let text = pipe(&home, &server, "hi\n").expect(0).text().to_owned();
+    assert!(text.contains("Marvin: At last.\n"), "{text}");
+    assert!(text.contains("Waiting 1s...\n"), "{text}");
+    assert!(!text.contains("Ctrl-C"), "{text}");
+}

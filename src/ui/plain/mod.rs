@@ -7,6 +7,7 @@ mod key_watch;
 mod print;
 mod read;
 mod rows;
+mod silence;
 mod watch;
 
 use std::io::{self, IsTerminal};
@@ -188,6 +189,7 @@ impl PlainUi {
     fn until_idle(&mut self) {
         let kept = self.has_keys.then(KeptTyping::start);
         self.show_until_idle();
+        self.printer.end_silence();
         self.keys = None;
         drop(kept);
     }
@@ -202,13 +204,14 @@ impl PlainUi {
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
+            self.printer.tell_wait();
             self.read_keys();
             let key_check = if self.keys.is_some() {
                 after(KEY_CHECK)
             } else {
                 never()
             };
-            let deadlines = [self.session.deadline(), self.printer.held_until()];
+            let deadlines = [self.session.deadline(), self.printer.due()];
             let late = deadlines.into_iter().flatten().min();
             let late = late.map_or_else(never, |deadline| {
                 after(deadline.saturating_duration_since(Instant::now()))

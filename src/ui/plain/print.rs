@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::{Color, Style};
 
 use super::rows::RowBreaker;
+use super::silence::Silence;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::app::sessions::list::{self, SessionRow};
 use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
@@ -49,6 +50,7 @@ pub(super) struct Printer {
     thinking: Option<Cleaner>,
     line_start: bool,
     rows: RowBreaker,
+    silence: Silence,
     /// When the part of a word that is held is shown, if nothing follows.
     held_until: Option<Instant>,
     /// The reader of standard output is gone.
@@ -71,6 +73,7 @@ impl Printer {
             thinking: None,
             line_start: true,
             rows: RowBreaker::default(),
+            silence: Silence::default(),
             held_until: None,
             reader_gone: false,
         }
@@ -109,6 +112,7 @@ impl Printer {
 
     /// What Marvin wants to do, before the user is asked.
     pub(super) fn question(&mut self, question: &PendingQuestion) {
+        self.silence.end();
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
         let place = request.dir().map_or_else(String::new, |dir| {
@@ -132,6 +136,9 @@ impl Printer {
     }
 
     pub(super) fn show(&mut self, show: UiUpdate) {
+        if self.terminal {
+            self.follow_silence(&show);
+        }
         match show {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.after(entry));
@@ -230,7 +237,10 @@ impl Printer {
                     self.system(&format!("{name} {note}"));
                 }
             }
-            Event::Notice(_, words) => self.system(&words),
+            Event::Notice(_, words) => {
+                let end = self.silence.notice_end();
+                self.system(&format!("{words}{end}"));
+            }
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
@@ -240,6 +250,41 @@ impl Printer {
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
+        }
+    }
+
+    /// Notices whether an answer is awaited.
+    fn follow_silence(&mut self, show: &UiUpdate) {
+        let now = Instant::now();
+        match show {
+            UiUpdate::UserMessage { .. } => self.silence.begin(now),
+            UiUpdate::Event(Event::Wait(wait)) => self.silence.wait(wait, now),
+            UiUpdate::Event(Event::Thinking(_)) if !self.shows_thinking => self.silence.think(now),
+            UiUpdate::Event(Event::Delta(piece) | Event::Thinking(piece))
+                if piece.trim().is_empty() => {}
+            UiUpdate::Event(Event::Delta(_) | Event::Thinking(_) | Event::ToolsStarted(_))
+            | UiUpdate::AnswerEnd(_) => self.silence.end(),
+            _ => {}
+        }
+    }
+
+    /// Nothing is awaited any more.
+    pub(super) fn end_silence(&mut self) {
+        self.silence.end();
+    }
+
+    /// When one of [`Printer::show_held`] and [`Printer::tell_wait`] is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.held_until, self.silence.due()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Says what is awaited, if that takes long.
+    pub(super) fn tell_wait(&mut self) {
+        if let Some(words) = self.silence.words(Instant::now()) {
+            self.system(&words);
         }
     }
 
@@ -379,11 +424,6 @@ impl Printer {
         self.write(&out);
         let hold = self.rows.holds().then(|| Instant::now() + HOLD_TIME);
         self.held_until = hold;
-    }
-
-    /// When [`Printer::show_held`] is due.
-    pub(super) fn held_until(&self) -> Option<Instant> {
-        self.held_until
     }
 
     /// Shows the beginning of a word that has been held for long enough.
