@@ -123,7 +123,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     let modes = TerminalModes::of(
         env.get("TERM"),
         env.get("TERM_PROGRAM"),
-        env.get("TMUX").is_some(),
+        env.get("TMUX").is_some() && env.get("STY").is_none(),
     );
     let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);
     let mut warnings = Vec::new();
