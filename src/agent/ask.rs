@@ -158,12 +158,13 @@ pub(crate) fn announce_wait(
         }
         _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
     };
-    ctx.listener.emit(Event::Notice(Level::Warning, words));
+    // First, so that whoever shows the words knows that they tell of a wait.
     ctx.listener.emit(Event::Wait(Wait::Retry {
         provider: name,
         is_rate_limit: matches!(kind, FailureKind::RateLimited { .. }),
         wait,
     }));
+    ctx.listener.emit(Event::Notice(Level::Warning, words));
 }
 
 /// Records the call's tokens and cost. Numbers that the provider does not report are estimated and marked as such.

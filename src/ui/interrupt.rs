@@ -35,6 +35,11 @@ impl Interrupts {
         self.last = None;
     }
 
+    /// Until when another press quits.
+    pub(super) fn end(&self) -> Option<Instant> {
+        Some(self.last? + DOUBLE_PRESS)
+    }
+
     /// Handles Ctrl-C. `draft` says that the input holds text, which is cleared before a press can quit.
     pub(super) fn press(&mut self, session: &mut Session, draft: bool) -> InterruptAction {
         let twice = self

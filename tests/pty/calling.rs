@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::stage::{SIZE, begin, calls, command, end, full, playing, quit, says};
+use crate::stage::{SIZE, begin, calls, command, end, find, full, playing, quit, says};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -132,4 +132,29 @@ fn a_wrong_value_is_named_with_the_nearest_right_one() {
     pty.wait_text("did you mean");
     pty.wait_text("test-model");
     quit(pty, &home);
+}
+
+#[test]
+fn what_is_wrong_at_the_start_stands_below_the_conversation_so_far() {
+    let home = Home::new();
+    let server = playing([says("Of the past.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Of the past.");
+    pty.wait_text("2 msgs");
+    quit(pty, &home);
+    for plain in [false, true] {
+        let mut command = command(&home, &server);
+        command.env("MARVIN_NOTIFY", "osc99").arg("--continue");
+        if plain {
+            command.arg("--plain");
+        }
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("Of the past.");
+        pty.wait_text("did you mean");
+        pty.with(|screen| {
+            let row = |text: &str| find(screen, text).map(|(row, _)| row);
+            assert!(row("Of the past.") < row("did you mean"), "plain: {plain}");
+        });
+    }
 }

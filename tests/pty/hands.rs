@@ -188,6 +188,23 @@ fn where_pastes_have_no_marks_lines_at_once_are_one() {
 }
 
 #[test]
+fn in_gnu_screen_within_tmux_lines_at_once_are_one() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command
+        .env("TERM", "screen-256color")
+        .env("TMUX", "/tmp/tmux-1000/default,4711,0")
+        .env("STY", "4712.pts-1.host");
+    let pty = Pty::spawn(&command, crate::stage::SIZE);
+    pty.wait_text("test-model");
+    pty.send("the first line of a pasted text\rand the second one of it\r");
+    pty.wait_for("both lines", |screen| {
+        input(screen).contains("the second one of it")
+    });
+}
+
+#[test]
 fn a_queued_message_that_is_taken_back_is_not_sent() {
     let home = Home::new();
     let latch = Latch::new();

@@ -399,6 +399,28 @@ fn every_line_that_is_typed_is_sent() {
 }
 
 #[test]
+fn what_was_typed_during_an_answer_outlives_ctrl_c() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), says("To the second.")]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    let before = pty.modes();
+    pty.send("first\r");
+    pty.wait_text("Endless");
+    pty.send("second\rthe next ");
+    pty.wait_text("the next");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    // The line is sent, and what was begun after it is the next draft.
+    pty.wait_text("To the second.");
+    assert_eq!(last_sent(&server, 1), "second");
+    pty.wait_text("You: the next");
+    assert_eq!(pty.modes(), before);
+    pty.send("\x15exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
 fn outside_text_never_looks_like_marvins_own_line() {
     let home = Home::new();
     let forged = [
@@ -474,4 +496,64 @@ fn a_wrapped_row_never_looks_like_marvins_own_line() {
     });
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn an_address_longer_than_a_row_has_no_line_break_in_it() {
+    let home = Home::new();
+    let address = format!("https://example.org/{}end", "path/".repeat(30));
+    let text = format!("It is all said at {address} in many words.");
+    let server = playing([says(&text)]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    pty.send("go\r");
+    pty.wait_text("in many words.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(raw.contains(&address), "{raw:?}");
+    pty.with(|screen| {
+        let rows = crate::stage::rows(screen);
+        assert!(rows.iter().any(|row| row.starts_with("    in many words.")));
+    });
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn a_wait_says_once_what_for_and_which_key_ends_it() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let limited = Answer::status(429).header("retry-after", "30");
+    let answers = [says("At last.").head_after(&latch), limited];
+    let server = playing(answers);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), (120, 24));
+    pty.wait_text("You: ");
+    pty.send("hi\r");
+    pty.wait_text("[System] Waiting for openai-compat");
+    latch.open();
+    pty.wait_text("Marvin: At last.");
+    let told = pty.screen().matches("Ctrl-C stops.").count();
+    assert_eq!(told, 1, "{}", pty.screen());
+    pty.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    pty.send("again\r");
+    pty.wait_text("Rate limited by openai-compat. Waiting 30s... Ctrl-C stops.");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    pty.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    pty.control('d');
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn a_pipe_is_not_told_of_a_wait() {
+    let home = Home::new();
+    let limited = Answer::status(429).header("retry-after", "1");
+    let server = playing([limited, says("At last.")]);
+    let text = pipe(&home, &server, "hi\n").expect(0).text().to_owned();
+    assert!(text.contains("Marvin: At last.\n"), "{text}");
+    assert!(text.contains("Waiting 1s...\n"), "{text}");
+    assert!(!text.contains("Ctrl-C"), "{text}");
 }

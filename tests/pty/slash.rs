@@ -86,6 +86,24 @@ fn commands_are_completed_from_the_first_letter_with_a_line_about_each() {
 }
 
 #[test]
+fn the_wheel_over_the_menu_writes_nothing() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("/");
+    pty.wait_text("1 of ");
+    pty.send("\x1b[B".repeat(3));
+    pty.wait_text("3 of ");
+    pty.send("\x1b[A".repeat(3));
+    pty.wait_text("1 of ");
+    pty.send("\x1b[A".repeat(3));
+    pty.send("x");
+    pty.wait_for("what was typed", |screen| input(screen) == "> /x");
+    pty.send("\x15");
+    quit(pty, &home);
+}
+
+#[test]
 fn clear_empties_the_screen_and_the_context_but_not_the_log() {
     let home = Home::new();
     let server = playing([says("Of the past."), begin("Slow").stall(), says("New.")]);

@@ -81,27 +81,62 @@ fn a_theme_is_chosen_by_name_and_remembered() {
     quit(pty, &home);
 }
 
+/// Waits until the prompt is bold, or not.
+fn has_bold_accent(pty: &Pty, bold: bool) {
+    pty.wait_for(&format!("bold: {bold}"), |screen| {
+        let (row, _) = screen.cursor_position();
+        screen.cell(row, 0).is_some_and(|cell| cell.bold() == bold)
+    });
+}
+
 #[test]
-fn without_colours_and_with_sixteen_no_theme_adds_any() {
-    for (name, value, colour) in [
-        ("NO_COLOR", "1", vt100::Color::Default),
-        ("TERM", "xterm", NAMED),
-    ] {
-        let home = Home::new();
-        let server = unasked();
-        let mut command = command(&home, &server);
-        command
-            .env("MARVIN_THEME", "light")
-            .env(name, value)
-            .env_remove("COLORTERM");
-        let pty = Pty::spawn(&command, SIZE);
-        pty.wait_text("test-model");
-        pty.send("\x1b]11;rgb:ffff/ffff/ffff\x07x");
-        pty.wait_text("> x");
-        has_accent(&pty, colour);
-        let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-        assert!(!raw.contains("38;5;"), "{name}");
-    }
+fn with_sixteen_colours_the_background_decides_among_them() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("TERM", "xterm");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    has_accent(&pty, NAMED);
+    has_bold_accent(&pty, true);
+    // White: blue that is not bold, which many terminals would brighten.
+    pty.send("\x1b]11;rgb:ffff/ffff/ffff\x07x");
+    pty.wait_text("> x");
+    has_accent(&pty, vt100::Color::Idx(4));
+    has_bold_accent(&pty, false);
+    pty.send("\x15/theme dark\r");
+    pty.wait_text("Theme: dark.");
+    has_accent(&pty, NAMED);
+    has_bold_accent(&pty, true);
+    pty.send("/theme light\r");
+    pty.wait_text("Theme: light.");
+    has_accent(&pty, vt100::Color::Idx(4));
+    assert!(!pty.screen().contains("only 16 colours"));
+    // What cannot be shown is said.
+    pty.send("/theme contrast\r");
+    pty.wait_text("Theme: contrast.");
+    pty.wait_text("only 16 colours");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("38;5;"));
+    quit(pty, &home);
+}
+
+#[test]
+fn without_colours_no_theme_adds_any() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("MARVIN_THEME", "light").env("NO_COLOR", "1");
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("\x1b]11;rgb:ffff/ffff/ffff\x07x");
+    pty.wait_text("> x");
+    has_accent(&pty, vt100::Color::Default);
+    pty.send("\x15/theme dark\r");
+    pty.wait_text("There are no colours here");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("38;5;"));
+    quit(pty, &home);
 }
 
 #[test]

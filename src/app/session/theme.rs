@@ -21,13 +21,14 @@ impl Session {
             return Ok(());
         }
         let choice = ThemeChoice::parse(word)?;
-        self.updates.push(UiUpdate::Theme(choice));
         let later = match MARVIN_THEME.read(&self.context.env) {
             Some(_) => " MARVIN_THEME decides again in the next session.",
             None => "",
         };
         let words = format!("Theme: {}.{later}", choice.name());
         self.updates.push(UiUpdate::Remark(words));
+        // After these words: the interface says what of the theme it cannot show.
+        self.updates.push(UiUpdate::Theme(choice));
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.scribe.put(move || {
             if let Err(problem) = choice.store(&context.paths) {

@@ -273,13 +273,15 @@ pub(crate) struct Menu {
     pub candidates: Vec<String>,
     /// What each of them does, where that is known.
     pub abouts: Vec<Option<&'static str>>,
-    /// The candidate that is currently in the text.
+    /// The highlighted candidate.
     pub selected: Option<usize>,
+    /// It is in the text: a key has chosen it, not the wheel.
+    pub(super) is_written: bool,
     pub(super) word: Word,
 }
 
 impl Menu {
-    /// The candidate that is currently in the text.
+    /// The highlighted candidate.
     pub(crate) fn candidate(&self) -> Option<&str> {
         let candidate = self.candidates.get(self.selected?)?;
         Some(candidate)
@@ -294,6 +296,16 @@ impl Menu {
             Some(at) if forward => (at + 1) % count,
             Some(at) => (at + count - 1) % count,
         });
+    }
+
+    /// Moves the highlight by this many rows, no further than to an end.
+    pub(super) fn turn(&mut self, rows: isize) {
+        let last = self.candidates.len().saturating_sub(1);
+        let at = match self.selected {
+            Some(at) => Some(at.saturating_add_signed(rows)),
+            None => rows.unsigned_abs().checked_sub(1).filter(|_| rows > 0),
+        };
+        self.selected = at.map(|at| at.min(last));
     }
 }
 

@@ -156,6 +156,20 @@ impl Editor {
         Some(Outcome::Changed)
     }
 
+    /// Moves the highlight as the wheel turns, no further than to an end. False when the menu is closed or empty.
+    pub(super) fn turn_files(&mut self, rows: isize) -> bool {
+        let Some(menu) = self.files.as_mut() else {
+            return false;
+        };
+        let Some(last) = menu.paths.len().checked_sub(1) else {
+            return false;
+        };
+        menu.takes_first = false;
+        menu.at = menu.at.saturating_add_signed(rows).min(last);
+        menu.moved = true;
+        true
+    }
+
     /// Writes the highlighted path. After a folder the menu stays open for what is in it.
     fn take_file(&mut self) -> bool {
         let Some(menu) = self.files.take() else {
@@ -345,6 +359,18 @@ mod tests {
         assert_eq!(editor.file_menu().unwrap().at, 0, "around the end");
         press(&mut editor, Action::Up);
         assert_eq!(editor.file_menu().unwrap().at, 2);
+    }
+
+    #[test]
+    fn the_wheel_stops_at_both_ends() {
+        let mut editor = with("@m", &["a/m", "b/m", "c/m"]);
+        for (rows, at) in [(-3, 0), (1, 1), (5, 2), (3, 2), (-1, 1)] {
+            assert!(editor.turn_menu(rows));
+            assert_eq!(editor.file_menu().unwrap().at, at, "{rows}");
+            assert_eq!(editor.text(), "@m");
+        }
+        let mut editor = with("@m", &[]);
+        assert!(!editor.turn_menu(1), "there is nothing to turn");
     }
 
     #[test]

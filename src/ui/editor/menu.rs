@@ -37,6 +37,7 @@ impl Editor {
             abouts: word.abouts(&candidates, sources),
             candidates,
             selected: None,
+            is_written: false,
             word,
         })
     }
@@ -64,13 +65,18 @@ impl Editor {
             }
             Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
                 self.remove_candidate(&menu);
-                menu.step(matches!(action, Action::Complete | Action::Down));
+                // Tab takes what the wheel has highlighted.
+                let takes = action == Action::Complete && selects && !menu.is_written;
+                if !takes {
+                    menu.step(matches!(action, Action::Complete | Action::Down));
+                }
                 let written = menu
                     .candidate()
                     .map(|candidate| menu.word.written(candidate, Completeness::Yes))?;
                 let range = menu.word.start..self.buffer.cursor();
                 // A candidate equal to the typed word still needs an undo step, which Esc reverts.
                 self.buffer.force(range, &written);
+                menu.is_written = true;
                 self.menu = Some(menu);
                 Some(Outcome::Changed)
             }
@@ -96,9 +102,24 @@ impl Editor {
         }
     }
 
-    /// Removes the selected candidate from the text again.
+    /// Moves the highlight of the open menu as the wheel turns; the text stays as it was typed. False when no menu is open.
+    pub(crate) fn turn_menu(&mut self, rows: isize) -> bool {
+        if self.turn_files(rows) {
+            return true;
+        }
+        let Some(mut menu) = self.menu.take() else {
+            return false;
+        };
+        self.remove_candidate(&menu);
+        menu.is_written = false;
+        menu.turn(rows);
+        self.menu = Some(menu);
+        true
+    }
+
+    /// Removes the selected candidate from the text again, if it is there.
     fn remove_candidate(&mut self, menu: &Menu) {
-        if menu.selected.is_some() {
+        if menu.is_written {
             self.buffer.revert();
         }
     }

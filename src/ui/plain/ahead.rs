@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::stdio;
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcsetattr,
+};
 
 use crate::ui::editor::paste;
 
@@ -107,6 +109,39 @@ impl TypedAhead {
         }
         self.draft = paste::clean(&self.draft).into_owned();
     }
+}
+
+/// Lets the terminal keep what was typed when Ctrl-C stops an answer, until it is dropped: otherwise the system throws away lines that wait to be read.
+pub(super) struct KeptTyping {
+    /// The mode was off before.
+    changed: bool,
+}
+
+impl KeptTyping {
+    pub(super) fn start() -> Self {
+        let stdin = stdio::stdin();
+        let changed = tcgetattr(stdin).is_ok_and(|mut modes| {
+            let keeps = modes.local_modes.contains(LocalModes::NOFLSH);
+            modes.local_modes |= LocalModes::NOFLSH;
+            !keeps && tcsetattr(stdin, OptionalActions::Now, &modes).is_ok()
+        });
+        Self { changed }
+    }
+}
+
+impl Drop for KeptTyping {
+    fn drop(&mut self) {
+        let stdin = stdio::stdin();
+        if let (true, Ok(mut modes)) = (self.changed, tcgetattr(stdin)) {
+            modes.local_modes -= LocalModes::NOFLSH;
+            let _gone = tcsetattr(stdin, OptionalActions::Now, &modes);
+        }
+    }
+}
+
+/// Drops what was typed and not read: the beginning of an answer to a question that Ctrl-C has ended.
+pub(super) fn drop_typed() {
+    let _gone = tcflush(stdio::stdin(), QueueSelector::IFlush);
 }
 
 /// Reads the next line; [`ReadLine::Interrupted`] when `woken` becomes readable first.

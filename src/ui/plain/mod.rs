@@ -6,10 +6,12 @@ mod ahead;
 mod key_watch;
 mod print;
 mod read;
+mod rows;
+mod silence;
 mod watch;
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
@@ -26,8 +28,7 @@ use crate::proc::editor;
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::notify::{Attention, Notifier};
 use crate::ui::term::SignalEvent;
-use ahead::ReadLine;
-use ahead::TypedAhead;
+use ahead::{KeptTyping, ReadLine, TypedAhead};
 use key_watch::{KeyPress, KeyWatch};
 use print::Printer;
 use read::LineSource;
@@ -76,6 +77,8 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         session,
         leave: None,
     };
+    plain.until_idle();
+    // After the conversation so far, where they are seen.
     warnings.iter().for_each(|text| plain.printer.system(text));
     let status = plain.talk(first);
     plain.printer.end_line();
@@ -122,7 +125,6 @@ struct PlainUi {
 impl PlainUi {
     /// Runs the conversation; `first` is the prompt of the command line.
     fn talk(&mut self, first: &str) -> u8 {
-        self.until_idle();
         if !first.trim().is_empty() && self.leave.is_none() {
             self.session.submit(first);
             self.until_idle();
@@ -188,8 +190,11 @@ impl PlainUi {
 
     /// Shows updates until nothing is running.
     fn until_idle(&mut self) {
+        let kept = self.has_keys.then(KeptTyping::start);
         self.show_until_idle();
+        self.printer.end_silence();
         self.keys = None;
+        drop(kept);
     }
 
     fn show_until_idle(&mut self) {
@@ -198,17 +203,21 @@ impl PlainUi {
             for show in self.session.take_updates() {
                 self.show(show);
             }
+            self.printer.show_held();
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
+            self.printer.tell_wait();
             self.read_keys();
             let key_check = if self.keys.is_some() {
                 after(KEY_CHECK)
             } else {
                 never()
             };
-            let late = self.session.deadline().map_or_else(never, |deadline| {
-                after(deadline.saturating_duration_since(std::time::Instant::now()))
+            let deadlines = [self.session.deadline(), self.printer.due()];
+            let late = deadlines.into_iter().flatten().min();
+            let late = late.map_or_else(never, |deadline| {
+                after(deadline.saturating_duration_since(Instant::now()))
             });
             select! {
                 recv(self.bell) -> _ => {}
@@ -363,6 +372,7 @@ impl PlainUi {
                 }
                 ReadLine::Interrupted if !self.signalled() => {}
                 ReadLine::Interrupted | ReadLine::End => {
+                    ahead::drop_typed();
                     self.printer.end_line();
                     return None;
                 }

@@ -1,13 +1,15 @@
 //! Writes the conversation as lines: labels, no cursor movement, no control sequences from outside.
 //!
-//! A line that begins in the first columns is Marvin's own. The further lines of everything after a label (answers, output, notices) are indented by
-//! [`INDENT`], so text that contains "[System] " or a prompt on a line of its own cannot be mistaken for one. On a terminal rows are broken here, because the
-//! terminal would start the next row in the first column.
+//! A line that begins in the first columns is Marvin's own. The further lines of everything after a label (answers, output, notices) are indented, so text
+//! that contains "[System] " or a prompt on a line of its own cannot be mistaken for one; [`super::rows`] does that.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use ratatui::style::{Color, Style};
 
+use super::rows::RowBreaker;
+use super::silence::Silence;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::app::sessions::list::{self, SessionRow};
 use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
@@ -22,17 +24,15 @@ use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::meter;
-use crate::ui::text::theme::palette::Background;
+use crate::ui::text::theme::palette::{self, Background};
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
 
 /// The marker before the names of a round's tools, as on standard output in non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
 
-/// The prefix of every line that is not Marvin's own; wider than the marker of a round's tools.
-const INDENT: &str = "    ";
-/// On a terminal with fewer columns, rows are not broken here.
-const MIN_COLUMNS: usize = 16;
+/// How long a part of a word is held while nothing follows.
+const HOLD_TIME: Duration = Duration::from_millis(300);
 
 /// Writes the updates of a session.
 pub(super) struct Printer {
@@ -49,8 +49,10 @@ pub(super) struct Printer {
     /// What it is thinking now; `None` while it thinks nothing that is shown.
     thinking: Option<Cleaner>,
     line_start: bool,
-    /// Columns used in the current row.
-    column: usize,
+    rows: RowBreaker,
+    silence: Silence,
+    /// When the part of a word that is held is shown, if nothing follows.
+    held_until: Option<Instant>,
     /// The reader of standard output is gone.
     reader_gone: bool,
 }
@@ -70,7 +72,9 @@ impl Printer {
             shows_thinking: false,
             thinking: None,
             line_start: true,
-            column: 0,
+            rows: RowBreaker::default(),
+            silence: Silence::default(),
+            held_until: None,
             reader_gone: false,
         }
     }
@@ -100,6 +104,7 @@ impl Printer {
 
     /// Ends an unfinished line.
     pub(super) fn end_line(&mut self) {
+        self.end_word();
         if !self.line_start {
             self.write("\n");
         }
@@ -107,6 +112,7 @@ impl Printer {
 
     /// What Marvin wants to do, before the user is asked.
     pub(super) fn question(&mut self, question: &PendingQuestion) {
+        self.silence.end();
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
         let place = request.dir().map_or_else(String::new, |dir| {
@@ -125,10 +131,14 @@ impl Printer {
 
     /// Enter was typed after a question: the cursor is on a new line.
     pub(super) fn answered(&mut self) {
-        (self.line_start, self.column) = (true, 0);
+        self.line_start = true;
+        self.rows.start_line();
     }
 
     pub(super) fn show(&mut self, show: UiUpdate) {
+        if self.terminal {
+            self.follow_silence(&show);
+        }
         match show {
             UiUpdate::EarlierConversation(entries) => {
                 entries.iter().for_each(|entry| self.after(entry));
@@ -157,7 +167,6 @@ impl Printer {
             UiUpdate::System(words) | UiUpdate::Remark(words) => self.system(&words),
             UiUpdate::ToggleThinking => {
                 self.shows_thinking = !self.shows_thinking;
-                self.thinking = None;
                 let words = match self.shows_thinking {
                     true => "What the model thinks is shown.",
                     false => "What the model thinks is hidden.",
@@ -165,7 +174,11 @@ impl Printer {
                 self.system(words);
             }
             UiUpdate::Theme(choice) => {
-                self.theme = Theme::choose(self.theme.mode, choice, self.background);
+                let mode = self.theme.mode;
+                self.theme = Theme::choose(mode, choice, self.background);
+                if let Some(words) = palette::limitation(mode, choice) {
+                    self.system(words);
+                }
             }
             UiUpdate::Alert(words) => {
                 self.ring("\x07");
@@ -200,7 +213,7 @@ impl Printer {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
                 }
-                self.foreign_text(&safe);
+                self.piece(&safe);
             }
             Event::Thinking(piece) if self.shows_thinking => self.think(&piece),
             Event::ToolsStarted(calls) => {
@@ -224,7 +237,10 @@ impl Printer {
                     self.system(&format!("{name} {note}"));
                 }
             }
-            Event::Notice(_, words) => self.system(&words),
+            Event::Notice(_, words) => {
+                let end = self.silence.notice_end();
+                self.system(&format!("{words}{end}"));
+            }
             Event::Thinking(_)
             | Event::CallState { .. }
             | Event::Progress { .. }
@@ -234,6 +250,41 @@ impl Printer {
             | Event::Pipeline(_)
             | Event::Reply(ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
             Event::Reply(ReplyEvent::Trace { text }) => self.trace(&text),
+        }
+    }
+
+    /// Notices whether an answer is awaited.
+    fn follow_silence(&mut self, show: &UiUpdate) {
+        let now = Instant::now();
+        match show {
+            UiUpdate::UserMessage { .. } => self.silence.begin(now),
+            UiUpdate::Event(Event::Wait(wait)) => self.silence.wait(wait, now),
+            UiUpdate::Event(Event::Thinking(_)) if !self.shows_thinking => self.silence.think(now),
+            UiUpdate::Event(Event::Delta(piece) | Event::Thinking(piece))
+                if piece.trim().is_empty() => {}
+            UiUpdate::Event(Event::Delta(_) | Event::Thinking(_) | Event::ToolsStarted(_))
+            | UiUpdate::AnswerEnd(_) => self.silence.end(),
+            _ => {}
+        }
+    }
+
+    /// Nothing is awaited any more.
+    pub(super) fn end_silence(&mut self) {
+        self.silence.end();
+    }
+
+    /// When one of [`Printer::show_held`] and [`Printer::tell_wait`] is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.held_until, self.silence.due()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Says what is awaited, if that takes long.
+    pub(super) fn tell_wait(&mut self) {
+        if let Some(words) = self.silence.words(Instant::now()) {
+            self.system(&words);
         }
     }
 
@@ -250,7 +301,7 @@ impl Printer {
         let mut safe = String::with_capacity(piece.len());
         let cleaner = self.thinking.get_or_insert_default();
         cleaner.push(piece, &mut safe);
-        self.foreign_text(&safe);
+        self.piece(&safe);
     }
 
     /// Writes the terminal's bell, where there is one.
@@ -335,15 +386,15 @@ impl Printer {
         };
         self.end_line();
         self.write(&time);
-        self.column += width::of(&time);
+        self.rows.advance(width::of(&time));
         self.labelled(label, style, &entry.text);
     }
 
     /// A label and the text after it, on lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
-        if self.answering {
+        if self.answering || self.thinking.is_some() {
             self.end_line();
-            self.answering = false;
+            (self.answering, self.thinking) = (false, None);
         }
         self.label(label, style);
         self.foreign_text(&clean(words.trim_end()));
@@ -357,37 +408,52 @@ impl Printer {
         self.end_line();
     }
 
-    /// Text that is not Marvin's: the lines that it begins are indented.
+    /// Text that is not Marvin's.
     fn foreign_text(&mut self, text: &str) {
-        let columns = match self.terminal {
+        let mut out = String::with_capacity(text.len());
+        let columns = self.columns();
+        self.rows.push(text, columns, &mut out);
+        self.rows.end_word(columns, &mut out);
+        self.write(&out);
+    }
+
+    /// A piece of a text that is not Marvin's and goes on.
+    fn piece(&mut self, text: &str) {
+        let mut out = String::with_capacity(text.len());
+        self.rows.push(text, self.columns(), &mut out);
+        self.write(&out);
+        let hold = self.rows.holds().then(|| Instant::now() + HOLD_TIME);
+        self.held_until = hold;
+    }
+
+    /// Shows the beginning of a word that has been held for long enough.
+    pub(super) fn show_held(&mut self) {
+        if self.held_until.is_some_and(|until| Instant::now() >= until) {
+            self.held_until = None;
+            let mut out = String::new();
+            self.rows.show_held(self.columns(), &mut out);
+            self.write(&out);
+        }
+    }
+
+    /// The word has ended of which a part may be held.
+    fn end_word(&mut self) {
+        self.held_until = None;
+        let mut out = String::new();
+        self.rows.end_word(self.columns(), &mut out);
+        self.write(&out);
+    }
+
+    /// Columns of the terminal; 0 without one.
+    fn columns(&self) -> usize {
+        match self.terminal {
             true => usize::from(tty::size().width),
             false => 0,
-        };
-        let mut out = String::with_capacity(text.len());
-        let mut column = self.column;
-        for (cluster, wide) in width::clusters(text) {
-            if cluster == "\n" {
-                out.push('\n');
-                column = 0;
-                continue;
-            }
-            if columns >= MIN_COLUMNS && column + wide > columns {
-                out.push('\n');
-                column = 0;
-            }
-            if column == 0 {
-                out.push_str(INDENT);
-                column = INDENT.len();
-            }
-            out.push_str(cluster);
-            column += wide;
         }
-        self.write(&out);
-        self.column = column;
     }
 
     fn label(&mut self, label: &str, style: Style) {
-        self.column += width::of(label);
+        self.rows.advance(width::of(label));
         match style.fg.map(sgr) {
             Some(code) => self.write(&format!("\x1b[{code}m{label}\x1b[0m")),
             None => self.write(label),
@@ -400,7 +466,7 @@ impl Printer {
         }
         self.line_start = text.ends_with('\n');
         if self.line_start {
-            self.column = 0;
+            self.rows.start_line();
         }
         let mut out = io::stdout().lock();
         self.reader_gone = out
@@ -420,6 +486,7 @@ fn sgr(colour: Color) -> String {
         Color::Magenta => "35",
         Color::Cyan => "36",
         Color::Gray => "37",
+        Color::LightRed => "91",
         Color::LightYellow => "93",
         Color::LightMagenta => "95",
         Color::LightCyan => "96",

@@ -56,7 +56,8 @@ pub struct TerminalModes {
 }
 
 impl TerminalModes {
-    /// Decides by the values of `TERM` and `TERM_PROGRAM`, and whether `TMUX` is set.
+    /// Decides by the values of `TERM` and `TERM_PROGRAM`, and whether `TMUX` is set and `STY`, the variable of GNU screen, is not. What runs in one of
+    /// the two inherits the variable of the other, so with both nothing tells which one is the inner; then it may be the one that marks no pastes.
     pub fn of(term: Option<&str>, program: Option<&str>, in_tmux: bool) -> Self {
         let term = term.unwrap_or_default();
         let begins = |names: &[&str]| names.iter().any(|name| term.starts_with(name));

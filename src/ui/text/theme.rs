@@ -1,7 +1,7 @@
 //! Colours by meaning, so that light and dark backgrounds, sixteen colours and none all work.
 //!
 //! While the background is not known, only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that
-//! differ by colour also differ by a modifier. The themes' own colours are in [`palette`].
+//! differ by colour also differ by a modifier, unless bold would make their colour unreadable. The themes' own colours are in [`palette`].
 
 pub(crate) mod palette;
 
@@ -109,7 +109,10 @@ impl Theme {
 
     fn with(mode: ColorMode, palette: &Palette) -> Self {
         let plain = Style::new();
-        let bold = plain.add_modifier(Modifier::BOLD);
+        let bold = match palette.bold {
+            true => plain.add_modifier(Modifier::BOLD),
+            false => plain,
+        };
         let color = |style: Style, color: Color| match mode {
             ColorMode::None => style,
             ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => style.fg(color),

@@ -59,6 +59,13 @@ pub(super) enum HostAction {
     Leave(u8),
 }
 
+/// A short message in the status line.
+struct Flash {
+    words: String,
+    /// When it is no longer true; otherwise the next key ends it.
+    end: Option<Instant>,
+}
+
 /// The full-screen interface.
 pub(super) struct App {
     pub(super) session: Session,
@@ -74,7 +81,7 @@ pub(super) struct App {
     help: Option<usize>,
     /// The list of sessions, while it is open.
     picker: Option<SessionPicker>,
-    flash: Option<String>,
+    flash: Option<Flash>,
     interrupts: Interrupts,
     attention: Attention,
     /// When the last key went into the input.
@@ -102,7 +109,10 @@ impl App {
             draft: String::new(),
             help: None,
             picker: None,
-            flash: Some("F1 shows the keys".to_owned()),
+            flash: Some(Flash {
+                words: "F1 shows the keys".to_owned(),
+                end: None,
+            }),
             interrupts: Interrupts::default(),
             attention: Attention::default(),
             typed: None,
@@ -202,7 +212,9 @@ impl App {
             }
             UiUpdate::ToggleThinking => self.toggle_thinking(),
             UiUpdate::Theme(choice) => {
-                self.colours.choose(choice);
+                if let Some(words) = self.colours.choose(choice) {
+                    self.chat.add(Tone::System, words);
+                }
                 self.theme = self.colours.theme();
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
@@ -575,16 +587,16 @@ impl App {
             InterruptAction::Stopped if draft || self.session.queue().next().is_some() => {
                 self.say("Stopped.");
             }
-            InterruptAction::Stopped => self.say("Stopped. Press Ctrl-C again to quit."),
+            InterruptAction::Stopped => self.offer("Stopped. Press Ctrl-C again to quit."),
             InterruptAction::Waiting => {
                 self.clear_draft();
                 self.say("Messages are queued: Up edits the last one, Ctrl-Q quits.");
             }
             InterruptAction::Idle if draft => {
                 self.clear_draft();
-                self.say("Cleared; Up restores it. Press Ctrl-C again to quit.");
+                self.offer("Cleared; Up restores it. Press Ctrl-C again to quit.");
             }
-            InterruptAction::Idle => self.say("Press Ctrl-C again to quit."),
+            InterruptAction::Idle => self.offer("Press Ctrl-C again to quit."),
         }
     }
 
@@ -623,12 +635,7 @@ impl App {
     fn turn_wheel(&mut self, rows: isize) {
         if let Some(at) = &mut self.help {
             *at = at.saturating_add_signed(rows);
-        } else if self.editor.menu().is_some() || self.editor.file_menu().is_some() {
-            let action = if rows > 0 { Action::Down } else { Action::Up };
-            for _ in 0..rows.unsigned_abs() {
-                let _ = self.editor.act(action, &Candidates(self.session.context()));
-            }
-        } else {
+        } else if !self.editor.turn_menu(rows) {
             self.scroll_question(|_| rows, rows);
         }
     }
@@ -653,7 +660,32 @@ impl App {
     }
 
     fn say(&mut self, words: &str) {
-        self.flash = Some(words.to_owned());
+        self.flash = Some(Flash {
+            words: words.to_owned(),
+            end: None,
+        });
+    }
+
+    /// Says what another Ctrl-C does, for as long as it does that.
+    fn offer(&mut self, words: &str) {
+        self.flash = Some(Flash {
+            words: words.to_owned(),
+            end: self.interrupts.end(),
+        });
+    }
+
+    /// When the message in the status line ends by itself.
+    pub(super) fn flash_end(&self) -> Option<Instant> {
+        self.flash.as_ref()?.end
+    }
+
+    /// Ends that message when its time is over. True when the screen changes.
+    pub(super) fn expire_flash(&mut self) -> bool {
+        let is_over = self.flash_end().is_some_and(|end| Instant::now() >= end);
+        if is_over {
+            self.flash = None;
+        }
+        is_over
     }
 
     /// Shows a failure that does not belong to the session.
@@ -702,7 +734,7 @@ impl App {
             help: self.help.as_mut(),
             picker: self.picker.as_mut(),
             status: &status,
-            flash: self.flash.as_deref(),
+            flash: self.flash.as_ref().map(|flash| flash.words.as_str()),
             queue: &queue,
             clock: &clock,
             theme: &self.theme,

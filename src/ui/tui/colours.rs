@@ -3,7 +3,7 @@
 use crate::app::theme_choice::ThemeChoice;
 use crate::base::env::Env;
 use crate::ui::term::Rgb;
-use crate::ui::text::theme::palette::Background;
+use crate::ui::text::theme::palette::{self, Background};
 use crate::ui::text::theme::{ColorMode, Theme};
 
 /// Asks for the background colour (OSC 11 of xterm's ctlseqs). The answer comes among the keys, if at all.
@@ -35,8 +35,10 @@ impl ScreenColours {
         self.background = Some(Background::of(colour));
     }
 
-    pub(super) fn choose(&mut self, choice: ThemeChoice) {
+    /// Takes another theme; says why, if it does not look like itself here.
+    pub(super) fn choose(&mut self, choice: ThemeChoice) -> Option<&'static str> {
         self.choice = choice;
+        palette::limitation(self.mode, choice)
     }
 
     pub(super) fn theme(&self) -> Theme {

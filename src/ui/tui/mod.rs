@@ -9,9 +9,9 @@ mod ask;
 mod chat;
 mod clipboard;
 mod colours;
-mod file_menu;
 mod help;
 mod layout_context;
+mod menus;
 mod part;
 mod picker;
 mod reply;
@@ -91,6 +91,8 @@ struct Screenful {
     notifier: Notifier,
     /// The terminal is still to be asked for its background.
     asks_background: bool,
+    /// What is wrong with the settings.
+    warnings: Vec<String>,
     bell: Receiver<()>,
     inputs: Receiver<Vec<Input>>,
     keyboard: Keyboard,
@@ -121,7 +123,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     let modes = TerminalModes::of(
         env.get("TERM"),
         env.get("TERM_PROGRAM"),
-        env.get("TMUX").is_some(),
+        env.get("TMUX").is_some() && env.get("STY").is_none(),
     );
     let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);
     let mut warnings = Vec::new();
@@ -131,12 +133,11 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     let choice = ThemeChoice::read(&env, &mut |text| warnings.push(text));
     let screen_colours = ScreenColours::new(mode, choice, &env);
     let asks_background = has_commands && screen_colours.depend_on_background();
-    let mut app = App::new(session, screen_colours);
-    warnings.iter().for_each(|text| app.failed(text));
     Ok(Screenful {
-        app,
+        app: App::new(session, screen_colours),
         notifier,
         asks_background,
+        warnings,
         bell,
         inputs,
         keyboard,
@@ -150,6 +151,9 @@ fn open(settings: Settings) -> Outcome<Screenful> {
 impl Screenful {
     fn talk(mut self, first: &str) -> u8 {
         self.app.receive();
+        // After the conversation so far, where they are seen.
+        let warnings = std::mem::take(&mut self.warnings);
+        warnings.iter().for_each(|text| self.app.failed(text));
         if !first.trim().is_empty() {
             self.app.session.submit(first);
             self.app.receive();
@@ -185,6 +189,7 @@ impl Screenful {
             if let Some(status) = self.host_actions() {
                 return status;
             }
+            stale |= self.app.expire_flash();
             if stale && self.app.draw(&mut self.screen).is_err() {
                 return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
@@ -205,6 +210,7 @@ impl Screenful {
                 (false, Some(deadline)) => deadline,
                 (false, None) => self.next_tick(),
             };
+            let wake = self.app.flash_end().map_or(wake, |end| wake.min(end));
             select! {
                 recv(self.inputs) -> batch => {
                     let Ok(batch) = batch else { return 1 };

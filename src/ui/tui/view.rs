@@ -4,23 +4,20 @@ use std::time::Instant;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
 use super::picker::SessionPicker;
-use super::{file_menu, help, status};
+use super::{help, menus, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
-use crate::ui::editor::complete::Menu;
 use crate::ui::term::screen::Scroll;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Maximum rows of the input, and of the completion menu.
+/// Maximum rows of the input.
 const INPUT_ROWS: usize = 12;
-const MENU_ROWS: usize = 8;
 
 /// Everything that a frame shows.
 pub(super) struct FrameContent<'a> {
@@ -137,10 +134,10 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         y += 1;
     }
     if let Some(open) = scene.editor.menu() {
-        menu(open, buffer, y - status_rows, theme);
+        menus::commands(open, buffer, y - status_rows, theme);
     }
     if let Some(open) = scene.editor.file_menu() {
-        file_menu::draw(open, buffer, y - status_rows, theme);
+        menus::files(open, buffer, y - status_rows, theme);
     }
     for (index, row) in input.rows.iter().take(input_rows).enumerate() {
         let lead = if index == 0 {
@@ -193,46 +190,6 @@ fn put(buffer: &mut Buffer, y: usize, rows: impl IntoIterator<Item = Line<'stati
     let area = buffer.area;
     for (at, line) in (y..usize::from(area.height)).zip(rows) {
         buffer.set_line(0, clamp(at), &line, area.width);
-    }
-}
-
-/// The completion menu, over the rows above `bottom`.
-fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
-    let room = bottom.min(MENU_ROWS);
-    let candidates = &menu.candidates;
-    if room == 0 || candidates.is_empty() {
-        return;
-    }
-    let at = menu.selected.unwrap_or(0);
-    let last = candidates.len().saturating_sub(room);
-    let first = at.saturating_sub(room - 1).min(last);
-    let abouts = menu.abouts.iter().map(|about| about.unwrap_or_default());
-    let shown = candidates.iter().zip(abouts).skip(first).take(room);
-    let shown: Vec<(&String, &str)> = shown.collect();
-    let widest = |text: &dyn Fn(&(&String, &str)) -> usize| shown.iter().map(text).max();
-    let name_columns = widest(&|(name, _)| width::of(name)).unwrap_or_default() + 2;
-    let about_columns = match widest(&|(_, about)| width::of(about)).unwrap_or_default() {
-        0 => 0,
-        columns => columns + 1,
-    };
-    let wide = (name_columns + about_columns).min(usize::from(buffer.area.width));
-    let top = bottom - shown.len();
-    for (row, (name, about)) in shown.into_iter().enumerate() {
-        let (name_style, about_style) = if Some(first + row) == menu.selected {
-            let selected = theme.accent.add_modifier(Modifier::REVERSED);
-            (selected, selected)
-        } else {
-            (theme.accent, theme.text)
-        };
-        let name = width::pad(&format!(" {name}"), name_columns);
-        let name = width::clip(&name, wide);
-        let left = wide - width::of(&name);
-        let about = width::pad(&width::clip(about, left), left);
-        let line = Line::from(vec![
-            Span::styled(name, name_style),
-            Span::styled(about, about_style),
-        ]);
-        buffer.set_line(0, clamp(top + row), &line, clamp(wide));
     }
 }
 

@@ -8,6 +8,7 @@ use super::layout_context::{CANCEL_HINT, LayoutContext, format_running, spinner}
 use crate::chat::wait::Wait;
 use crate::ui::keys::{self, Action};
 use crate::ui::text::clean::clean_line;
+use crate::ui::text::wait_words::phrase;
 use crate::ui::text::width;
 
 /// An answer that is awaited.
@@ -98,29 +99,6 @@ fn remaining(wait: &Wait, passed: Duration) -> Option<u64> {
     };
     let left = wait.saturating_sub(passed);
     Some(left.as_secs() + u64::from(left.subsec_nanos() > 0))
-}
-
-/// What is awaited, in the words of the row; a time follows.
-fn phrase(wait: &Wait) -> String {
-    match wait {
-        Wait::Start { program } => format!("starting {program}"),
-        Wait::Connection { provider } => format!("connecting to {provider}"),
-        Wait::FirstByte {
-            provider,
-            loads: None,
-        } => format!("waiting for {provider}"),
-        Wait::FirstByte {
-            provider,
-            loads: Some(model),
-        } => format!("waiting for {provider}, which may be loading {model}"),
-        Wait::Retry {
-            provider,
-            is_rate_limit: true,
-            ..
-        } => format!("rate limited by {provider}, next try in"),
-        Wait::Retry { provider, .. } => format!("{provider} failed, next try in"),
-        Wait::Compaction => "compacting the conversation".to_owned(),
-    }
 }
 
 #[cfg(test)]

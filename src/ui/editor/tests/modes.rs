@@ -251,6 +251,51 @@ fn tab_cycles_the_menu_and_esc_restores_the_word() {
 }
 
 #[test]
+fn the_wheel_highlights_and_leaves_the_text_until_a_key_takes_it() {
+    let typed = |text: &str| {
+        let mut editor = Editor::new();
+        for c in text.chars() {
+            editor.act(Insert(c), &House);
+        }
+        editor
+    };
+    // Of /tools, /tool and /undo.
+    let mut editor = typed("/");
+    for (rows, selected) in [
+        (-3, None),
+        (2, Some(1)),
+        (3, Some(2)),
+        (3, Some(2)),
+        (-5, Some(0)),
+        (-1, Some(0)),
+        (1, Some(1)),
+    ] {
+        assert!(editor.turn_menu(rows));
+        assert_eq!(editor.menu().unwrap().selected, selected, "{rows}");
+        assert_eq!(shown(&editor), "/|");
+    }
+    editor.act(Complete, &House);
+    assert_eq!(shown(&editor), "/tool|");
+    editor.act(Complete, &House);
+    assert_eq!(shown(&editor), "/undo|");
+    // The wheel takes what a key wrote out of the text again.
+    assert!(editor.turn_menu(-2));
+    assert_eq!(shown(&editor), "/|");
+    editor.act(Send, &House);
+    assert_eq!((editor.menu(), editor.text().trim_end()), (None, "/tools"));
+
+    let mut editor = typed("/");
+    editor.turn_menu(1);
+    editor.act(Insert('u'), &House);
+    assert_eq!(shown(&editor), "/u|");
+    assert_eq!(editor.menu().unwrap().candidates, ["/undo"]);
+    editor.turn_menu(1);
+    editor.act(Escape, &House);
+    assert_eq!((editor.menu(), shown(&editor)), (None, "/u|".to_owned()));
+    assert!(!editor.turn_menu(1));
+}
+
+#[test]
 fn enter_without_a_selection_submits_and_typing_narrows() {
     let (_, mut editor) = tab("!profile |", &[Complete]);
     assert!(editor.menu().is_some());

@@ -1,7 +1,8 @@
 //! The colours of the themes: one table each for dark and for light backgrounds.
 //!
 //! They are numbers of xterm's table of 256, whose colours from 16 on are the same in every terminal. Each has a contrast of at least 4.5:1 with backgrounds
-//! that are usual for its table, by the formula of WCAG 2 (<https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>); a test counts.
+//! that are usual for its table, by the formula of WCAG 2 (<https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>); a test counts. Of the sixteen named colours,
+//! which every terminal shows its own way, xterm's defaults on black and white are counted.
 
 use ratatui::style::Color;
 
@@ -19,6 +20,8 @@ pub(super) struct Palette {
     pub(super) cyan: Color,
     /// Secondary text; `None` for the terminal's own dim text.
     pub(super) dim: Option<Color>,
+    /// Coloured text may be bold. Many terminals brighten the named colours then, which makes dark ones unreadable on white.
+    pub(super) bold: bool,
 }
 
 /// What the terminal writes on.
@@ -58,6 +61,31 @@ pub(super) static NAMED: Palette = Palette {
     magenta: Color::Magenta,
     cyan: Color::Cyan,
     dim: None,
+    bold: true,
+};
+
+/// Of the terminal's own colours those that can be read on black.
+static NAMED_DARK: Palette = Palette {
+    red: Color::LightRed,
+    green: Color::Green,
+    yellow: Color::Yellow,
+    blue: Color::LightCyan,
+    magenta: Color::LightMagenta,
+    cyan: Color::Cyan,
+    dim: None,
+    bold: true,
+};
+
+/// Of the terminal's own colours those that can be read on white. That they are red and blue serves those as well who cannot tell red from green.
+static NAMED_LIGHT: Palette = Palette {
+    red: Color::Red,
+    green: Color::Blue,
+    yellow: Color::Magenta,
+    blue: Color::Blue,
+    magenta: Color::Magenta,
+    cyan: Color::Blue,
+    dim: None,
+    bold: false,
 };
 
 static DARK: Palette = indexed([210, 114, 179, 111, 176, 80], 247);
@@ -74,17 +102,7 @@ static COLOR_BLIND_DARK: Palette = Palette {
     magenta: Color::LightMagenta,
     cyan: Color::LightCyan,
     dim: Some(Color::Gray),
-};
-
-/// Red and blue, which nobody takes for each other.
-static COLOR_BLIND_LIGHT: Palette = Palette {
-    red: Color::Red,
-    green: Color::Blue,
-    yellow: Color::Magenta,
-    blue: Color::Blue,
-    magenta: Color::Magenta,
-    cyan: Color::Blue,
-    dim: None,
+    bold: true,
 };
 
 const fn indexed([red, green, yellow, blue, magenta, cyan]: [u8; 6], dim: u8) -> Palette {
@@ -96,29 +114,50 @@ const fn indexed([red, green, yellow, blue, magenta, cyan]: [u8; 6], dim: u8) ->
         magenta: Color::Indexed(magenta),
         cyan: Color::Indexed(cyan),
         dim: Some(Color::Indexed(dim)),
+        bold: true,
     }
 }
 
-/// The colours for a choice. With sixteen colours there is one theme beside the terminal's own.
+/// The colours for a choice.
 pub(super) fn palette(
     mode: ColorMode,
     choice: ThemeChoice,
     background: Option<Background>,
 ) -> &'static Palette {
+    let background = match choice {
+        ThemeChoice::Dark => Some(Background::Dark),
+        ThemeChoice::Light => Some(Background::Light),
+        ThemeChoice::Auto | ThemeChoice::Contrast | ThemeChoice::ColorBlind => background,
+    };
     let is_light = background == Some(Background::Light);
-    match (choice, mode) {
-        (ThemeChoice::ColorBlind, _) if is_light => &COLOR_BLIND_LIGHT,
-        (ThemeChoice::ColorBlind, _) => &COLOR_BLIND_DARK,
-        (_, ColorMode::None | ColorMode::Ansi16) => &NAMED,
-        (ThemeChoice::Dark, _) => &DARK,
-        (ThemeChoice::Light, _) => &LIGHT,
-        (ThemeChoice::Contrast, _) if is_light => &CONTRAST_LIGHT,
-        (ThemeChoice::Contrast, _) => &CONTRAST_DARK,
-        (ThemeChoice::Auto, _) => match background {
+    match (mode, choice) {
+        (ColorMode::None, _) => &NAMED,
+        (_, ThemeChoice::ColorBlind) if is_light => &NAMED_LIGHT,
+        (_, ThemeChoice::ColorBlind) => &COLOR_BLIND_DARK,
+        (ColorMode::Ansi16, _) => match background {
+            Some(Background::Dark) => &NAMED_DARK,
+            Some(Background::Light) => &NAMED_LIGHT,
+            None => &NAMED,
+        },
+        (_, ThemeChoice::Contrast) if is_light => &CONTRAST_LIGHT,
+        (_, ThemeChoice::Contrast) => &CONTRAST_DARK,
+        _ => match background {
             Some(Background::Dark) => &DARK,
             Some(Background::Light) => &LIGHT,
             None => &NAMED,
         },
+    }
+}
+
+/// Why a chosen theme does not look like itself here; `None` when it does.
+pub(crate) fn limitation(mode: ColorMode, choice: ThemeChoice) -> Option<&'static str> {
+    match (mode, choice) {
+        (_, ThemeChoice::Auto) => None,
+        (ColorMode::None, _) => Some("There are no colours here, so all themes look the same."),
+        (ColorMode::Ansi16, ThemeChoice::Contrast) => {
+            Some("This terminal has only 16 colours, with which contrast looks like auto.")
+        }
+        _ => None,
     }
 }
 
@@ -167,6 +206,10 @@ mod tests {
                 Rgb(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232))
             }
             Color::Red => Rgb(205, 0, 0),
+            Color::Green => Rgb(0, 205, 0),
+            Color::Yellow => Rgb(205, 205, 0),
+            Color::Cyan => Rgb(0, 205, 205),
+            Color::LightRed => Rgb(255, 0, 0),
             Color::Blue => Rgb(0, 0, 238),
             Color::Magenta => Rgb(205, 0, 205),
             Color::Gray => Rgb(229, 229, 229),
@@ -187,6 +230,7 @@ mod tests {
             magenta,
             cyan,
             dim,
+            bold: _,
         } = palette;
         let mut all = vec![*red, *green, *yellow, *blue, *magenta, *cyan];
         all.extend(*dim);
@@ -203,7 +247,8 @@ mod tests {
             ("contrast", &CONTRAST_DARK, &DARKS[..], 7.0),
             ("contrast, light", &CONTRAST_LIGHT, &LIGHTS[..2], 7.0),
             ("color-blind", &COLOR_BLIND_DARK, black, 4.5),
-            ("color-blind, light", &COLOR_BLIND_LIGHT, white, 4.5),
+            ("16 colours, dark", &NAMED_DARK, black, 4.5),
+            ("16 colours, light", &NAMED_LIGHT, white, 4.5),
         ] {
             for colour in colours(palette) {
                 for background in backgrounds {
@@ -221,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_theme_for_the_color_blind_has_no_red_beside_green() {
-        for palette in [&COLOR_BLIND_DARK, &COLOR_BLIND_LIGHT] {
+        for palette in [&COLOR_BLIND_DARK, &NAMED_LIGHT] {
             let has =
                 |colours_of: &[Color]| colours(palette).iter().any(|c| colours_of.contains(c));
             assert!(!has(&[Color::Green, Color::LightGreen]));
@@ -252,6 +297,48 @@ mod tests {
     }
 
     #[test]
+    fn with_sixteen_colours_a_light_background_gets_dark_ones_that_are_not_bold() {
+        use ratatui::style::Modifier;
+        let light = Some(Background::Light);
+        let theme = |choice, background| Theme::choose(ColorMode::Ansi16, choice, background);
+        let expected = Theme::with(ColorMode::Ansi16, &NAMED_LIGHT);
+        assert_eq!(theme(ThemeChoice::Auto, light), expected);
+        assert_eq!(theme(ThemeChoice::Contrast, light), expected);
+        assert_eq!(theme(ThemeChoice::Light, None), expected);
+        assert_eq!(theme(ThemeChoice::Light, Some(Background::Dark)), expected);
+        let dark = theme(ThemeChoice::Dark, light);
+        assert_eq!(dark, Theme::with(ColorMode::Ansi16, &NAMED_DARK));
+        assert!(dark.you.add_modifier.contains(Modifier::BOLD));
+        for style in [
+            expected.you,
+            expected.assistant,
+            expected.error,
+            expected.accent,
+            expected.heading,
+            expected.added_part,
+            expected.removed_part,
+            expected.keyword,
+        ] {
+            assert!(!style.add_modifier.contains(Modifier::BOLD), "{style:?}");
+            assert!(style.fg.is_some());
+        }
+    }
+
+    #[test]
+    fn a_theme_that_cannot_be_shown_has_a_reason() {
+        use ThemeChoice::{Auto, Contrast, Light};
+        assert!(limitation(ColorMode::None, Light).is_some());
+        assert!(limitation(ColorMode::Ansi16, Contrast).is_some());
+        for (mode, choice) in [
+            (ColorMode::None, Auto),
+            (ColorMode::Ansi16, Light),
+            (ColorMode::Ansi256, Contrast),
+        ] {
+            assert_eq!(limitation(mode, choice), None, "{mode:?} {choice:?}");
+        }
+    }
+
+    #[test]
     fn few_colours_and_none_stay_what_they_are() {
         for choice in ThemeChoice::ALL.map(|(choice, ..)| choice) {
             let theme = Theme::choose(ColorMode::None, choice, Some(Background::Light));
@@ -260,6 +347,8 @@ mod tests {
             let shown = format!("{theme:?}");
             assert!(!shown.contains("Indexed"), "{choice:?}");
         }
+        let unknown = Theme::choose(ColorMode::Ansi16, ThemeChoice::Auto, None);
+        assert_eq!(unknown, Theme::new(ColorMode::Ansi16));
         let unknown = Theme::choose(ColorMode::True, ThemeChoice::Auto, None);
         assert_eq!(unknown, Theme::new(ColorMode::True));
     }
