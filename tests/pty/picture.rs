@@ -122,7 +122,7 @@ fn the_picture_of_the_readme_is_what_the_program_shows() {
     pty.send("The retry test is flaky. Find out why, and fix it.\r");
     pty.wait_text(LIVE);
     pty.send("y");
-    pty.wait_text("10 msgs");
+    pty.wait_text("3 msgs");
     pty.wait_text("· work");
     let drawn = pty.with(|screen| svg::draw(screen, "marvin"));
     // What differs from run to run.

@@ -33,6 +33,8 @@ const MODES: &[Mode] = &[
     // The wheel sends arrow keys. Most terminals do that anyway, so the mode is saved and restored rather than switched off.
     mode("\x1b[?1007s\x1b[?1007h", "\x1b[?1007r", Needs::Emulator),
     mode("\x1b[?1004h", "\x1b[?1004l", Needs::Emulator),
+    // Alt and a letter are Esc and the letter (metaSendsEscape): xterm by itself sends another letter.
+    mode("\x1b[?1036s\x1b[?1036h", "\x1b[?1036r", Needs::Emulator),
     // xterm's way to tell Shift-Enter from Enter (modifyOtherKeys), then kitty's: keys that are ambiguous otherwise (1), and the key at the same place of a
     // US keyboard (4), without which Ctrl-C would be lost on a Greek one. The stack of kitty belongs to the alternate screen.
     mode("\x1b[>4;1m", "\x1b[>4m", Needs::NotApple),
@@ -109,10 +111,11 @@ mod tests {
         let modes = TerminalModes::of(Some("xterm-256color"), None, false);
         assert_eq!(
             modes.enter,
-            "\x1b[22;0t\x1b[?1049h\x1b[?2004h\x1b[?1007s\x1b[?1007h\x1b[?1004h\x1b[>4;1m\x1b[>5u"
+            "\x1b[22;0t\x1b[?1049h\x1b[?2004h\x1b[?1007s\x1b[?1007h\x1b[?1004h\x1b[?1036s\x1b[?1036h\x1b[>4;1m\x1b[>5u"
         );
-        let restore =
-            format!("{RESET}\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?1007r\x1b[?2004l\x1b[?1049l\x1b[23;0t");
+        let restore = format!(
+            "{RESET}\x1b[<u\x1b[>4m\x1b[?1036r\x1b[?1004l\x1b[?1007r\x1b[?2004l\x1b[?1049l\x1b[23;0t"
+        );
         assert_eq!(modes.restore, restore);
     }
 
