@@ -412,6 +412,8 @@ impl<'a> TurnLoop<'a> {
                     .trace
                     .line(format!("❌ {} error: {}", call.name, scrub(&error)));
             }
+            // What a tool read is no more for a model, or for what is remembered, than what the user says.
+            output.text = scrub(&output.text);
             done += 1;
             // A stopped reply needs no notes on what it found.
             if !self.is_stopped() {
