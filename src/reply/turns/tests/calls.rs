@@ -334,7 +334,10 @@ fn the_trace_has_no_secrets() {
 fn no_model_reads_a_secret_in_a_result() {
     for (name, notes) in [
         ("keys.md", None),
-        ("all-keys.md", Some("According to the note, there is an office.")),
+        (
+            "all-keys.md",
+            Some("According to the note, there is an office."),
+        ),
         ("all-keys.md", Some("NONE")),
     ] {
         for is_small in [true, false] {

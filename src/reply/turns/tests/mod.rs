@@ -361,7 +361,8 @@ fn read(path: &'static str) -> Turn {
 }
 
 /// A note with secrets.
-const KEYS: &str = "Harbour office: token=hunterNOTE3secret, ada@ships.example.com, AKIA2222BBBB3333CCCC.";
+const KEYS: &str =
+    "Harbour office: token=hunterNOTE3secret, ada@ships.example.com, AKIA2222BBBB3333CCCC.";
 const FENCED: &str =
     "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```";
 const TWO_STEPS: &str = "read_note path='film.md'\nread_note path='<director>.md'\nReply.";
