@@ -333,6 +333,11 @@ impl ReplyEngine {
         self.dialogue.stamp(now)
     }
 
+    /// Adds what the user saw beside the conversation at a moment of [`ReplyEngine::stamp`].
+    pub(crate) fn add_note(&self, text: &str, at: Timestamp) {
+        self.dialogue.add_note(text, at);
+    }
+
     /// Takes back the last exchange, which began with `said`.
     pub(crate) fn undo(&self, said: &str) {
         self.dialogue.undo(said);

@@ -241,6 +241,46 @@ fn secrets_reach_no_file_and_no_model() {
 }
 
 #[test]
+fn the_model_sees_what_a_command_printed_without_its_secrets() {
+    let home = Home::new();
+    let server = StageServer::start([reply("A marsupial."), reply("Again.")].concat());
+    let mut running = marvin(&home, &server).spawn();
+    // Taken apart, so that the command itself does not say it.
+    say(
+        &mut running,
+        "!echo WOMB''AT88 password=swordfish99",
+        "WOMBAT88",
+    );
+    say(&mut running, "what was that output", "A marsupial.");
+    say(&mut running, "and its colour", "Again.");
+    running.signal(Signal::KILL);
+    assert!(running.ends_within(LIMIT));
+    let chats: Vec<Value> = server
+        .calls()
+        .into_iter()
+        .filter(|call| call.stage == "chat")
+        .map(|call| call.body)
+        .collect();
+    assert_eq!(chats.len(), 2);
+    for body in &chats {
+        let messages = body["messages"].as_array().unwrap();
+        let roles = messages.iter().map(|message| message["role"].as_str());
+        assert_eq!(roles.filter(|role| *role == Some("system")).count(), 1);
+        let with_output = messages.iter().map(content);
+        let with_output: Vec<String> = with_output
+            .filter(|text| text.contains("WOMBAT88 password=[REDACTED]"))
+            .collect();
+        assert_eq!(with_output.len(), 1, "{body}");
+        assert!(with_output[0].ends_with("what was that output"), "{body}");
+    }
+    for file in files(&home.path()) {
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        assert!(!text.contains("swordfish99"), "{}", file.display());
+    }
+    assert!(!server.bodies().concat().contains("swordfish99"));
+}
+
+#[test]
 fn nothing_of_the_flow_is_written_before_a_message_takes_it() {
     let home = Home::new();
     let server = StageServer::start([]);
