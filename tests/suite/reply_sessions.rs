@@ -202,6 +202,24 @@ fn ctrl_c_at_the_end_keeps_what_was_said_for_the_next_time() {
 }
 
 #[test]
+fn a_signal_at_the_end_decides_the_exit_status() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let home = Home::new();
+        let mut slow = summary("Too late.");
+        slow[0].delay = Duration::from_secs(4);
+        let server = StageServer::start([reply("Noted."), slow].concat());
+        let mut running = marvin(&home, &server).spawn();
+        say(&mut running, "I have a heron", "Noted.");
+        running.close_stdin();
+        running.wait_stdout("Remembering this conversation", LIMIT);
+        until("the summariser", || !summaries(&server).is_empty());
+        running.signal(signal);
+        running.wait().expect(status);
+        assert!(!home.has(&format!("{MEMORY}/diary.json")));
+    }
+}
+
+#[test]
 fn secrets_reach_no_file_and_no_model() {
     let home = Home::new();
     let secrets = [

@@ -77,10 +77,10 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         leave: None,
     };
     warnings.iter().for_each(|text| plain.printer.system(text));
-    let status = plain.talk(first);
+    let mut status = plain.talk(first);
     plain.printer.end_line();
     if matches!(status, 0 | INTERRUPTED) {
-        plain.farewell();
+        status = plain.farewell().unwrap_or(status);
         // A script that reads the conversation gets nothing else.
         if let Some(words) = plain.session.farewell_words().filter(|_| terminal) {
             plain.printer.system(&words);
@@ -145,8 +145,9 @@ impl PlainUi {
         }
     }
 
-    /// Waits until the conversation is remembered; Ctrl-C skips that, another signal ends it.
-    fn farewell(&mut self) {
+    /// Waits until the conversation is remembered; Ctrl-C skips that, and so does another signal, which decides the exit status.
+    fn farewell(&mut self) -> Option<u8> {
+        let mut status = None;
         let mut waits = self.session.begin_farewell();
         while waits {
             self.session.receive();
@@ -155,14 +156,18 @@ impl PlainUi {
                 self.printer.show(show);
             }
             if !waits {
-                return;
+                break;
             }
             select! {
                 recv(self.bell) -> _ => {}
                 recv(after(FAREWELL_CHECK)) -> _ => {}
-                recv(self.watch.signals) -> _ => self.session.skip_farewell(),
+                recv(self.watch.signals) -> signal => {
+                    status = status.or(signal.ok().and_then(SignalEvent::forced_status));
+                    self.session.skip_farewell();
+                }
             }
         }
+        status
     }
 
     /// Reads a line; a signal meanwhile ends the process.
