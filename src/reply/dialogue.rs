@@ -384,6 +384,15 @@ impl DialogueMemory {
         self.prune(&mut rows, now);
     }
 
+    /// Whether [`DialogueMemory::forget`] would forget something that was said.
+    pub(crate) fn holds(&self, target: &EraseTarget) -> bool {
+        let rows = self.rows();
+        let mut said = rows.said.iter().map(|row| (row.at, &row.text));
+        let mut notes = rows.notes.iter().map(|(at, text)| (*at, text));
+        said.any(|(at, text)| target.covers(text, at))
+            || notes.any(|(at, text)| target.covers(text, at))
+    }
+
     /// Forgets what the user wants to be forgotten: what was said, and the calls of earlier replies, which may repeat it.
     pub(crate) fn forget(&self, target: &EraseTarget) {
         let mut rows = self.rows();

@@ -220,6 +220,35 @@ fn a_signal_at_the_end_decides_the_exit_status() {
 }
 
 #[test]
+fn what_only_the_conversation_holds_can_be_forgotten() {
+    let home = Home::new();
+    let server = StageServer::start([reply("Noted."), reply("No.")].concat());
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "my kayak is red", "Noted.");
+    say(
+        &mut running,
+        "!memory forget kayak",
+        "/memory forget kayak --yes takes it out of this conversation.",
+    );
+    say(
+        &mut running,
+        "!memory forget kayak --yes",
+        "There was nothing",
+    );
+    say(&mut running, "what colour is it", "No.");
+    say(
+        &mut running,
+        "!memory forget zebra",
+        "There is nothing to erase.",
+    );
+    running.signal(Signal::KILL);
+    assert!(running.ends_within(LIMIT));
+    let calls = server.calls();
+    let last = calls.last().map(|call| call.body.to_string()).unwrap();
+    assert!(!last.contains("kayak"), "{last}");
+}
+
+#[test]
 fn secrets_reach_no_file_and_no_model() {
     let home = Home::new();
     let secrets = [

@@ -148,10 +148,19 @@ impl ProfileMemory {
     /// # Errors
     /// There is no such node; the memory cannot be read.
     pub(crate) fn preview(&self, target: &EraseTarget) -> Outcome<String> {
+        self.preview_or(target, "There is nothing to erase.")
+    }
+
+    /// [`ProfileMemory::preview`] with these words when nothing would be erased.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn preview_or(&self, target: &EraseTarget, nothing: &str) -> Outcome<String> {
         let erasure = self.store.preview(target)?;
         let mut out = report::erasure(&erasure);
         if erasure.is_empty() {
-            out.push_str("There is nothing to erase.\n");
+            out.push_str(nothing);
+            out.push('\n');
         }
         out.push_str(&self.out_of_reach(target, &erasure));
         Ok(out)

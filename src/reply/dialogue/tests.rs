@@ -246,7 +246,11 @@ fn what_is_forgotten_is_neither_sent_nor_written() {
         (memory.pending().rows.len(), memory.recent(at(1)).len()),
         (2, 4)
     );
-    memory.forget(&EraseTarget::Word("KAYAK".to_owned()));
+    let kayak = EraseTarget::Word("KAYAK".to_owned());
+    assert!(memory.holds(&kayak));
+    assert!(!memory.holds(&EraseTarget::Word("kay".to_owned())));
+    memory.forget(&kayak);
+    assert!(!memory.holds(&kayak));
     assert_eq!(texts_of(&memory.pending()), ["Assistant: Noted."]);
     assert_eq!(texts(&memory.recent(at(1))), ["A Noted."]);
     memory.forget(&EraseTarget::All);
