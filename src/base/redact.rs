@@ -10,7 +10,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub(crate) use labels::{redact, scrub};
+pub(crate) use labels::{LABEL_START, redact, scrub};
 
 /// Words before `=` or `:` whose value is a secret.
 const KEYWORDS: [&str; 9] = [

@@ -72,6 +72,48 @@ pub(crate) fn fold(text: &str) -> String {
     out
 }
 
+/// A word or phrase that is looked for in texts, without regard to case and spacing.
+#[derive(Debug, Clone)]
+pub(crate) struct Phrase(String);
+
+impl Phrase {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(fold(text))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the text has the phrase in it as whole words: "cat" is in "a cat's toy" and not in "vacation". What is written without spaces between words
+    /// has no whole words, so there a part of the text is enough.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let text = fold(text);
+        let (Some(first), Some(last)) = (self.0.chars().next(), self.0.chars().next_back()) else {
+            return false;
+        };
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(&self.0)) {
+            let (start, end) = (from + at, from + at + self.0.len());
+            let before = text.get(..start).and_then(|text| text.chars().next_back());
+            let after = text.get(end..).and_then(|text| text.chars().next());
+            if !before.is_some_and(|before| is_one_word(before, first))
+                && !after.is_some_and(|after| is_one_word(last, after))
+            {
+                return true;
+            }
+            from = start + first.len_utf8();
+        }
+        false
+    }
+}
+
+/// Whether two neighbouring characters belong to one word, as [`runs`] cuts them.
+fn is_one_word(left: char, right: char) -> bool {
+    let is_part = |c: char| (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c);
+    is_part(left) && is_part(right)
+}
+
 /// Compatible characters as one (full-width letters, ligatures), then without case. Nearly Unicode's full case folding: what lower-casing leaves apart
 /// are sharp s, the final sigma and the dot that a Turkish capital I leaves behind.
 fn folded(text: &str) -> impl Iterator<Item = char> {
@@ -136,7 +178,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_phrase_is_found_as_whole_words_where_there_are_words() {
+        for (phrase, text, is_in) in [
+            ("cat", "Has a CAT.", true),
+            ("cat", "the cat's toy, my_cat", true),
+            ("cat", "planned a vacation", false),
+            ("cat", "studies education; likes locations", false),
+            ("cat", "catalogue cat", true),
+            ("cat", "concat", false),
+            ("12", "in 2012", false),
+            ("12", "on 12/5", true),
+            ("corvid  Lighthouse", "The Corvid\nlighthouse.", true),
+            ("corvid light", "corvid lighthouse", false),
+            ("a a", "ba a a", true),
+            ("кот", "У них кот", true),
+            ("кот", "который час", false),
+            ("किताब", "किताबें", false),
+            ("京都", "東京都庁", true),
+            ("木", "森木林", true),
+            ("カヤック", "新しいカヤックを買った", true),
+            ("แมว", "ฉันมีแมวสองตัว", true),
+            ("고양이", "고양이가 있다", true),
+            ("tower", "作家tower塔", true),
+            ("c++", "likes C++.", true),
+            ("--yes", "said --yes", true),
+            ("", "anything", false),
+        ] {
+            assert_eq!(Phrase::new(phrase).is_in(text), is_in, "{phrase}: {text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_words_of_a_text_are_found_in_it(text in "[a-zäéß0-9а-я京都タワ ,.-]{0,40}") {
+            for word in runs(&text) {
+                prop_assert!(Phrase::new(&word).is_in(&text), "{}", word);
+            }
+        }
+
         #[test]
         fn folding_twice_changes_nothing(text in "\\PC{0,40}") {
             let once = fold(&text);

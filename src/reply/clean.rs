@@ -45,6 +45,12 @@ mod tests {
                 "It is Wick.",
             ),
             ("```tool_call\nbroken\n```\nIt is Wick.", "It is Wick."),
+            (
+                "<tool_call>{\"name\": \"a\"}</tool_call>\nIt is Wick.",
+                "It is Wick.",
+            ),
+            ("It is Wick.\n<tool_call>{\"name\": ", "It is Wick."),
+            ("Qwen writes <tool_call>.", "Qwen writes <tool_call>."),
             ("It is Wick.\n```tool_call\n{\"name\": ", "It is Wick."),
             (
                 "```tool_call\n{\"name\": \"a\"}\n```\n```tool_call\n{\"name\": \"b\"}\n```",

@@ -16,6 +16,8 @@ use crate::store::memory::EraseTarget;
 const MAX_GROUPS: usize = 16;
 /// Rows sent, said things and calls together.
 const MAX_ROWS: usize = 40;
+/// Characters of all notes; the latest one is kept whatever it has.
+const MAX_NOTE_CHARS: usize = 8_000;
 
 /// The conversation of one profile. The thread that writes the diary shares it.
 #[derive(Debug)]
@@ -56,6 +58,8 @@ impl From<&ReplySettings> for DialogueLimits {
 struct Rows {
     said: Vec<SaidRow>,
     groups: Vec<ToolGroup>,
+    /// What the user saw beside the conversation, such as the output of a command of theirs. It is sent like what was said, and never remembered.
+    notes: Vec<(Timestamp, String)>,
     last: Option<Timestamp>,
 }
 
@@ -115,6 +119,20 @@ impl Rows {
         self.said.insert(place, row);
     }
 
+    /// Adds a note; the oldest ones make room for it.
+    fn add_note(&mut self, at: Timestamp, text: String) {
+        let place = self.notes.partition_point(|(other, _)| *other <= at);
+        self.notes.insert(place, (at, text));
+        let mut room = MAX_NOTE_CHARS;
+        let fits = |(_, text): &&(Timestamp, String)| {
+            let left = room.checked_sub(text.chars().count());
+            room = left.unwrap_or(0);
+            left.is_some()
+        };
+        let count = self.notes.iter().rev().take_while(fits).count().max(1);
+        self.notes.drain(..self.notes.len().saturating_sub(count));
+    }
+
     fn pending(&self) -> impl Iterator<Item = &SaidRow> {
         self.said.iter().filter(|row| !row.is_saved)
     }
@@ -160,6 +178,11 @@ impl DialogueMemory {
         self.prune(&mut rows, now);
     }
 
+    /// Adds what the user saw beside the conversation at a [`DialogueMemory::stamp`]; secrets are removed.
+    pub(crate) fn add_note(&self, text: &str, at: Timestamp) {
+        self.rows().add_note(at, scrub(text));
+    }
+
     /// Adds the calls and results of a reply as one group; secrets are removed.
     pub(crate) fn add_tools(&self, messages: Vec<Message>, now: Timestamp) {
         let messages = scrubbed(messages);
@@ -197,6 +220,7 @@ impl DialogueMemory {
     pub(crate) fn begin_conversation(&self, before: &[Message], at: Timestamp) {
         let mut rows = self.rows();
         rows.groups.clear();
+        rows.notes.clear();
         let waits = self.limits.is_remembered;
         rows.said.retain_mut(|row| {
             row.is_left = true;
@@ -204,17 +228,22 @@ impl DialogueMemory {
         });
         let mut ago = SignedDuration::from_micros(0);
         for message in before.iter().rev().take(self.limits.messages) {
+            ago += SignedDuration::from_micros(1);
+            let at = at.checked_sub(ago).unwrap_or(at);
             let (speaker, text) = match message {
                 Message::User(user) => (Speaker::User, redact(&user.text)),
                 Message::Assistant(said) => (Speaker::Assistant, scrub(&said.text)),
-                Message::System { .. } | Message::Tool(_) => continue,
+                Message::System { text } => {
+                    rows.add_note(at, scrub(text));
+                    continue;
+                }
+                Message::Tool(_) => continue,
             };
             if text.trim().is_empty() {
                 continue;
             }
-            ago += SignedDuration::from_micros(1);
             rows.insert(SaidRow {
-                at: at.checked_sub(ago).unwrap_or(at),
+                at,
                 is_saved: true,
                 is_left: false,
                 speaker,
@@ -268,6 +297,11 @@ impl DialogueMemory {
                 };
                 units.push((row.at, vec![message]));
             }
+            let notes = rows.notes.iter().filter(|(at, _)| *at >= begin);
+            units.extend(notes.map(|(at, text)| {
+                let text = text.clone();
+                (*at, vec![Message::System { text }])
+            }));
             let from = rows.groups.len().saturating_sub(self.limits.groups);
             for group in rows.groups.iter().skip(from) {
                 let messages = shortened(&group.messages, self.limits.row_chars);
@@ -300,6 +334,7 @@ impl DialogueMemory {
         let begun = rows.said.get(at).filter(|row| row.text == redact(text));
         if let Some(stamp) = begun.map(|row| row.at) {
             rows.said.truncate(at);
+            rows.notes.retain(|(at, _)| *at < stamp);
             rows.groups.retain(|group| group.at < stamp);
         }
     }
@@ -349,10 +384,20 @@ impl DialogueMemory {
         self.prune(&mut rows, now);
     }
 
+    /// Whether [`DialogueMemory::forget`] would forget something that was said.
+    pub(crate) fn holds(&self, target: &EraseTarget) -> bool {
+        let rows = self.rows();
+        let mut said = rows.said.iter().map(|row| (row.at, &row.text));
+        let mut notes = rows.notes.iter().map(|(at, text)| (*at, text));
+        said.any(|(at, text)| target.covers(text, at))
+            || notes.any(|(at, text)| target.covers(text, at))
+    }
+
     /// Forgets what the user wants to be forgotten: what was said, and the calls of earlier replies, which may repeat it.
     pub(crate) fn forget(&self, target: &EraseTarget) {
         let mut rows = self.rows();
         rows.said.retain(|row| !target.covers(&row.text, row.at));
+        rows.notes.retain(|(at, text)| !target.covers(text, *at));
         if !matches!(target, EraseTarget::Node(_)) {
             rows.groups.clear();
         }

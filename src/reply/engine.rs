@@ -32,7 +32,7 @@ use crate::reply::turns::chat::ChatModel;
 use crate::reply::turns::known::SessionToolsCache;
 use crate::reply::turns::{TurnInput, TurnLoop, TurnOutcome};
 use crate::store::chat_log::{LogEntry, LogRole};
-use crate::store::memory::{Branch, ListenerGuard, MemoryStore};
+use crate::store::memory::{Branch, EraseTarget, ListenerGuard, MemoryStore};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -331,6 +331,16 @@ impl ReplyEngine {
     pub(crate) fn stamp(&self, now: Timestamp) -> Timestamp {
         let now = now.checked_sub(self.offset).unwrap_or(now);
         self.dialogue.stamp(now)
+    }
+
+    /// Adds what the user saw beside the conversation at a moment of [`ReplyEngine::stamp`].
+    pub(crate) fn add_note(&self, text: &str, at: Timestamp) {
+        self.dialogue.add_note(text, at);
+    }
+
+    /// Whether something of what was said in this conversation is to be forgotten with `target`.
+    pub(crate) fn holds(&self, target: &EraseTarget) -> bool {
+        self.dialogue.holds(target)
     }
 
     /// Takes back the last exchange, which began with `said`.

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use crate::reply::notes::unfenced;
-use crate::reply::written_calls::{FENCE, fences};
+use crate::reply::written_calls::{FENCE, TAG, fences};
 
 /// Fields in which models put an answer, the best first.
 const ANSWER_FIELDS: [&str; 7] = [
     "response", "message", "text", "content", "answer", "reply", "error",
 ];
 /// What only broken calls begin with.
-const BROKEN_STARTS: [&str; 3] = ["tool_calls:", "tool_code", "tool_output"];
+const BROKEN_STARTS: [&str; 4] = ["tool_calls:", "tool_code", "tool_output", TAG];
 /// Keys of what tools return and nobody says.
 const DUMP_KEYS: [&str; 15] = [
     "specVersion",
@@ -170,6 +170,8 @@ mod tests {
         for text in [
             "tool_calls: [",
             "Tool_Code: x",
+            "<tool_call>{\"name\":\"convert_units\",\"arguments\":{}}</tool_call>",
+            "<tool_call>\n{\"name\": ",
             "```tool_code\nprint(1)\n```",
             "```\ntool_output: 5",
             "```tool_call\nnot json\n```",
@@ -197,6 +199,7 @@ mod tests {
             "```rust\nfn main() {}\n```",
             "{\"answer\": \"Wick\"}",
             "Use <unused> tokens.",
+            "Hermes writes <tool_call> around a call.",
             "```tool_call\n{\"name\": \"web_search\", \"arguments\": {}}\n```",
         ] {
             assert!(!is_malformed(text), "{text}");

@@ -13,6 +13,10 @@ use crate::reply::step;
 
 /// The shape that is taught.
 pub(crate) const FENCE: &str = "```tool_call";
+/// The shape that models of the Qwen and Hermes families learned.
+pub(crate) const TAG: &str = "<tool_call>";
+/// How written calls open and close.
+const MARKS: [(&str, &str); 2] = [(FENCE, "```"), (TAG, "</tool_call>")];
 const LIST: &str = "tool_calls:";
 /// Fences of an answer that are run.
 const MAX_FENCES: usize = 3;
@@ -77,28 +81,45 @@ impl CallFence {
     }
 }
 
-/// The fences in an answer; the last one need not be closed.
+/// The fences in an answer, tags included; the last one need not be closed.
 pub(crate) fn fences(text: &str) -> Vec<CallFence> {
     let mut found: Vec<CallFence> = Vec::new();
     let mut at = 0;
-    while let Some(start) = find_from(text, at, FENCE) {
-        let mut inside = start + FENCE.len();
-        if text.get(inside..).is_some_and(|rest| rest.starts_with('s')) {
+    let mut next = MARKS.map(|(open, _)| text.find(open));
+    loop {
+        for ((open, _), place) in MARKS.iter().zip(&mut next) {
+            if place.is_some_and(|place| place < at) {
+                *place = find_from(text, at, open);
+            }
+        }
+        let openings = next.iter().zip(MARKS);
+        let openings = openings.filter_map(|(place, mark)| Some(((*place)?, mark)));
+        let Some((start, (open, close))) = openings.min_by_key(|(start, _)| *start) else {
+            break;
+        };
+        let mut inside = start + open.len();
+        let rest = text.get(inside..).unwrap_or_default();
+        if open == TAG && !rest.trim_start().starts_with(['{', '[']) {
+            // Somebody writes about the tag.
+            at = inside;
+            continue;
+        }
+        if open == FENCE && rest.starts_with('s') {
             inside += 1;
         }
         let (values, read) = match found.len() {
-            0..MAX_TRIED => objects(text.get(inside..).unwrap_or_default()),
+            0..MAX_TRIED => objects(text.get(inside..).unwrap_or_default(), close),
             _ => (Vec::new(), 0),
         };
         // The closing fence; one inside a string of the JSON is not it.
-        let end = match find_from(text, inside + read, "```") {
-            _ if values.is_empty() => line_end(text, inside),
-            Some(close)
+        let end = match find_from(text, inside + read, close) {
+            _ if values.is_empty() => block_end(text, inside, close),
+            Some(closed)
                 if text
-                    .get(inside + read..close)
+                    .get(inside + read..closed)
                     .is_some_and(|gap| gap.trim().is_empty()) =>
             {
-                close + 3
+                closed + close.len()
             }
             _ => inside + read,
         };
@@ -111,8 +132,11 @@ pub(crate) fn fences(text: &str) -> Vec<CallFence> {
     found
 }
 
-/// Where an unreadable fence ends: at a closing fence on a line of its own, else with the text.
-fn line_end(text: &str, from: usize) -> usize {
+/// Where an unreadable fence ends: at a closing fence on a line of its own or at the closing tag, else with the text.
+fn block_end(text: &str, from: usize, close: &str) -> usize {
+    if close != "```" {
+        return find_from(text, from, close).map_or(text.len(), |at| at + close.len());
+    }
     let mut at = from;
     for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {
         at += line.len();
@@ -127,8 +151,8 @@ fn find_from(text: &str, from: usize, what: &str) -> Option<usize> {
     Some(from + text.get(from..)?.find(what)?)
 }
 
-/// The JSON objects at the start of a text, one after the other or in a list, and how many bytes they take.
-fn objects(text: &str) -> (Vec<Value>, usize) {
+/// The JSON objects at the start of a text, one after the other or in a list, up to `close`, and how many bytes they take.
+fn objects(text: &str, close: &str) -> (Vec<Value>, usize) {
     if !text.trim_start().starts_with(['{', '[']) {
         return (Vec::new(), 0);
     }
@@ -146,8 +170,8 @@ fn objects(text: &str) -> (Vec<Value>, usize) {
     }
     // Half a call that was cut off is not guessed: it could write half a file.
     if values.is_empty()
-        && let Some(json) = text.get(..line_end(text, 0))
-        && let Some(json) = json.trim_end().strip_suffix("```")
+        && let Some(json) = text.get(..block_end(text, 0, close))
+        && let Some(json) = json.trim_end().strip_suffix(close)
         && let Some(map) = repaired(json)
     {
         return (vec![Value::Object(map)], json.len());

@@ -129,7 +129,7 @@ fn a_wrong_value_is_named_with_the_nearest_right_one() {
     let mut command = command(&home, &server);
     command.env("MARVIN_NOTIFY", "osc99");
     let pty = Pty::spawn(&command, SIZE);
-    pty.wait_text("did you mean");
+    pty.wait_text("MARVIN_NOTIFY is one of");
     pty.wait_text("test-model");
     quit(pty, &home);
 }
@@ -151,10 +151,13 @@ fn what_is_wrong_at_the_start_stands_below_the_conversation_so_far() {
         }
         let pty = Pty::spawn(&command, SIZE);
         pty.wait_text("Of the past.");
-        pty.wait_text("did you mean");
+        pty.wait_text("MARVIN_NOTIFY is one of");
         pty.with(|screen| {
             let row = |text: &str| find(screen, text).map(|(row, _)| row);
-            assert!(row("Of the past.") < row("did you mean"), "plain: {plain}");
+            assert!(
+                row("Of the past.") < row("MARVIN_NOTIFY is one of"),
+                "plain: {plain}"
+            );
         });
     }
 }

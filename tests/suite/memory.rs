@@ -241,6 +241,36 @@ fn nothing_of_a_forgotten_word_is_left_below_the_memory() {
 }
 
 #[test]
+fn what_still_says_a_forgotten_word_is_named() {
+    let home = filled();
+    let profile = "config/profiles/main";
+    home.write(&format!("{profile}/chat_log.json"), "[]");
+    let backup = format!("{profile}/chat_log.json.backup.20260101_000000");
+    home.write(&backup, "[{\"role\":\"you\",\"text\":\"my kayak\"}]");
+    let other = format!("{profile}/chat_log.json.backup.20260102_000000");
+    home.write(&other, "[{\"role\":\"you\",\"text\":\"kayaking\"}]");
+    home.write(&format!("{MEMORY}/graph.json.bak"), "the kayak");
+    home.write(&format!("{MEMORY}/list.txt"), "a kayak");
+    let refused = run(&home, "forget kayak").expect(1).text().to_owned();
+    let done = run(&home, "forget kayak --yes").expect(0).text().to_owned();
+    for text in [&refused, &done] {
+        for part in [
+            "\nNot part of the memory, and not changed by this:\n",
+            "/chat_log.json.backup.20260101_000000\n",
+            "/list.txt\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        for part in ["chat_log.json\n", "20260102_000000"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+    }
+    assert!(refused.contains("  file   graph.json.bak\n"), "{refused}");
+    assert!(!home.has(&format!("{MEMORY}/graph.json.bak")));
+    assert!(home.has(&backup) && home.has(&format!("{MEMORY}/list.txt")));
+}
+
+#[test]
 fn a_conversation_has_the_same_commands() {
     let home = filled();
     let chat = |lines: &str| {

@@ -202,6 +202,53 @@ fn ctrl_c_at_the_end_keeps_what_was_said_for_the_next_time() {
 }
 
 #[test]
+fn a_signal_at_the_end_decides_the_exit_status() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let home = Home::new();
+        let mut slow = summary("Too late.");
+        slow[0].delay = Duration::from_secs(4);
+        let server = StageServer::start([reply("Noted."), slow].concat());
+        let mut running = marvin(&home, &server).spawn();
+        say(&mut running, "I have a heron", "Noted.");
+        running.close_stdin();
+        running.wait_stdout("Remembering this conversation", LIMIT);
+        until("the summariser", || !summaries(&server).is_empty());
+        running.signal(signal);
+        running.wait().expect(status);
+        assert!(!home.has(&format!("{MEMORY}/diary.json")));
+    }
+}
+
+#[test]
+fn what_only_the_conversation_holds_can_be_forgotten() {
+    let home = Home::new();
+    let server = StageServer::start([reply("Noted."), reply("No.")].concat());
+    let mut running = marvin(&home, &server).spawn();
+    say(&mut running, "my kayak is red", "Noted.");
+    say(
+        &mut running,
+        "!memory forget kayak",
+        "/memory forget kayak --yes takes it out of this conversation.",
+    );
+    say(
+        &mut running,
+        "!memory forget kayak --yes",
+        "There was nothing",
+    );
+    say(&mut running, "what colour is it", "No.");
+    say(
+        &mut running,
+        "!memory forget zebra",
+        "There is nothing to erase.",
+    );
+    running.signal(Signal::KILL);
+    assert!(running.ends_within(LIMIT));
+    let calls = server.calls();
+    let last = calls.last().map(|call| call.body.to_string()).unwrap();
+    assert!(!last.contains("kayak"), "{last}");
+}
+
+#[test]
 fn secrets_reach_no_file_and_no_model() {
     let home = Home::new();
     let secrets = [
@@ -238,6 +285,46 @@ fn secrets_reach_no_file_and_no_model() {
             assert!(!text.contains(secret), "{secret} in {}", file.display());
         }
     }
+}
+
+#[test]
+fn the_model_sees_what_a_command_printed_without_its_secrets() {
+    let home = Home::new();
+    let server = StageServer::start([reply("A marsupial."), reply("Again.")].concat());
+    let mut running = marvin(&home, &server).spawn();
+    // Taken apart, so that the command itself does not say it.
+    say(
+        &mut running,
+        "!echo WOMB''AT88 password=swordfish99",
+        "WOMBAT88",
+    );
+    say(&mut running, "what was that output", "A marsupial.");
+    say(&mut running, "and its colour", "Again.");
+    running.signal(Signal::KILL);
+    assert!(running.ends_within(LIMIT));
+    let chats: Vec<Value> = server
+        .calls()
+        .into_iter()
+        .filter(|call| call.stage == "chat")
+        .map(|call| call.body)
+        .collect();
+    assert_eq!(chats.len(), 2);
+    for body in &chats {
+        let messages = body["messages"].as_array().unwrap();
+        let roles = messages.iter().map(|message| message["role"].as_str());
+        assert_eq!(roles.filter(|role| *role == Some("system")).count(), 1);
+        let with_output = messages.iter().map(content);
+        let with_output: Vec<String> = with_output
+            .filter(|text| text.contains("WOMBAT88 password=[REDACTED]"))
+            .collect();
+        assert_eq!(with_output.len(), 1, "{body}");
+        assert!(with_output[0].ends_with("what was that output"), "{body}");
+    }
+    for file in files(&home.path()) {
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        assert!(!text.contains("swordfish99"), "{}", file.display());
+    }
+    assert!(!server.bodies().concat().contains("swordfish99"));
 }
 
 #[test]

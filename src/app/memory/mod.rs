@@ -12,7 +12,7 @@ use serde::Serialize;
 use self::command::MemoryCommand;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{one_line, plural};
+use crate::base::text::{escape_controls, one_line, plural};
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::store::memory::{
@@ -89,11 +89,11 @@ impl ProfileMemory {
                 self.profile.memory().display()
             ));
         }
-        let copies = self.store.preview(&EraseTarget::All)?.files;
-        if !copies.is_empty() {
+        let all = self.store.preview(&EraseTarget::All)?;
+        if !all.files.is_empty() || !all.foreign.is_empty() {
             out.push_str("\nOther files there:\n");
-            for path in copies {
-                out.push_str(&format!("  {}\n", report::file_name(&path)));
+            for path in all.files.iter().chain(&all.foreign) {
+                out.push_str(&format!("  {}\n", report::file_name(path)));
             }
         }
         Ok(out)
@@ -148,12 +148,21 @@ impl ProfileMemory {
     /// # Errors
     /// There is no such node; the memory cannot be read.
     pub(crate) fn preview(&self, target: &EraseTarget) -> Outcome<String> {
+        self.preview_or(target, "There is nothing to erase.")
+    }
+
+    /// [`ProfileMemory::preview`] with these words when nothing would be erased.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn preview_or(&self, target: &EraseTarget, nothing: &str) -> Outcome<String> {
         let erasure = self.store.preview(target)?;
         let mut out = report::erasure(&erasure);
         if erasure.is_empty() {
-            out.push_str("There is nothing to erase.\n");
+            out.push_str(nothing);
+            out.push('\n');
         }
-        out.push_str(&self.out_of_reach(target));
+        out.push_str(&self.out_of_reach(target, &erasure));
         Ok(out)
     }
 
@@ -171,32 +180,41 @@ impl ProfileMemory {
             true => "There was nothing to erase.\n".to_owned(),
             false => format!("Erased: {}.\n", counts(&erased)),
         };
-        out.push_str(&self.out_of_reach(target));
+        out.push_str(&self.out_of_reach(target, &erased));
         Ok(out)
     }
 
     /// The files that say the same and are not part of the memory.
-    fn out_of_reach(&self, target: &EraseTarget) -> String {
-        let logs = fs::read_dir(self.profile.logs()).into_iter().flatten();
-        let logs = logs.flatten().map(|entry| entry.path());
-        let files: Vec<PathBuf> = [self.profile.chat_log(), self.profile.history()]
-            .into_iter()
-            .chain(logs)
+    fn out_of_reach(&self, target: &EraseTarget, erasure: &Erasure) -> String {
+        // The chat log, its backups, and what was set aside or left half written of it.
+        let of_log = |path: &PathBuf| {
+            let log = self.profile.chat_log();
+            let name = report::file_name(path);
+            let plain = name.trim_start_matches('.');
+            plain.starts_with(&report::file_name(&log)) && !name.ends_with(".lock")
+        };
+        let logs = files_in(self.profile.dir()).filter(of_log);
+        let contexts = files_in(&self.profile.logs());
+        let mut files: Vec<PathBuf> = logs
+            .chain([self.profile.history()])
+            .chain(contexts)
             .filter(|path| path.is_file())
             .filter(|path| match target {
                 EraseTarget::Word(word) => file_has_word(path, word),
                 _ => true,
             })
+            .chain(erasure.foreign.iter().cloned())
             .collect();
+        files.sort();
         let sessions = self.sessions.with_file(|path| match target {
             EraseTarget::Word(word) => file_has_word(path, word),
             _ => true,
         });
         let mut out = String::new();
         if !files.is_empty() || !sessions.is_empty() {
-            out.push_str("\nOutside the memory, and not changed by this:\n");
+            out.push_str("\nNot part of the memory, and not changed by this:\n");
             for path in files {
-                out.push_str(&format!("  {}\n", path.display()));
+                out.push_str(&format!("  {}\n", escape_controls(&path.to_string_lossy())));
             }
             if !sessions.is_empty() {
                 out.push_str(&format!("  {}\n", report::sessions(&sessions)));
@@ -235,6 +253,12 @@ impl ProfileMemory {
             plural(count.changed_rows, "day"),
         ))
     }
+}
+
+/// What is in a folder.
+fn files_in(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
 }
 
 fn counts(erased: &Erasure) -> String {

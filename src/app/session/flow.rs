@@ -20,6 +20,8 @@ use crate::reply::settings::{FlowMode, ReplySettings};
 use crate::store::chat_log::ChatLog;
 use crate::tools::engine::context::SessionContext;
 
+/// Notes that wait for a message that takes the flow; the oldest is dropped.
+const MAX_NOTES: usize = 20;
 /// Entries at the end of the chat log that may belong to this conversation or were not remembered.
 const RESTORED: usize = 200;
 
@@ -36,6 +38,8 @@ pub(super) struct Flow {
     is_asked: bool,
     /// What was said before, when the conversation has become another one; until the next message that takes the flow.
     pub(super) begun: Option<Vec<Message>>,
+    /// What the model was told beside what was said, and when; until the next message that takes the flow.
+    pub(super) notes: Vec<(Timestamp, String)>,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
 }
@@ -44,6 +48,13 @@ impl Flow {
     /// The engine of the active profile, once a message has taken the flow.
     pub(super) fn engine(&self) -> Option<Arc<ReplyEngine>> {
         self.engine.as_ref().map(|(_, engine)| Arc::clone(engine))
+    }
+
+    /// Keeps what the model is told for the next message that takes the flow.
+    pub(super) fn note(&mut self, at: Timestamp, text: &str) {
+        self.notes.push((at, text.to_owned()));
+        let excess = self.notes.len().saturating_sub(MAX_NOTES);
+        self.notes.drain(..excess);
     }
 }
 
@@ -111,6 +122,21 @@ impl Session {
             scrub(line)
         } else {
             line.to_owned()
+        }
+    }
+
+    /// What stands beside the messages, as it is kept and told to models: without secrets if they take the flow. Settings that were not read yet count as
+    /// the usual ones, because the plain loop gets the text as it is.
+    pub(super) fn for_conversation(&self, text: &str) -> String {
+        let usual = ReplySettings::default();
+        let settings = self.flow_settings().unwrap_or(&usual);
+        let takes_flow = self
+            .target()
+            .is_some_and(|target| applies(&self.flow_question(target, Some(settings))));
+        if takes_flow {
+            scrub(text)
+        } else {
+            text.to_owned()
         }
     }
 
@@ -184,6 +210,7 @@ impl Session {
     pub(super) fn leave_flow(&mut self) {
         self.flow.settings = None;
         self.flow.begun = None;
+        self.flow.notes.clear();
         if let Some((_, engine)) = self.flow.engine.take()
             && engine.has_pending()
         {
@@ -338,13 +365,16 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_may_become_memory_has_no_secrets_in_the_history() {
+    fn what_may_become_memory_has_no_secrets_in_history_and_conversation() {
         let mut opened = Opened::new();
         let line = "password=swordfish99";
         assert_eq!(opened.session.for_history(line), "password=[REDACTED]");
+        let beside = opened.session.for_conversation(line);
+        assert_eq!(beside, "password=[REDACTED]");
         opened.write_settings("{\"flow\": \"off\"}");
         opened.session.submit("/flow");
         opened.rest();
         assert_eq!(opened.session.for_history(line), line);
+        assert_eq!(opened.session.for_conversation(line), line);
     }
 }

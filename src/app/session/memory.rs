@@ -25,15 +25,28 @@ impl Session {
         }
         let dir = self.command_dir();
         let again = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        let engine = self.flow.engine();
         self.list(move |context| {
             let memory = ProfileMemory::open(&context.paths, &context.profile(), &context.clock)?;
             let text = match &command {
                 MemoryCommand::Forget { target, yes: false } => {
-                    let mut text = memory.preview(target)?;
+                    let has = memory.has(target)?;
+                    let holds = engine.is_some_and(|engine| engine.holds(target));
+                    let nothing = match holds {
+                        true => "The memory has nothing of it, but this conversation does.",
+                        false => "There is nothing to erase.",
+                    };
+                    let mut text = memory.preview_or(target, nothing)?;
                     let command = one_line(&again);
-                    text.push_str(&format!(
-                        "\n/memory {command} --yes erases it, here and in what this conversation still holds.\n"
-                    ));
+                    match (has, holds) {
+                        (true, _) => text.push_str(&format!(
+                            "\n/memory {command} --yes erases it, here and in what this conversation still holds.\n"
+                        )),
+                        (false, true) => text.push_str(&format!(
+                            "\n/memory {command} --yes takes it out of this conversation.\n"
+                        )),
+                        (false, false) => {}
+                    }
                     Ok(text)
                 }
                 command => memory.run(command, &dir),

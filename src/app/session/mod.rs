@@ -333,6 +333,9 @@ impl Session {
 
     /// Adds a system message to the conversation, after the running answer.
     fn tell_model(&mut self, text: String) {
+        let text = self.for_conversation(&text);
+        let now = self.context.clock.now().timestamp();
+        self.flow.note(now, &text);
         if self.turn.is_some() {
             self.held_system_rows.push(text);
         } else {

@@ -284,5 +284,7 @@ impl flow::Flow {
     /// The conversation has become another one, in which `before` was said.
     fn begin_conversation(&mut self, before: Vec<Message>) {
         self.begun = Some(before);
+        // They belong to what was said before, or to a conversation that is left.
+        self.notes.clear();
     }
 }

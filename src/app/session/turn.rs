@@ -102,6 +102,8 @@ pub(super) struct FlowTurn {
     pub(super) at: Timestamp,
     /// What was said before it, if the conversation has become another one.
     pub(super) begun: Option<Vec<Message>>,
+    /// What the user saw beside the conversation since the last message, and when.
+    pub(super) notes: Vec<(Timestamp, String)>,
 }
 
 impl TurnJob {
@@ -248,6 +250,9 @@ impl TurnJob {
         });
         if let Some(before) = &flow.begun {
             flow.engine.begin_conversation(before, flow.at);
+        }
+        for (at, text) in &flow.notes {
+            flow.engine.add_note(text, *at);
         }
         let text = self.message().text;
         let input = ReplyInput {

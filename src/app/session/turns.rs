@@ -118,9 +118,16 @@ impl Session {
         self.updates.extend(lines.cloned().map(UiUpdate::System));
         let profile = self.context.profile();
         let flow = self.flow_engine(&target).map(|engine| {
+            let notes = std::mem::take(&mut self.flow.notes).into_iter();
+            let notes = notes.map(|(at, text)| (engine.stamp(at), text)).collect();
             let at = engine.stamp(self.context.clock.now().timestamp());
             let begun = self.flow.begun.take();
-            turn::FlowTurn { engine, at, begun }
+            turn::FlowTurn {
+                engine,
+                at,
+                begun,
+                notes,
+            }
         });
         let at = flow.as_ref().map(|flow| flow.at);
         // What becomes memory holds no secrets.
@@ -144,7 +151,10 @@ impl Session {
             system: self.system.clone(),
             text: text.clone(),
             attached,
-            jobs: self.background().join("\n"),
+            jobs: match at {
+                Some(_) => scrub(&self.background().join("\n")),
+                None => self.background().join("\n"),
+            },
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,

@@ -11,14 +11,17 @@ use super::cards::without_cards;
 const MAX_CHARS: usize = 8_000;
 /// What comes after [`MAX_CHARS`] and is looked at, so that a secret that the end cuts is recognised.
 const MARGIN_CHARS: usize = 512;
+/// Letters and digits of a secret that stands on a line of its own.
+const MIN_SECRET_CHARS: usize = 6;
 const CARD: &str = "[REDACTED_CARD]";
 const OTP: &str = "[REDACTED_OTP]";
 /// How every label begins.
-const LABEL_START: &str = "[REDACTED";
+pub(crate) const LABEL_START: &str = "[REDACTED";
 
 /// What a rule looks for.
 enum Finder {
-    /// A regular expression. Where its group `value` is a label already, the more telling one stays; what its group `plain` finds stays.
+    /// A regular expression. Where its group `value` is a label already, the more telling one stays; what its group `plain` finds
+    /// stays, and so does what its group `next` finds if that is an ordinary word.
     Pattern(&'static str),
     Card,
 }
@@ -38,6 +41,13 @@ macro_rules! keyword {
             r"(?i-u:\b|_)(?i-u:pass|password|passwd|secret|token|api[_-]?key|refresh_token|access_token|id_token|oauth_token",
             "|session|session_id|sessionid|sid)"
         )
+    };
+}
+
+/// Between a keyword and its value on the same line, also where the keyword is bold in Markdown (`**Password:** …`).
+macro_rules! separator {
+    () => {
+        r#"(?:\*\*)?[^\S\r\n]*(?::=|=+|:)(?:[^\S\r\n]|[*_])*"#
     };
 }
 
@@ -126,10 +136,22 @@ const RULES: &[(Finder, &str)] = &[
         Pattern(concat!(
             "(?P<name>",
             keyword!(),
-            r#")[^\S\r\n]*(?::=|=+|:)[^\S\r\n]*"#,
-            r#"(?P<value>(?:(?i-u:bearer|basic)[^\S\r\n]+)?(?:"[^"\r\n]*"|'[^'\r\n]*'|[^\s:])\S*)"#
+            ")",
+            separator!(),
+            r#"(?P<value>(?:(?i-u:bearer|basic)[^\S\r\n]+)?(?:"[^"\r\n]*"|'[^'\r\n]*'|[^\s:*_])\S*)"#
         )),
         "${name}=[REDACTED]",
+    ),
+    // The value on a line of its own below the keyword, also in a list, a quotation or a block of code. A session has headings more often than values.
+    (
+        Pattern(concat!(
+            "(?P<before>",
+            r"(?i-u:\b|_)(?i-u:pass|password|passwd|secret|token|api[_-]?key|session_?id|sid)",
+            separator!(),
+            r"\r?\n(?:```[^\s`]*[^\S\n]*\n)?[^\S\n]*(?:[-*>•][^\S\n]+)?)",
+            r"(?P<next>\S*[^\s:=])(?P<after>[^\S\n]*)(?m:$)"
+        )),
+        "${before}[REDACTED]${after}",
     ),
     (Pattern(r"(?-u)\b[0-9A-Fa-f]{32,}\b"), "[REDACTED_HEX]"),
 ];
@@ -238,12 +260,28 @@ fn replacement(found: &Captures<'_>, template: &str) -> String {
     let is_label = found
         .name("value")
         .is_some_and(|value| is_label(value.as_str()));
-    if is_label || found.name("plain").is_some() {
+    let is_other = found
+        .name("next")
+        .is_some_and(|next| !is_secret_word(next.as_str()));
+    if is_label || is_other || found.name("plain").is_some() {
         out.push_str(found.get(0).map_or("", |whole| whole.as_str()));
     } else {
         found.expand(template, &mut out);
     }
     out
+}
+
+/// True for a word that nobody would write below a heading: letters and digits mixed, or a long number. Times and addresses have a colon, dates and versions
+/// fewer letters and digits in a row.
+fn is_secret_word(word: &str) -> bool {
+    let (mut letters, mut digits) = (0, 0);
+    for c in word.chars() {
+        letters += usize::from(c.is_alphabetic());
+        digits += usize::from(c.is_ascii_digit());
+    }
+    let is_number = digits >= MIN_SECRET_CHARS && digits == word.len();
+    let is_mixed = letters > 0 && digits > 0 && letters + digits >= MIN_SECRET_CHARS;
+    is_number || is_mixed && !word.contains([':', '[', '('])
 }
 
 /// True when nothing but a label and punctuation is left of a value.

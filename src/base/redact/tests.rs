@@ -168,6 +168,64 @@ fn values_in_quotes_go_whole() {
 }
 
 #[test]
+fn a_value_on_the_line_below_its_keyword_goes() {
+    for (text, want) in [
+        (
+            "please keep this\npassword:\nhunterMULTI5secret\nthanks",
+            "please keep this\npassword:\n[REDACTED]\nthanks",
+        ),
+        (
+            "Wifi password =\r\n  hunter2x\r\n",
+            "Wifi password =\r\n  [REDACTED]\r\n",
+        ),
+        ("**Token:**\n- a1b2c3d4", "**Token:**\n- [REDACTED]"),
+        (
+            "api_key:\n```text\nab12cd34\n```",
+            "api_key:\n```text\n[REDACTED]\n```",
+        ),
+        ("DB_PASSWORD:\n84751234", "DB_PASSWORD:\n[REDACTED]"),
+        ("secret:\n\"correct1horse\"", "secret:\n[REDACTED]"),
+        (
+            "token:\npassword:\nhunter5x",
+            "token:\npassword:\n[REDACTED]",
+        ),
+    ] {
+        assert_eq!(scrub(text), want);
+        assert_eq!(scrub(want), want);
+    }
+    for text in [
+        "Password:\n\nForgot your password?",
+        "Password:\nForgot your password 2 times?",
+        "Password:\nforgotten",
+        "Secrets:\n- none",
+        "Secret:\n- none",
+        "Session:\nCOMP3821",
+        "Token:\nGPT-4o",
+        "Pass:\n2026-11-22",
+        "Token:\n10:30am",
+        "Token:\nhttps://example.org/page12",
+        "Secret:\nv1.2.3",
+        "secret:\n  key1234:",
+        "Token:\n\nhunter5x",
+    ] {
+        assert_eq!(scrub(text), text);
+    }
+}
+
+#[test]
+fn a_value_beside_a_bold_keyword_goes() {
+    for (text, want) in [
+        ("**Password:** hunter2 ok", "**Password=[REDACTED] ok"),
+        ("**Password**: hunter2", "**Password=[REDACTED]"),
+        ("password: **hunter2**", "password=[REDACTED]"),
+        ("session *= 2", "session *= 2"),
+        ("**Password:**", "**Password:**"),
+    ] {
+        assert_eq!(scrub(text), want);
+    }
+}
+
+#[test]
 fn a_card_beside_other_numbers_goes_whole() {
     for (text, want) in [
         (

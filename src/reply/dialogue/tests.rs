@@ -182,6 +182,60 @@ fn another_conversation_sends_its_own_rows_and_the_old_ones_wait_for_the_diary()
 }
 
 #[test]
+fn notes_are_sent_with_what_was_said_and_never_remembered() {
+    let memory = memory();
+    memory.add_note("$ env\ntoken=hunter2", at(1));
+    assert!(!memory.has_recent(at(1)), "nobody has said anything");
+    user(&memory, "what is that", at(2));
+    assistant(&memory, "An output.", at(3));
+    memory.add_note("News of a kayak", at(4));
+    user(&memory, "and now", at(5));
+    assert_eq!(
+        texts(&memory.recent(at(5))),
+        [
+            "S $ env\ntoken=[REDACTED]",
+            "U what is that",
+            "A An output.",
+            "S News of a kayak",
+            "U and now"
+        ]
+    );
+    assert_eq!(memory.pending().rows.len(), 3);
+    memory.forget(&EraseTarget::Word("kayak".to_owned()));
+    assert_eq!(texts(&memory.recent(at(5)))[3], "U and now");
+    memory.add_note("Later", at(6));
+    memory.undo("and now");
+    assert_eq!(memory.recent(at(6)).len(), 3);
+    assert_eq!(
+        texts(&memory.recent(at(302))),
+        ["U what is that", "A An output."]
+    );
+}
+
+#[test]
+fn the_oldest_notes_make_room_for_new_ones() {
+    let memory = memory();
+    for second in 0..5 {
+        memory.add_note(&format!("{second}{}", "x".repeat(2_999)), at(second));
+    }
+    let sent = texts(&memory.recent(at(5)));
+    assert_eq!(sent.len(), 2);
+    assert!(sent[0].starts_with("S 3x") && sent[1].starts_with("S 4x"));
+    memory.add_note(&"y".repeat(9_000), at(6));
+    assert_eq!(memory.recent(at(6)).len(), 1, "the latest one stays");
+    memory.begin_conversation(
+        &[
+            Message::System {
+                text: "Told before".to_owned(),
+            },
+            Message::user("before"),
+        ],
+        at(9),
+    );
+    assert_eq!(texts(&memory.recent(at(9))), ["S Told before", "U before"]);
+}
+
+#[test]
 fn what_is_forgotten_is_neither_sent_nor_written() {
     let memory = memory();
     user(&memory, "my kayak is red", at(0));
@@ -192,7 +246,11 @@ fn what_is_forgotten_is_neither_sent_nor_written() {
         (memory.pending().rows.len(), memory.recent(at(1)).len()),
         (2, 4)
     );
-    memory.forget(&EraseTarget::Word("KAYAK".to_owned()));
+    let kayak = EraseTarget::Word("KAYAK".to_owned());
+    assert!(memory.holds(&kayak));
+    assert!(!memory.holds(&EraseTarget::Word("kay".to_owned())));
+    memory.forget(&kayak);
+    assert!(!memory.holds(&kayak));
     assert_eq!(texts_of(&memory.pending()), ["Assistant: Noted."]);
     assert_eq!(texts(&memory.recent(at(1))), ["A Noted."]);
     memory.forget(&EraseTarget::All);

@@ -1,7 +1,16 @@
 //! What may be shown of an answer while it arrives: prose. An answer that begins like data is held back whole, and a written call from where it begins.
 
 /// How a written call or the call syntax of some models begins; compared in lower case.
-const OPENINGS: [&str; 5] = ["```", "tool_calls:", "tool_code", "tool_output", "<think>"];
+const OPENINGS: [&str; 6] = [
+    "```",
+    "tool_calls:",
+    "tool_code",
+    "tool_output",
+    "<think>",
+    "<tool_call",
+];
+/// How a written call begins behind prose.
+const CALLS: [&str; 2] = ["```tool", "<tool_call"];
 
 /// Decides piece by piece what of an answer is shown before it was checked.
 #[derive(Debug, Default)]
@@ -49,20 +58,21 @@ impl DraftFilter {
         self.has_shown
     }
 
-    /// What is shown, and what has to wait: back ticks at the end may open a call.
+    /// What is shown, and what has to wait: back ticks or an angle at the end may open a call.
     fn split(&mut self) -> (&str, String) {
-        if let Some(at) = self.pending.find("```tool") {
+        let calls = CALLS.iter().filter_map(|call| self.pending.find(call));
+        if let Some(at) = calls.min() {
             self.is_closed = true;
             return (self.pending.get(..at).unwrap_or_default(), String::new());
         }
-        let longest = "```tool".len().min(self.pending.len());
-        let held = (1..=longest)
-            .rev()
-            .find(|&length| {
-                let tail = "```tool".get(..length).unwrap_or_default();
+        let held_of = |call: &&str| {
+            let longest = call.len().min(self.pending.len());
+            (1..=longest).rev().find(|&length| {
+                let tail = call.get(..length).unwrap_or_default();
                 self.pending.ends_with(tail)
             })
-            .unwrap_or_default();
+        };
+        let held = CALLS.iter().filter_map(held_of).max().unwrap_or_default();
         let at = self.pending.len() - held;
         let tail = self.pending.get(at..).unwrap_or_default().to_owned();
         (self.pending.get(..at).unwrap_or_default(), tail)
@@ -101,6 +111,9 @@ mod tests {
                 "Let me see.\n```tool_call\n{\"name\":\"x\"}\n```",
                 "Let me see.\n",
             ),
+            ("<tool_call>{\"name\":\"x\"}</tool_call>", ""),
+            ("See:\n<tool_call>\n{\"name\":\"x\"}", "See:\n"),
+            ("2 < 3 and <b>", "2 < 3 and <b>"),
             (
                 "Put this in:\n```json\n{}\n```\nDone.",
                 "Put this in:\n```json\n{}\n```\nDone.",

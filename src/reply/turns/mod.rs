@@ -29,7 +29,7 @@ use self::tool_digest::ToolDigest;
 use self::tool_set::ToolSet;
 use crate::agent::fallback;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::redact::scrub;
+use crate::base::redact::{LABEL_START, scrub};
 use crate::base::text::{clip, one_line};
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
@@ -120,6 +120,8 @@ pub(crate) struct TurnLoop<'a> {
     pub rows: Vec<Message>,
     /// Results of calls that ran.
     done: usize,
+    /// Labels stand for secrets in one of the results.
+    has_hidden: bool,
     /// The planned step that was left to the chat model.
     left: Option<usize>,
     tool_steps: Vec<String>,
@@ -156,6 +158,7 @@ impl<'a> TurnLoop<'a> {
             ledger: CallLedger::default(),
             rows: Vec::new(),
             done: 0,
+            has_hidden: false,
             left: None,
             tool_steps: input
                 .plan
@@ -385,7 +388,13 @@ impl<'a> TurnLoop<'a> {
         let here = || context_line::known_place(&input.ctx.session, input.settings);
         let ready: Vec<Outcome<ToolCall>> = calls
             .iter()
-            .map(|call| weather::located(input.ctx, call, here))
+            .map(|call| match self.would_write_labels(call) {
+                true => Err(Problem::refused(
+                    "This would replace a secret by the label that stands for it here.",
+                )
+                .next("Change only the other parts, with a patch, or ask the user to do it.")),
+                false => weather::located(input.ctx, call, here),
+            })
             .collect();
         let to_run: Vec<ToolCall> = ready.iter().flatten().cloned().collect();
         if !to_run.is_empty() {
@@ -395,7 +404,7 @@ impl<'a> TurnLoop<'a> {
         let mut finished = batch::run(input.ctx, &to_run, &mut |_| {}).into_iter();
         let policy = self.result_policy();
         let mut outputs = Vec::with_capacity(calls.len());
-        let mut done = self.done;
+        let (mut done, mut has_hidden) = (self.done, self.has_hidden);
         for (call, ready) in calls.iter().zip(ready) {
             let finished = ready.and_then(|_| finished.next().ok_or_else(Problem::cancelled));
             let (mut output, effects) = match finished {
@@ -412,6 +421,10 @@ impl<'a> TurnLoop<'a> {
                     .trace
                     .line(format!("❌ {} error: {}", call.name, scrub(&error)));
             }
+            // What a tool read is no more for a model, or for what is remembered, than what the user says.
+            let scrubbed = scrub(&output.text);
+            has_hidden |= scrubbed != output.text;
+            output.text = scrubbed;
             done += 1;
             // A stopped reply needs no notes on what it found.
             if !self.is_stopped() {
@@ -419,7 +432,7 @@ impl<'a> TurnLoop<'a> {
             }
             outputs.push((output, effects));
         }
-        self.done = done;
+        (self.done, self.has_hidden) = (done, has_hidden);
         let mut results = Vec::with_capacity(outputs.len());
         for (call, (output, effects)) in calls.iter().zip(outputs) {
             self.ledger.finish(call, output.failed);
@@ -427,6 +440,13 @@ impl<'a> TurnLoop<'a> {
             results.push(output);
         }
         results
+    }
+
+    /// Whether a call that changes something has a label in its arguments after results were shown with labels: what was read would be written back
+    /// without its secrets.
+    fn would_write_labels(&self, call: &ToolCall) -> bool {
+        let effect = self.input.ctx.session.registry.plan(call).effect;
+        self.has_hidden && !effect.is_none() && call.args.contains(LABEL_START)
     }
 
     fn result_policy(&self) -> ResultPolicy<'_> {

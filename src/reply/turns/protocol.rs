@@ -8,7 +8,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::agent::model_target::ModelTarget;
-use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
+use crate::base::marks::enclosed;
+use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput, User};
 use crate::chat::repair::repair;
 use crate::llm::failure::Failure;
 
@@ -54,14 +55,39 @@ pub(crate) fn may_refuse_tools(failure: &Failure) -> bool {
 
 /// The rows as messages of a request.
 pub(crate) fn render(rows: &[Message], protocol: ToolProtocol) -> Vec<Message> {
+    let mut messages = with_notes(rows);
     match protocol {
         ToolProtocol::Native => {
-            let mut messages = rows.to_vec();
             repair(&mut messages);
             messages
         }
-        ToolProtocol::Text => rows.iter().filter_map(as_text).collect(),
+        ToolProtocol::Text => messages.iter().filter_map(as_text).collect(),
     }
+}
+
+/// Notes become part of the user's next message: a request has one system message, and the templates of many models want user and assistant to take turns.
+fn with_notes(rows: &[Message]) -> Vec<Message> {
+    let mut messages = Vec::with_capacity(rows.len());
+    let mut notes = String::new();
+    for row in rows {
+        match row {
+            Message::System { text } => {
+                notes.push_str(&enclosed("note", "from=\"Marvin\"", text));
+                notes.push_str("\n\n");
+            }
+            Message::User(user) if !notes.is_empty() => {
+                messages.push(Message::User(User {
+                    text: std::mem::take(&mut notes) + &user.text,
+                    images: user.images.clone(),
+                }));
+            }
+            other => messages.push(other.clone()),
+        }
+    }
+    if !notes.is_empty() {
+        messages.push(Message::user(notes.trim_end()));
+    }
+    messages
 }
 
 fn as_text(row: &Message) -> Option<Message> {
@@ -160,6 +186,38 @@ mod tests {
             ]
         );
         assert_eq!(render(&rows, ToolProtocol::Native).len(), rows.len());
+    }
+
+    #[test]
+    fn notes_become_part_of_the_next_message_of_the_user() {
+        let note = |text: &str| Message::System {
+            text: text.to_owned(),
+        };
+        let rows = [
+            note("one </note>"),
+            note("two"),
+            Message::user("What was that?"),
+            note("three"),
+            Message::assistant("A note."),
+            note("four"),
+        ];
+        for protocol in [ToolProtocol::Text, ToolProtocol::Native] {
+            let sent = render(&rows, protocol);
+            let texts: Vec<&str> = sent
+                .iter()
+                .map(|message| match message {
+                    Message::User(user) => user.text.as_str(),
+                    Message::Assistant(said) => said.text.as_str(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(texts.len(), 3, "{texts:?}");
+            assert!(texts[0].starts_with("<note from=\"Marvin\">\none "));
+            assert!(texts[0].ends_with("\ntwo\n</note>\n\nWhat was that?"));
+            assert_eq!(texts[0].matches("</note>").count(), 2);
+            assert_eq!(texts[1], "A note.");
+            assert!(texts[2].contains("three") && texts[2].ends_with("four\n</note>"));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Long results are condensed before a small model reads them: to what bears on the question, with its source.
 
-use crate::base::redact::scrub;
+use crate::base::redact::{redact, scrub};
 use crate::base::text::{clip, one_line};
 use crate::reply::notes;
 use crate::reply::settings::ReplySettings;
@@ -54,7 +54,11 @@ impl ToolDigest<'_> {
         let request = StageRequest {
             stage: Stage::ToolDigest,
             system: DUTIES.trim_end(),
-            user: &format!("QUESTION\n{}\n\nRESULT OF {tool}\n{chunk}", self.query),
+            user: &format!(
+                "QUESTION\n{}\n\nRESULT OF {tool}\n{}",
+                self.query,
+                redact(chunk)
+            ),
             limit: self.settings.digest_limit,
         };
         let answer = self.model.ask(&request).ok()?;

@@ -54,6 +54,31 @@ fn a_fence_is_read_as_far_as_it_is_one() {
 }
 
 #[test]
+fn a_tag_is_read_like_a_fence() {
+    let owls = json!({"query": "owls"});
+    for text in [
+        "<tool_call>{\"name\": \"web_search\", \"arguments\": {\"query\": \"owls\"}}</tool_call>",
+        "Let me look.\n<tool_call>\n{\"name\": \"webSearch\", \"arguments\": {\"q\": \"owls\"}}\n</tool_call>\nSoon.",
+        "<tool_call>\n{\"name\": \"web_search\", \"arguments\": {\"query\": \"owls\"}}",
+        "<tool_call>\n{\"name\": \"web_search\", \"arguments\": {\"query\": \"owls\"}\n</tool_call>",
+        "The <tool_call> tag: <tool_call>{\"name\": \"web_search\", \"arguments\": {\"query\": \"owls\"}}</tool_call>",
+    ] {
+        expect(text, &[("web_search", owls.clone())]);
+    }
+    expect(
+        "<tool_call>{\"name\": \"browse_web\"}</tool_call>\n<tool_call>{\"name\": \"find_trains\"}</tool_call>",
+        &[("browse_web", json!({})), ("find_trains", json!({}))],
+    );
+    for text in [
+        "Hermes writes <tool_call> around a call.",
+        "<tool_call>{\"name\": \"web_sea",
+        "<tool_call>{\"answer\": 5}</tool_call>",
+    ] {
+        expect(text, &[]);
+    }
+}
+
+#[test]
 fn three_fences_are_run_in_order_and_unknown_names_are_kept() {
     let fence =
         |name: &str| format!("```tool_call\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n```\n");
@@ -215,6 +240,9 @@ fn adversarial(len: usize) -> Vec<String> {
         "```tool_call\n{\"name\":\"",
         "```tool_call\n{\"a\":[",
         "```tool_call\n{",
+        "<tool_call>",
+        "<tool_call>{",
+        "<tool_call>{}",
         "```\n",
         "tool_calls: [",
         "tool_calls: [{\"name\":\"web_search\",\"arguments\":\"",

@@ -9,7 +9,6 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::diary::Diary;
-use super::file::BAD_MARK;
 use super::graph::Graph;
 use super::graph_store::mutation;
 use super::listeners::{Mutation, MutationAction};
@@ -18,7 +17,7 @@ use super::row::DiaryRow;
 use super::{Files, MemoryStore, apply};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line};
-use crate::base::words;
+use crate::base::words::{self, Phrase};
 use crate::disk::atomic;
 
 /// Largest copy that is searched; a larger one is erased unread.
@@ -27,11 +26,19 @@ const MAX_COPY_BYTES: u64 = 64 << 20;
 const PROMPTS: &str = "prompts";
 /// Embeddings, as older and other builds may have left them.
 const VECTORS: &str = "vectors.json";
+/// The files of the memory; a file whose name begins with one of theirs is a copy: set aside, half written, or by an editor.
+const OWN_FILES: [&str; 3] = ["diary.json", "graph.json", VECTORS];
+/// The file of the lock.
+const LOCK: &str = "lock";
+/// Folders below the memory folder that are looked into; nothing of ours is so deep.
+const MAX_DEPTH: usize = 8;
+/// Escapes inside escapes that are undone, such as arguments of a call, which are JSON in a string of JSON.
+const MAX_ESCAPES: usize = 3;
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EraseTarget {
-    /// Each entry and fact that has this word or phrase in it.
+    /// Each entry and fact that has this word or phrase in it, as whole words.
     Word(String),
     /// The entries of a day.
     Day(Date),
@@ -45,7 +52,7 @@ impl EraseTarget {
     pub(crate) fn covers(&self, text: &str, said: Timestamp) -> bool {
         match self {
             Self::All => true,
-            Self::Word(word) => words::fold(text).contains(&words::fold(word)),
+            Self::Word(word) => Phrase::new(word).is_in(text),
             Self::Day(day) => said.to_zoned(TimeZone::UTC).date() == *day,
             Self::Node(_) => false,
         }
@@ -60,13 +67,19 @@ pub(crate) struct Erasure {
     pub facts: Vec<(String, String)>,
     /// Paths of nodes that go.
     pub nodes: Vec<String>,
-    /// Copies: files that were set aside, temporary files, dumps of prompts.
+    /// Copies: files that were set aside, temporary files, an editor's, dumps of prompts.
     pub files: Vec<PathBuf>,
+    /// Files below the memory folder that say the same and are nobody's that is known here: they stay.
+    pub foreign: Vec<PathBuf>,
 }
 
 impl Erasure {
+    /// Whether nothing is erased.
     pub(crate) fn is_empty(&self) -> bool {
-        self == &Self::default()
+        self.rows.is_empty()
+            && self.facts.is_empty()
+            && self.nodes.is_empty()
+            && self.files.is_empty()
     }
 }
 
@@ -175,14 +188,14 @@ impl Plan {
             changed: Vec::new(),
             descriptions: Vec::new(),
         };
-        let needle = match target {
-            EraseTarget::Word(word) => words::fold(word),
-            _ => String::new(),
+        let phrase = match target {
+            EraseTarget::Word(word) => Phrase::new(word),
+            _ => Phrase::new(""),
         };
-        if matches!(target, EraseTarget::Word(_)) && needle.is_empty() {
+        if matches!(target, EraseTarget::Word(_)) && phrase.is_empty() {
             return Err(Problem::input("There is no word to forget."));
         }
-        let has = |text: &str| words::fold(text).contains(&needle);
+        let has = |text: &str| phrase.is_in(text);
         plan.erasure.rows = diary
             .rows()
             .iter()
@@ -218,7 +231,7 @@ impl Plan {
                 EraseTarget::Node(_) | EraseTarget::Day(_) => {}
             }
         }
-        plan.copies(dir, target, &needle);
+        plan.copies(dir, target, &phrase);
         Ok(plan)
     }
 
@@ -253,13 +266,10 @@ impl Plan {
         }
     }
 
-    /// Copies of what goes: all for everything, else those that hold it, and those that cannot be read.
-    fn copies(&mut self, dir: &Path, target: &EraseTarget, word: &str) {
+    /// Copies of what goes: all for everything, else those that hold it, and those that cannot be read. Other files that hold it are named.
+    fn copies(&mut self, dir: &Path, target: &EraseTarget, phrase: &Phrase) {
         let mut needles: HashSet<String> = HashSet::new();
         match target {
-            EraseTarget::Word(_) => {
-                needles.insert(word.to_owned());
-            }
             EraseTarget::Day(day) => {
                 needles.insert(day.to_string());
             }
@@ -270,26 +280,36 @@ impl Plan {
                 let names = names.filter_map(|path| path.rsplit(" > ").next());
                 needles.extend(names.map(words::fold));
             }
-            EraseTarget::All => {}
+            EraseTarget::Word(_) | EraseTarget::All => {}
         }
         needles.remove("");
-        let all = *target == EraseTarget::All;
-        let goes = |path: &Path| all || holds(path, &needles);
+        let goes = |path: &Path| match target {
+            EraseTarget::All => true,
+            EraseTarget::Word(_) => holds(path, |text| phrase.is_in(text)),
+            // A day is found in a moment of it, and a fact wherever it was put.
+            EraseTarget::Day(_) | EraseTarget::Node(_) => holds(path, |text| {
+                let text = words::fold(text);
+                needles.iter().any(|needle| text.contains(needle))
+            }),
+        };
         let changes = !self.erasure.rows.is_empty() || !self.erasure.facts.is_empty();
-        for (name, path, is_dir) in entries(dir) {
-            let bad = name.contains(&format!(".{BAD_MARK}-"));
-            // Nobody is writing: the lock is held, or this is a preview.
-            let temporary = name.starts_with('.') && name.ends_with(".tmp");
-            if is_dir && name == PROMPTS {
-                let dumps = entries(&path).into_iter().map(|(_, path, _)| path);
-                self.erasure.files.extend(dumps.filter(|path| goes(path)));
-            } else if !is_dir
-                && (temporary || bad && goes(&path) || name == VECTORS && (all || changes))
-            {
-                self.erasure.files.push(path);
+        for path in files_below(dir, MAX_DEPTH) {
+            match FileKind::of(dir, &path) {
+                FileKind::Own => {}
+                // What a text is about shows in its vector.
+                FileKind::Vectors if changes || *target == EraseTarget::All => {
+                    self.erasure.files.push(path);
+                }
+                FileKind::Vectors => {}
+                // Nobody is writing: the lock is held, or this is a preview.
+                FileKind::Temporary => self.erasure.files.push(path),
+                FileKind::Copy if goes(&path) => self.erasure.files.push(path),
+                FileKind::Foreign if goes(&path) => self.erasure.foreign.push(path),
+                FileKind::Copy | FileKind::Foreign => {}
             }
         }
         self.erasure.files.sort();
+        self.erasure.foreign.sort();
     }
 
     /// Changes the graph; returns what the listeners are told.
@@ -330,30 +350,79 @@ fn path(graph: &Graph, node: &Node) -> String {
         .join(" > ")
 }
 
-/// Name, path and whether it is a folder, of what is in a folder.
-fn entries(dir: &Path) -> Vec<(String, PathBuf, bool)> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries
-        .map(|entry| {
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, entry.path(), is_dir)
-        })
-        .collect()
+/// What a file below the memory folder is.
+enum FileKind {
+    /// The diary, the graph, the lock.
+    Own,
+    Vectors,
+    /// Left by a process that ended while it was writing.
+    Temporary,
+    /// Of one of these, or a dump of a prompt.
+    Copy,
+    /// Somebody else put it there.
+    Foreign,
+}
+
+impl FileKind {
+    fn of(dir: &Path, path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Editors hide their copies behind a dot or a hash.
+        let plain = name.trim_start_matches(['.', '#']);
+        let parent = path.parent();
+        if parent == Some(dir.join(PROMPTS).as_path()) {
+            Self::Copy
+        } else if parent != Some(dir) {
+            Self::Foreign
+        } else if name == VECTORS {
+            Self::Vectors
+        } else if name == LOCK || OWN_FILES.contains(&&*name) {
+            Self::Own
+        } else if name.starts_with('.') && name.ends_with(".tmp") {
+            Self::Temporary
+        } else if OWN_FILES.iter().any(|own| plain.starts_with(own)) {
+            Self::Copy
+        } else {
+            Self::Foreign
+        }
+    }
+}
+
+/// The files in a folder and in those below it; a link counts as a file and is not followed.
+fn files_below(dir: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_dir {
+            files.push(entry.path());
+        } else if depth > 0 {
+            files.extend(files_below(&entry.path(), depth - 1));
+        }
+    }
+    files
 }
 
 /// Whether a file has the word in it, or cannot be read.
 pub(crate) fn file_has_word(path: &Path, word: &str) -> bool {
-    holds(path, &HashSet::from([words::fold(word)]))
+    let phrase = Phrase::new(word);
+    holds(path, |text| phrase.is_in(text))
 }
 
-/// Whether a copy has one of the texts in it, or cannot be read.
-fn holds(path: &Path, needles: &HashSet<String>) -> bool {
-    let Ok(Some(text)) = atomic::read_text(path, MAX_COPY_BYTES) else {
+/// Whether a copy says it, or cannot be read.
+fn holds(path: &Path, says: impl Fn(&str) -> bool) -> bool {
+    let Ok(Some(mut text)) = atomic::read_text(path, MAX_COPY_BYTES) else {
         return true;
     };
-    let text = words::fold(&unescaped(&text));
-    needles.iter().any(|needle| text.contains(needle))
+    // An escaped line break is a letter beside a word until it is put in place.
+    for _ in 0..MAX_ESCAPES {
+        if !text.contains('\\') {
+            break;
+        }
+        if says(&text) {
+            return true;
+        }
+        text = unescaped(&text);
+    }
+    says(&text)
 }
 
 /// A JSON text with what is escaped in its strings put in place, however broken the rest is.

@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// How long to wait for another process that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// In the names of files that could not be understood.
-pub(super) const BAD_MARK: &str = "bad";
+const BAD_MARK: &str = "bad";
 
 /// What is in a file.
 pub(super) trait Content: Sized {

@@ -80,10 +80,10 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     plain.until_idle();
     // After the conversation so far, where they are seen.
     warnings.iter().for_each(|text| plain.printer.system(text));
-    let status = plain.talk(first);
+    let mut status = plain.talk(first);
     plain.printer.end_line();
     if matches!(status, 0 | INTERRUPTED) {
-        plain.farewell();
+        status = plain.farewell().unwrap_or(status);
     }
     let notices = plain.session.close();
     if matches!(status, 0 | INTERRUPTED) {
@@ -150,8 +150,9 @@ impl PlainUi {
         }
     }
 
-    /// Waits until the conversation is remembered; Ctrl-C skips that, another signal ends it.
-    fn farewell(&mut self) {
+    /// Waits until the conversation is remembered; Ctrl-C skips that, and so does another signal, which decides the exit status.
+    fn farewell(&mut self) -> Option<u8> {
+        let mut status = None;
         let mut waits = self.session.begin_farewell();
         while waits {
             self.session.receive();
@@ -160,14 +161,18 @@ impl PlainUi {
                 self.printer.show(show);
             }
             if !waits {
-                return;
+                break;
             }
             select! {
                 recv(self.bell) -> _ => {}
                 recv(after(FAREWELL_CHECK)) -> _ => {}
-                recv(self.watch.signals) -> _ => self.session.skip_farewell(),
+                recv(self.watch.signals) -> signal => {
+                    status = status.or(signal.ok().and_then(SignalEvent::forced_status));
+                    self.session.skip_farewell();
+                }
             }
         }
+        status
     }
 
     /// Reads a line; a signal meanwhile ends the process.

@@ -74,4 +74,9 @@ impl SignalEvent {
             Self::Suspend | Self::Resume => None,
         }
     }
+
+    /// [`SignalEvent::exit_status`] of a signal by which somebody else ends the process; Ctrl-C only skips a wait at its end.
+    pub fn forced_status(self) -> Option<u8> {
+        self.exit_status().filter(|_| self != Self::Interrupt)
+    }
 }

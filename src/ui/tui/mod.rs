@@ -85,6 +85,14 @@ fn ends_farewell(input: &Input) -> bool {
     }
 }
 
+/// The exit status that a signal from outside asks for.
+fn forced_status(input: &Input) -> Option<u8> {
+    match input {
+        Input::Signal(signal) => signal.forced_status(),
+        _ => None,
+    }
+}
+
 /// The interface with its terminal.
 struct Screenful {
     app: App,
@@ -158,9 +166,9 @@ impl Screenful {
             self.app.session.submit(first);
             self.app.receive();
         }
-        let status = self.event_loop();
+        let mut status = self.event_loop();
         if matches!(status, 0 | INTERRUPTED) {
-            self.farewell();
+            status = self.farewell().unwrap_or(status);
         }
         let Self { mut app, guard, .. } = self;
         guard.restore();
@@ -236,27 +244,30 @@ impl Screenful {
         }
     }
 
-    /// Waits until the conversation is remembered; Esc and Ctrl-C skip that.
-    fn farewell(&mut self) {
+    /// Waits until the conversation is remembered; Esc and Ctrl-C skip that, and so does a signal, which decides the exit status.
+    fn farewell(&mut self) -> Option<u8> {
+        let mut status = None;
         let mut waits = self.app.session.begin_farewell();
         while waits {
             self.app.receive();
             waits = self.app.session.is_remembering();
             if !waits || self.app.draw(&mut self.screen).is_err() {
-                return;
+                break;
             }
             select! {
                 recv(self.bell) -> _ => {}
                 recv(after(SPINNER_FRAME)) -> _ => {}
                 recv(self.inputs) -> batch => {
-                    let Ok(batch) = batch else { return };
+                    let Ok(batch) = batch else { break };
                     self.resize(&batch);
+                    status = status.or(batch.iter().find_map(forced_status));
                     if batch.iter().any(ends_farewell) {
                         self.app.session.skip_farewell();
                     }
                 }
             }
         }
+        status
     }
 
     /// When the screen next changes without an event: a spinner, or the clock's minute.

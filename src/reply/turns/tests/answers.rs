@@ -160,6 +160,28 @@ fn left_over_calls_are_no_part_of_an_answer() {
 }
 
 #[test]
+fn a_call_between_tags_runs_and_is_never_shown() {
+    let ran = run(Case {
+        turns: vec![
+            Turn::Text(
+                "Let me see. <tool_call>\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n</tool_call>",
+            ),
+            Turn::Text("Mira Okafor."),
+        ],
+        ..Case::default()
+    });
+    assert_eq!(ran.answer(), "Mira Okafor.");
+    assert_eq!(ran.calls().len(), 1);
+    let broken = run(Case {
+        turns: vec![Turn::Text(
+            "<tool_call>{\"name\":\"\",\"arguments\":{}}</tool_call>",
+        )],
+        ..Case::default()
+    });
+    assert_eq!(broken.outcome, TurnOutcome::Malformed);
+}
+
+#[test]
 fn a_candidate_that_must_not_be_shown_is_none() {
     let run = run(Case {
         settings: ReplySettings {

@@ -331,6 +331,65 @@ fn the_trace_has_no_secrets() {
 }
 
 #[test]
+fn no_model_reads_a_secret_in_a_result() {
+    for (name, notes) in [
+        ("keys.md", None),
+        (
+            "all-keys.md",
+            Some("According to the note, there is an office."),
+        ),
+        ("all-keys.md", Some("NONE")),
+    ] {
+        for is_small in [true, false] {
+            let run = run(Case {
+                small: is_small,
+                turns: vec![read(name), Turn::Text("It is the harbour office.")],
+                stages: vec![(Stage::ToolDigest, notes)],
+                ..Case::default()
+            });
+            let asked = run.script.asked.lock().unwrap();
+            let digests = asked.iter().map(|(_, user)| user.as_str());
+            let seen = run.seen(1);
+            for text in digests.chain([seen[1].last()]) {
+                for secret in ["hunterNOTE3", "ada@", "AKIA2222"] {
+                    assert!(!text.contains(secret), "{name}: {text}");
+                }
+            }
+            for (_, user) in asked.iter() {
+                assert!(user.contains("Harbour office: token=[REDACTED]"), "{user}");
+                let result = user.split_once("RESULT OF read_note\n").unwrap().1;
+                assert!(!result.contains('\n'), "on one line: {result}");
+            }
+            assert_eq!(asked.is_empty(), !is_small || name == "keys.md");
+        }
+    }
+}
+
+#[test]
+fn a_label_of_a_result_is_not_written_in_the_place_of_its_secret() {
+    let note = |content: &str| {
+        let args = json!({"path": "keys.md", "content": content});
+        Turn::Calls(vec![("write_note", args)])
+    };
+    let run = run(Case {
+        small: false,
+        tools: &["read_note", "write_note"],
+        turns: vec![
+            read("keys.md"),
+            note("Harbour office: token=[REDACTED], now open."),
+            Turn::Text("I left it as it is."),
+        ],
+        ..Case::default()
+    });
+    let seen = run.seen(2);
+    let last = seen[2].last();
+    assert!(
+        last.contains("would replace a secret by the label"),
+        "{last}"
+    );
+}
+
+#[test]
 fn nothing_is_condensed_for_a_reply_that_was_stopped() {
     let run = run(Case {
         turns: vec![

@@ -289,6 +289,10 @@ fn run(case: Case) -> Run {
         format!("Zephyr-88. {}", "The office keeps records. ".repeat(40)),
     )
     .unwrap();
+    for (name, times) in [("keys.md", 1), ("all-keys.md", 20)] {
+        let text = format!("{KEYS}\n\n").repeat(times);
+        std::fs::write(notes.join(name), text).unwrap();
+    }
     let path = home.path().to_str().unwrap();
     let config = home.path().join("config");
     let env = Env::from([
@@ -356,6 +360,9 @@ fn read(path: &'static str) -> Turn {
     Turn::Calls(vec![("read_note", json!({"path": path}))])
 }
 
+/// A note with secrets.
+const KEYS: &str =
+    "Harbour office: token=hunterNOTE3secret, ada@ships.example.com, AKIA2222BBBB3333CCCC.";
 const FENCED: &str =
     "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```";
 const TWO_STEPS: &str = "read_note path='film.md'\nread_note path='<director>.md'\nReply.";

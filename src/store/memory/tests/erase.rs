@@ -11,6 +11,7 @@ fn what_was_said_is_covered_by_word_day_or_everything() {
         (EraseTarget::All, true),
         (word(" MY tea"), true),
         (word("coffee"), false),
+        (word("te"), false),
         (EraseTarget::Day(date(2026, 11, 21)), true),
         (EraseTarget::Day(date(2026, 11, 22)), false),
         (EraseTarget::Node("user".to_owned()), false),
@@ -169,6 +170,100 @@ fn no_byte_of_a_forgotten_word_stays() {
     assert!(left.preview(&target).unwrap().is_empty());
     assert!(left.preview(&EraseTarget::Word(" ".to_owned())).is_err());
     assert!(names(&file(home.path(), "")).contains(&"diary.json.bad-20260101_000000".to_owned()));
+}
+
+#[test]
+fn a_word_inside_another_one_is_not_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = store(home.path());
+    for (day, summary, topics) in [
+        (1, "They planned a vacation.", &["education"]),
+        (2, "They have a cat.", &["pets"]),
+        (3, "新しい猫を飼った。", &["ペット"]),
+    ] {
+        memory
+            .diary_put(row(date(2026, 1, day), summary, topics))
+            .unwrap();
+    }
+    memory
+        .append("user", &texts(&["Has a cat", "Likes locations"]))
+        .unwrap();
+    memory
+        .create("user", "Vacations", "", &texts(&["Went to Oban"]))
+        .unwrap();
+    write(
+        home.path(),
+        "diary.json.bad-20260101_000000",
+        "about a vacation",
+    );
+    write(
+        home.path(),
+        "graph.json.bad-20260101_000000",
+        r#""\\nCat\\n"#,
+    );
+    let word = |word: &str| EraseTarget::Word(word.to_owned());
+    let gone = memory.erase(&word("cat")).unwrap();
+    assert_eq!(
+        (gone.rows.len(), gone.facts.len(), gone.nodes.len()),
+        (1, 1, 0),
+        "{gone:?}"
+    );
+    assert_eq!(gone.files.len(), 1, "{gone:?}");
+    assert!(gone.files[0].ends_with("graph.json.bad-20260101_000000"));
+    let gone = memory.erase(&word("猫")).unwrap();
+    assert_eq!(gone.rows.len(), 1, "a part of a text without spaces");
+    let left = memory.diary_all().unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].summary, "They planned a vacation.");
+}
+
+#[test]
+fn copies_by_editors_are_erased_and_files_of_others_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    let memory = store(home.path());
+    memory
+        .diary_put(row(date(2026, 1, 1), "Their dog is Pixel.", &[]))
+        .unwrap();
+    let copies = [
+        "#diary.json#",
+        ".graph.json.swp",
+        "diary.json~",
+        "graph.json.bak",
+    ];
+    for name in copies {
+        write(home.path(), name, "a dog, Pixel");
+    }
+    write(home.path(), "graph.json.1", "a dog");
+    fs::create_dir_all(file(home.path(), "old")).unwrap();
+    write(home.path(), "old/diary.json", "about Pixel");
+    write(home.path(), "notes.txt", "Pixel");
+    write(home.path(), "tea.txt", "Tea");
+    let target = EraseTarget::Word("pixel".to_owned());
+    let preview = memory.preview(&target).unwrap();
+    assert_eq!(memory.erase(&target).unwrap(), preview);
+    let in_folder = |names: &[&str]| -> Vec<PathBuf> {
+        let names = names.iter();
+        names.map(|name| file(home.path(), name)).collect()
+    };
+    assert_eq!(preview.files, in_folder(&copies));
+    assert_eq!(preview.foreign, in_folder(&["notes.txt", "old/diary.json"]));
+    assert_eq!(
+        names(&file(home.path(), "")),
+        [
+            "diary.json",
+            "graph.json",
+            "graph.json.1",
+            "lock",
+            "notes.txt",
+            "old",
+            "tea.txt"
+        ]
+    );
+    let left = memory.preview(&target).unwrap();
+    assert!(
+        left.is_empty() && left.foreign == preview.foreign,
+        "{left:?}"
+    );
 }
 
 #[test]
