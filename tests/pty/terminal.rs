@@ -208,7 +208,10 @@ fn it_suspends_to_the_shell_and_comes_back() {
     pty.wait_text("suspended true");
     pty.wait_text("> kept");
     assert!(raw(&pty.modes()));
-    assert!(pty.with(|screen| screen.alternate_screen() && screen.bracketed_paste()));
+    // The signal that woke it may be told after that, and then the terminal is taken once more.
+    pty.wait_for("the screen of the program", |screen| {
+        screen.alternate_screen() && screen.bracketed_paste()
+    });
     pty.send(" on");
     pty.wait_text("> kept on");
     pty.control('q');
