@@ -12,7 +12,9 @@ use crate::terminal::Terminal;
 
 const ROUNDS: usize = 41;
 /// Questions that a terminal would answer: attributes, the cursor's place, colours, modes, names.
-const QUESTIONS: [&str; 6] = ["\x1b[c", "\x1b[6n", ";?\x07", ";?\x1b\\", "$p", "\x1b[>"];
+const QUESTIONS: [&str; 9] = [
+    "\x1b[c", "\x1b[6n", ";?\x07", ";?\x1b\\", "$p", "\x1b[>c", "\x1b[>0c", "\x1b[>q", "\x1b[?u",
+];
 
 /// The rows of all programs, run in turn.
 pub fn rows() -> Vec<Row> {
