@@ -20,6 +20,14 @@ pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("─".repeat(width), theme.dim))
 }
 
+/// Whether all of a block is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completeness {
+    Whole,
+    /// Its last word may go on.
+    Arriving,
+}
+
 /// Writes one block.
 pub(super) struct BlockLayout<'t> {
     theme: &'t Theme,
@@ -43,6 +51,7 @@ pub(super) struct BlockLayout<'t> {
     /// The number of the item before this block.
     after: Option<(u64, u64)>,
     continued: bool,
+    completeness: Completeness,
 }
 
 enum LayoutFrame {
@@ -71,6 +80,7 @@ impl<'t> BlockLayout<'t> {
             cell: 0,
             after: None,
             continued: false,
+            completeness: Completeness::Whole,
         }
     }
 
@@ -85,6 +95,11 @@ impl<'t> BlockLayout<'t> {
     /// Continues a list after an item with this number.
     pub(super) fn numbered_after(mut self, after: Option<(u64, u64)>) -> Self {
         self.after = after;
+        self
+    }
+
+    pub(super) fn completeness(mut self, completeness: Completeness) -> Self {
+        self.completeness = completeness;
         self
     }
 
@@ -401,7 +416,7 @@ impl<'t> BlockLayout<'t> {
         {
             last.content = last.content.trim_end_matches('\n').to_owned().into();
         }
-        let spans = with_bare_links(spans);
+        let spans = with_bare_links(spans, self.completeness);
         let (_, hang) = self.hang();
         self.mark_written();
         self.out.extend(words(&spans, self.width, &hang));
@@ -510,10 +525,17 @@ fn without_definitions(source: &str, options: Options) -> Option<String> {
     None
 }
 
-/// The spans with links where an address is written out.
-fn with_bare_links(spans: Vec<Span<'static>>) -> Vec<Span<'static>> {
+/// The spans with links where an address is written out. One that may go on is no link yet: every length of it would be an address of its own.
+fn with_bare_links(spans: Vec<Span<'static>>, completeness: Completeness) -> Vec<Span<'static>> {
     let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    let addresses = web_address::all(&text);
+    let mut addresses = web_address::all(&text);
+    let may_go_on = |address: &mut Range<usize>| {
+        let behind = text.get(address.end..).unwrap_or_default();
+        !behind.contains(char::is_whitespace)
+    };
+    if completeness == Completeness::Arriving {
+        addresses.pop_if(may_go_on);
+    }
     if addresses.is_empty() {
         return spans;
     }

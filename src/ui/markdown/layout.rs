@@ -3,7 +3,7 @@
 //! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are kept, because
 //! models mean them.
 
-use super::flow::{BlockLayout, rule};
+use super::flow::{BlockLayout, Completeness, rule};
 use super::split::{Block, BlockKind};
 use super::{code, lines};
 use crate::ui::text::clean::clean;
@@ -13,6 +13,15 @@ use ratatui::text::Line;
 
 /// The rows of a block at a width. No row is wider, from a width of two columns on. The first row is empty if the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    block_rows(block, width, theme, Completeness::Whole)
+}
+
+fn block_rows(
+    block: &Block,
+    width: usize,
+    theme: &Theme,
+    completeness: Completeness,
+) -> Vec<Line<'static>> {
     let width = width.max(1);
     let text = clean(&block.text);
     let mut out = Vec::new();
@@ -51,20 +60,24 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
             let source = format!("{}{}", clean(head), text);
             out.extend(
                 BlockLayout::new(width, theme)
+                    .completeness(completeness)
                     .continued_table()
                     .run(&source),
             );
         }
         BlockKind::List { after } => {
             let source = dedented(&text, block.indent);
-            let flow = BlockLayout::new(width, theme).indented(block.indent);
+            let flow = BlockLayout::new(width, theme)
+                .completeness(completeness)
+                .indented(block.indent);
             out.extend(flow.numbered_after(*after).run(&source));
         }
         BlockKind::Paragraph
         | BlockKind::Heading
         | BlockKind::Quote
         | BlockKind::Table { head: None } => {
-            out.extend(BlockLayout::new(width, theme).run(&text));
+            let flow = BlockLayout::new(width, theme).completeness(completeness);
+            out.extend(flow.run(&text));
         }
     }
     out
@@ -76,7 +89,7 @@ pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'sta
         BlockKind::Paragraph | BlockKind::Heading | BlockKind::List { .. } | BlockKind::Quote => {
             let mut block = block.clone();
             close(&mut block.text);
-            lay_out(&block, width, theme)
+            block_rows(&block, width, theme, Completeness::Arriving)
         }
         BlockKind::Blank | BlockKind::Table { .. } | BlockKind::Code { .. } | BlockKind::Rule => {
             lay_out(block, width, theme)
@@ -137,6 +150,7 @@ fn dedented(text: &str, columns: usize) -> String {
 mod tests {
     use super::*;
     use crate::ui::markdown::split::BlockSplitter;
+    use crate::ui::text::cell_mark::is_linked;
     use crate::ui::text::theme::ColorMode;
     use crate::ui::text::width;
     use proptest::prelude::*;
@@ -153,6 +167,25 @@ mod tests {
 
     fn are(text: &str, width: usize, want: &[&str]) {
         assert_eq!(rows(text, width), want, "{text}");
+    }
+
+    #[test]
+    fn an_address_that_may_go_on_is_no_link_yet() {
+        let theme = Theme::new(ColorMode::None);
+        let links = |text: &str| {
+            let mut splitter = BlockSplitter::default();
+            splitter.push(text, &mut Vec::new());
+            let block = splitter.open().unwrap();
+            [lay_out_open, lay_out].map(|rows| {
+                let rows = rows(&block, 80, &theme);
+                let spans = rows.iter().flat_map(|row| &row.spans);
+                spans.filter(|span| is_linked(span.style)).count()
+            })
+        };
+        assert_eq!(links("See https://arriving.example/x"), [0, 1]);
+        assert_eq!(links("See (https://arriving.example/y)."), [0, 1]);
+        assert_eq!(links("https://arriving.example/1 or https://arr"), [1, 2]);
+        assert_eq!(links("See https://arriving.example/x too"), [1, 1]);
     }
 
     #[test]

@@ -80,7 +80,8 @@ impl Signals {
             .name("signals".to_owned())
             .spawn(move || {
                 for signal in caller.forever() {
-                    if matches!(signal, SIGINT | SIGTSTP | SIGCONT) && !is_lent.is_over() {
+                    if matches!(signal, SIGINT | SIGQUIT | SIGTSTP | SIGCONT) && !is_lent.is_over()
+                    {
                         if signal == SIGTSTP && can_be_resumed() {
                             // The other program has stopped. The shell takes over once the whole group has; without a shell that could resume it, the system
                             // lets the other program continue as well.
