@@ -12,8 +12,8 @@
 //! | 4 | [`store`], [`llm`] | Marvin's files about a user, one module per file; providers: wire formats, choice, retry decisions |
 //! | 5 | [`alerts`], [`voice`] | alarms, timers, reminders, push messages: scheduled and announced; recording, speech to text, text to speech |
 //! | 6 | [`tools`] | what the model can do: one table row per tool |
-//! | 7 | [`agent`], [`pipeline`] | the loop of requests and tool rounds that produces a reply; the phases in which child Marvins build software |
-//! | 8 | [`reply`] | the reply flow: stages around the model that make small local models reliable |
+//! | 7 | [`model_call`] | one call of the model within a turn: which model, what it may cost, retries, the model that takes over |
+//! | 8 | [`agent`], [`reply`], [`pipeline`] | three ways to an answer: the plain loop of requests and tool rounds; the reply flow, stages around the model that make small local models reliable; the phases in which child Marvins build software |
 //! | 9 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 10 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
@@ -21,7 +21,8 @@
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::settings`] says what flags and environment mean, once →
-//! [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a closed standard output → [`agent::turn`] builds the system prompt, sends a request through [`llm`], runs the calls of a round by
+//! [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a closed standard output → [`agent::turn`] builds the
+//! system prompt, sends a request by [`model_call::ask`], which retries what [`llm`] could not do and counts what it cost, runs the calls of a round by
 //! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
 //! # Life of a run of the pipeline
@@ -40,8 +41,8 @@
 //!
 //! # Life of a message in the reply flow
 //! [`app::session`] asks [`reply::applies`] and hands the message to [`reply::engine`] on the turn's thread → [`reply::preparation`] runs the stages before
-//! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. What was said becomes memory on a
-//! thread of its own ([`reply::memory_update`], [`store::memory`]).
+//! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. Stages and chat model are called by
+//! [`reply::stage_call`], once for each try ([`model_call::ask`]). What was said becomes memory on a thread of its own ([`reply::memory_update`], [`store::memory`]).
 //!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.
@@ -77,6 +78,7 @@ mod cli;
 mod disk;
 mod formats;
 mod llm;
+mod model_call;
 mod net;
 mod pipeline;
 mod proc;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::chat::message::ToolCall;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{FinishReason, Reply};
+use crate::model_call::limits::{COST_LIMIT_WORDS, TOO_LARGE_WORDS};
+use crate::model_call::model_target::ModelTarget;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::registry::{self, FinishedCall};
 
@@ -24,8 +25,6 @@ const LOADED: &str = "only loaded";
 const ROUNDS: &str = "still asks for tools";
 const NOTHING: &str = "answered nothing";
 const AGAIN: &str = "times in a row";
-pub(super) const COST: &str = "cost limit";
-pub(super) const TOO_LARGE: &str = "was not sent";
 
 /// One way in which a run may end.
 #[derive(Debug)]
@@ -63,8 +62,8 @@ pub(crate) static RUN_ENDS: &[RunEnd] = &[
     end(1, "the rounds of tool calls are used up", ROUNDS),
     end(1, "tool calls were cut again and again", AGAIN),
     end(1, "the model wrote nothing", NOTHING),
-    end(1, "--max-cost is reached", COST),
-    end(1, "the request is too large for the model", TOO_LARGE),
+    end(1, "--max-cost is reached", COST_LIMIT_WORDS),
+    end(1, "the request is too large for the model", TOO_LARGE_WORDS),
     end(1, "wrong arguments or settings, and anything else", ""),
     end(129, "the terminal was closed (SIGHUP)", ""),
     end(130, "Ctrl-C (SIGINT)", ""),
@@ -117,12 +116,13 @@ fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
 }
 
 /// Why a final reply, whose calls are not run, is not an answer; `shown` is true when the turn has already shown text, `rounds` is how many rounds
-/// of calls it may have.
+/// of calls it may have, in coding mode more than otherwise.
 pub(super) fn failure(
     target: &ModelTarget,
     reply: &Reply,
     shown: bool,
     rounds: usize,
+    coding: bool,
 ) -> Option<Failure> {
     let model = &target.model;
     let problem = if let Some(what) = early(target, &reply.finish) {
@@ -147,7 +147,10 @@ pub(super) fn failure(
             "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
             plural(rounds, "round")
         ))
-        .next("Ask it to continue.")
+        .next(match coding {
+            true => "Ask it to continue.",
+            false => "Ask it to continue. In coding mode, /code, a turn has more rounds.",
+        })
     } else if !reply.text.trim().is_empty() {
         return None;
     } else if let FinishReason::Other(why) = &reply.finish {

@@ -2,40 +2,15 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::prompts;
 use crate::base::marks::enclosed;
 use crate::base::template::fill;
 use crate::disk::beneath::Root;
+use crate::model_call::user_facts::UserFacts;
 use crate::store::project_texts;
 use crate::tools::engine::context::SessionContext;
-
-/// Facts about the user, read from the profile's files by the floor above.
-pub(crate) struct UserFacts {
-    /// One per line. Read for each message: when they change, a new prompt is needed.
-    pub preferences: String,
-    /// Commands that run in the background, one per line.
-    pub jobs: String,
-    /// The saved places, one per line.
-    pub places: LazyText,
-    /// The latest entries of the chat log, shortened, one per line.
-    pub history: LazyText,
-}
-
-/// Read from disk on first use: not every request needs it.
-pub(crate) type LazyText = LazyLock<String, Box<dyn FnOnce() -> String + Send>>;
-
-impl Default for UserFacts {
-    fn default() -> Self {
-        Self {
-            preferences: String::new(),
-            jobs: String::new(),
-            places: LazyText::new(Box::new(String::new)),
-            history: LazyText::new(Box::new(String::new)),
-        }
-    }
-}
 
 /// The system prompt of a session. Providers cache a prefix of bytes and charge it at a fraction, so the prompt stays byte for byte the same until
 /// its subject changes or the conversation is compacted.

@@ -4,25 +4,27 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::ask;
-use super::limits::RequestSize;
-use super::model_target::ModelTarget;
-use super::system::{SystemPrompt, UserFacts};
-use super::{compact, ending, fallback, limits, prompts};
+use super::system::SystemPrompt;
+use super::{compact, ending, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall, ToolOutput};
-use crate::chat::repair::{cut_for_cap, repair};
+use crate::chat::repair::{cut_for_cap, repair, sendable_name};
 use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
 use crate::llm::provider::{
     CODING_TURN_LIMIT, CallOptions, Effort, FinishReason, Offer, Reply, Request, TURN_LIMIT,
 };
+use crate::model_call::ask::ask;
+use crate::model_call::limits::RequestSize;
+use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::UserFacts;
+use crate::model_call::{fallback, limits};
 use crate::store::sessions::log::TurnLog;
-use crate::store::sessions::record::ContextCause;
+use crate::store::sessions::record::{CallRecord, ContextCause};
 use crate::tools::Effect;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{FinishedCall, NAMELESS, Registry};
@@ -132,7 +134,7 @@ impl<'a> Conversation<'a> {
         {
             fallback::announce(ctx, self.target, failure);
             let own = std::mem::replace(&mut self.target, successor);
-            fallback::rewind(&mut self.messages);
+            rewind(&mut self.messages);
             self.save(ctx, ContextCause::Change);
             let second = self.rounds(ctx, &mut AttemptState::default());
             self.target = own;
@@ -169,7 +171,8 @@ impl<'a> Conversation<'a> {
                 )
             };
             if calls.is_empty() && cut.is_empty() {
-                let failure = ending::failure(self.target, &reply, now.shown, last_round);
+                let failure =
+                    ending::failure(self.target, &reply, now.shown, last_round, self.coding);
                 self.keep(reply, &[], &[]);
                 self.save(ctx, ContextCause::Change);
                 failure.map_or(Ok(()), Err)?;
@@ -189,7 +192,7 @@ impl<'a> Conversation<'a> {
             if !calls.is_empty() {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
-            let mut keep_result = |ended: &FinishedCall| self.save_result(ctx, &ended.output);
+            let mut keep_result = |ended: &FinishedCall| self.save_result(ctx, ended);
             let mut ended = match deadline {
                 None => batch::run(ctx, &calls, &mut keep_result),
                 Some(_) => {
@@ -210,7 +213,7 @@ impl<'a> Conversation<'a> {
                 if let Some(warning) = warning.as_deref().filter(|_| index + 1 == last) {
                     result.output.text.push_str(warning);
                 }
-                result.output.name = sendable(&result.output.name);
+                result.output.name = sendable_name(&result.output.name);
                 self.effects.extend(result.effects);
                 self.messages.push(Message::Tool(result.output));
             }
@@ -347,15 +350,21 @@ impl<'a> Conversation<'a> {
     }
 
     /// Writes the result of a call to the session's file before the round is over: other calls may go on for long, and the user sees this one.
-    fn save_result(&self, ctx: &ToolContext, output: &ToolOutput) {
+    fn save_result(&self, ctx: &ToolContext, ended: &FinishedCall) {
         let Some(log) = &self.log else {
             return;
         };
         let output = ToolOutput {
-            name: sendable(&output.name),
-            ..output.clone()
+            name: sendable_name(&ended.output.name),
+            ..ended.output.clone()
         };
-        if let Some(notice) = log.add(&Message::Tool(output)) {
+        let shown = CallRecord {
+            end: ended.end,
+            took_ms: u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX),
+            answered_by: ended.answered_by.iter().map(ToString::to_string).collect(),
+            display: ended.display.clone(),
+        };
+        if let Some(notice) = log.add_result(&Message::Tool(output), shown) {
             ctx.listener.emit(Event::Notice(Level::Warning, notice));
         }
     }
@@ -386,7 +395,7 @@ impl<'a> Conversation<'a> {
             reply.text.clear();
         }
         let kept = |call: &ToolCall, args: &str| ToolCall {
-            name: sendable(&call.name),
+            name: sendable_name(&call.name),
             args: arguments::for_history(args),
             ..call.clone()
         };
@@ -397,6 +406,14 @@ impl<'a> Conversation<'a> {
         if !reply.text.is_empty() || !reply.calls.is_empty() {
             self.messages.push(reply.into_message());
         }
+    }
+}
+
+/// Takes the conversation back to the user's message.
+fn rewind(messages: &mut Vec<Message>) {
+    let is_user = |message: &Message| matches!(message, Message::User(_));
+    if let Some(at) = messages.iter().rposition(is_user) {
+        messages.truncate(at + 1);
     }
 }
 
@@ -456,31 +473,9 @@ fn normalize_calls(
     (calls, cut)
 }
 
-/// A tool name that every provider accepts: letters, digits, `_` and `-`, at most 64. A model may invent any name, and an invalid one in the history
-/// would make every later request fail.
-pub(crate) fn sendable(name: &str) -> String {
-    let plain = |c: char| match c {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
-        _ => '_',
-    };
-    name.chars().take(64).map(plain).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn q39_made_up_names_go_back_in_a_form_that_providers_take() {
-        for (name, want) in [
-            ("read_file", "read_file"),
-            ("functions.read-file", "functions_read-file"),
-            ("näme\n", "n_me_"),
-        ] {
-            assert_eq!(sendable(name), want);
-        }
-        assert_eq!(sendable(&"x".repeat(300)).len(), 64);
-    }
 
     #[test]
     fn a_namespace_before_a_tools_name_is_no_part_of_it() {

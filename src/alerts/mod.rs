@@ -1,4 +1,4 @@
-//! Timers of this process, and alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
+//! Floor 5: timers of this process, and alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
 //!
 //! An alarm exists as long as its record on disk. Whoever fires it (an open session, or the scheduler through `marvin --fire-alarm`) takes one lock, reads the
 //! record, alerts the user, and removes it; if killed in between, it fires once more rather than never.

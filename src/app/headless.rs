@@ -19,7 +19,6 @@ use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
 use super::{images, profile, setup};
-use crate::agent::model_target::ModelTarget;
 use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
@@ -30,9 +29,10 @@ use crate::chat::message::{Message, User};
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
 use crate::llm::failure::Failure;
+use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::store::sessions::Replay;
-use crate::store::sessions::record::{ContextCause, TurnResult};
+use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// The state of the run, shared with the thread that watches for signals.
@@ -143,14 +143,10 @@ fn save_end(
         conversation.messages.push(Message::assistant(text));
     }
     conversation.save(ctx, ContextCause::Change);
-    let result = match answer {
-        _ if ctx.stop.is_fired() => TurnResult::Stopped,
-        Err(_) => TurnResult::Failed,
-        Ok(_) => TurnResult::Complete,
-    };
+    let ending = sessions::turn_ending(ctx, answer.as_ref().err());
     let spent = sessions::spent(&ctx.session.ledger.totals());
     let log = conversation.log.as_ref();
-    if let Some(notice) = log.and_then(|log| log.end(result, spent)) {
+    if let Some(notice) = log.and_then(|log| log.end(ending, spent)) {
         say(&format!("Warning: {notice}"));
     }
 }
@@ -245,6 +241,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     if let Some(log) = &log {
         let by = (target.provider.name(), target.model.as_str());
         log.say(&messages, &prompt, by).into_iter().for_each(warn);
+        log.make_durable().into_iter().for_each(warn);
     }
     messages.push(prompt);
     let mut conversation = Conversation::new(&target, &offer, &person, messages, true);

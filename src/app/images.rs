@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use crate::agent::model_target::ModelTarget;
 use crate::base::problem::{Outcome, Problem, io_words};
 use crate::base::text::{counted, escape_controls, file_size};
 use crate::chat::image::Image;
 use crate::chat::usage::dollars;
 use crate::formats::image::{ImageError, ImageHeader};
 use crate::llm::images::{self, TakesImages};
+use crate::model_call::model_target::ModelTarget;
 
 /// Larger files are not read: no provider takes them.
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;

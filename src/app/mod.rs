@@ -1,4 +1,4 @@
-//! Floor 8: the state of one run: settings, profile, usage, and the modes that drive a turn.
+//! Floor 9: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
 pub(crate) mod direct_call;
 pub(crate) mod flow_report;

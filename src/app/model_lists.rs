@@ -52,7 +52,13 @@ impl ModelLists {
         [chosen.to_owned()].into_iter().chain(others).collect()
     }
 
-    /// The same of the provider that answers.
+    /// What `provider` has listed so far. Asks nobody.
+    pub(crate) fn known(&self, provider: &str) -> Vec<String> {
+        let lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.get(provider).cloned().unwrap_or_default()
+    }
+
+    /// [`Self::names`] of the provider that answers.
     pub(crate) fn own_names(&self, env: &Env) -> Vec<String> {
         let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.map_or_else(Vec::new, |name| self.names(env, name))

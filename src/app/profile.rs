@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::system::{LazyText, UserFacts};
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
+use crate::model_call::user_facts::{LazyText, UserFacts};
 use crate::reply::load_settings::SECTION;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};

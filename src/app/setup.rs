@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
-use crate::agent::model_target::{ModelTarget, Successor};
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
@@ -19,6 +18,7 @@ use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
 use crate::llm::provider::{Effort, Provider};
+use crate::model_call::model_target::{ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::ask::ask;
-use crate::agent::model_target::ModelTarget;
 use crate::agent::prompts;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
 use crate::llm::fallback::AttemptState;
 use crate::llm::provider::{CallOptions, Effort, FinishReason, Offer, Request};
+use crate::model_call::ask::ask;
+use crate::model_call::model_target::ModelTarget;
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Summarizer, ToolContext};
 

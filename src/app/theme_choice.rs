@@ -1,5 +1,7 @@
 //! Which theme the user chose: `MARVIN_THEME`, else what `/theme` stored, else whatever fits the terminal.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::did_you_mean;
@@ -88,6 +90,20 @@ impl ThemeChoice {
     pub(crate) fn store(self, paths: &Paths) -> Outcome<()> {
         let text = format!("{}\n", self.name());
         atomic::write(&paths.theme()?, text.as_bytes(), Access::Private)
+    }
+}
+
+/// The choice of the running session, for lists and completion.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentTheme(Mutex<ThemeChoice>);
+
+impl CurrentTheme {
+    pub(crate) fn get(&self) -> ThemeChoice {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, choice: ThemeChoice) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = choice;
     }
 }
 

@@ -1,5 +1,8 @@
 //! Data between tags in a prompt: `<stdin>`, `<file>`, `<document>`. The enclosed text cannot close them.
 
+/// Stands for a `<` that would make a tag.
+const ESCAPED: &str = "&lt;";
+
 /// `text` between `<name>` and `</name>`, on lines of their own, with `attributes` in the opening tag.
 pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
     let space = if attributes.is_empty() { "" } else { " " };
@@ -8,6 +11,21 @@ pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
         without_mark(attributes, name),
         without_mark(text.trim_end_matches('\n'), name)
     )
+}
+
+/// What is before the last `<name>` of `text`, which [`enclosed`] has ended, and what is in it, as it was.
+pub(crate) fn unenclosed<'a>(name: &str, text: &'a str) -> Option<(&'a str, String)> {
+    let (before, inner) = text.rsplit_once(&format!("\n<{name}>\n"))?;
+    let inner = inner.strip_suffix(&format!("\n</{name}>"))?;
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((plain, after)) = rest.split_once(ESCAPED) {
+        out.push_str(plain);
+        out.push_str(if is_mark(after, name) { "<" } else { ESCAPED });
+        rest = after;
+    }
+    out.push_str(rest);
+    Some((before, out))
 }
 
 /// `text` with `&lt;` where it would open or close the tag `name`: in any case, and with invisible characters in between.
@@ -20,7 +38,7 @@ fn without_mark(text: &str, name: &str) -> String {
         let bracket = from.chars().next().map_or(1, char::len_utf8);
         let (bracket, after) = from.split_at(bracket);
         out.push_str(if is_mark(after, name) {
-            "&lt;"
+            ESCAPED
         } else {
             bracket
         });

@@ -146,6 +146,7 @@ variables! {
     BLENDER_MCP_HOST: Text, "host of Blender's BlenderMCP add-on (127.0.0.1)";
     BLENDER_MCP_PORT: Whole = 9876, "port of the add-on (9876)";
     MARVIN_NOTIFY: Text, "how Marvin calls when an answer ends or a question waits while you are away or for ten seconds: auto, bell, osc9, osc777 or off (auto)";
+    MARVIN_MOUSE: Text, "mouse reports, with which the wheel always scrolls but selecting needs Shift: on, off or auto, which is on in tmux (auto)";
     MARVIN_THEME: Text, "colours: auto, dark, light, contrast or color-blind (what /theme stored, else auto)";
     MARVIN_NOW: Text, "stops the clock, for tests";
     NO_COLOR: Text, "no colours";

@@ -1,9 +1,9 @@
 //! What a screen may show of a tool's result, in addition to the text that the model reads.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A visual form of a call's result. Its content comes from outside like every text of a tool: the front end sanitizes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Display {
     /// Lines of a file that replaced others, with a few unchanged ones around them.
@@ -20,4 +20,14 @@ pub enum Display {
         /// The patch.
         text: String,
     },
+}
+
+impl Display {
+    /// The length of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Diff { old, new, .. } => old.len() + new.len(),
+            Self::Patch { text } => text.len(),
+        }
+    }
 }

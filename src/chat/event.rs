@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::display::Display;
 use super::message::ToolCall;
@@ -98,7 +98,7 @@ pub enum CallState {
 }
 
 /// How a call ended, for the user. For the model a failing command is an ordinary result, but it is not a success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
     /// It succeeded.

@@ -127,6 +127,16 @@ pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
     user_from(least + cap / 4).or_else(|| user_from(least))
 }
 
+/// A tool name that every provider accepts: letters, digits, `_` and `-`, at most 64. A model may invent any name, and an invalid one in the history
+/// would make every later request fail.
+pub(crate) fn sendable_name(name: &str) -> String {
+    let plain = |c: char| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+        _ => '_',
+    };
+    name.chars().take(64).map(plain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,5 +231,17 @@ mod tests {
             None,
             "no user message among the last one"
         );
+    }
+
+    #[test]
+    fn q39_made_up_names_go_back_in_a_form_that_providers_take() {
+        for (name, want) in [
+            ("read_file", "read_file"),
+            ("functions.read-file", "functions_read-file"),
+            ("näme\n", "n_me_"),
+        ] {
+            assert_eq!(sendable_name(name), want);
+        }
+        assert_eq!(sendable_name(&"x".repeat(300)).len(), 64);
     }
 }

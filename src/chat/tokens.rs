@@ -32,6 +32,12 @@ struct CountedMessage {
     exact: bool,
 }
 
+impl CountedMessage {
+    fn is_too_long(&self) -> bool {
+        self.len > MAX_EXACT_BYTES
+    }
+}
+
 /// Running count of a conversation: each message is counted once, and again only if it changed length.
 #[derive(Debug)]
 pub(crate) struct TokenMeter {
@@ -56,7 +62,8 @@ impl TokenMeter {
 
     /// Tokens of `messages` and of `overhead` further bytes (system prompt, tool schemas).
     ///
-    /// Below 80 % of `threshold` the estimate is returned. Above, every message that has only an estimate is counted exactly, once.
+    /// Below 80 % of `threshold` the estimate is returned, and when messages that are too long to be counted exactly have reached it and make up nearly all of
+    /// the conversation. Otherwise every message that has only an estimate is counted exactly, once.
     pub(crate) fn measure(&mut self, messages: &[Message], overhead: usize, threshold: u64) -> u64 {
         let same = self
             .counted
@@ -77,8 +84,14 @@ impl TokenMeter {
         if rough.saturating_mul(10) < threshold.saturating_mul(8) {
             return rough;
         }
+        let too_long = self.counted.iter().filter(|counted| counted.is_too_long());
+        let too_long: u64 = too_long.map(|counted| counted.tokens).sum();
+        let others = rough.saturating_sub(too_long);
+        if too_long >= threshold && others < too_long / 10 {
+            return rough;
+        }
         for (counted, message) in self.counted.iter_mut().zip(messages) {
-            if !counted.exact && counted.len <= MAX_EXACT_BYTES {
+            if !counted.exact && !counted.is_too_long() {
                 counted.tokens = exact_count(message, self.exact) + PER_MESSAGE;
                 counted.exact = true;
             }
@@ -153,8 +166,17 @@ mod tests {
     fn what_was_not_counted_has_a_minimum() {
         let mut meter = TokenMeter::new(|_| 1);
         let long = Message::user("x".repeat(MAX_EXACT_BYTES + 8));
-        meter.measure(&[long, Message::user("a")], 0, 1);
+        meter.measure(&[long, Message::user("a")], 0, 300_000);
         assert_eq!(meter.minimum(), (MAX_EXACT_BYTES / 8 + 1) as u64 + 5);
+    }
+
+    #[test]
+    fn a_text_that_is_over_the_threshold_by_itself_never_loads_the_tokenizer() {
+        let mut meter = TokenMeter::new(|_| panic!("counted exactly"));
+        let long = Message::user("x".repeat(MAX_EXACT_BYTES + 1));
+        let rough = estimate(long.len()) + PER_MESSAGE;
+        let talk = [Message::user("four"), long];
+        assert_eq!(meter.measure(&talk, 0, rough), 1 + PER_MESSAGE + rough);
     }
 
     #[test]

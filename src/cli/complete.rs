@@ -19,6 +19,25 @@ pub(crate) fn script(shell: &str) -> Option<String> {
 /// A command that prints the names of the tools, one per line, in any shell.
 const TOOL_NAMES: &str = "marvin tools 2>/dev/null | awk '{print $1}'";
 
+/// A command that prints the sessions, one per line and the latest first: the beginning of the ID, `separator`, and what it is called. The columns of the list
+/// are two blanks or more apart, and no text in it has two blanks.
+fn sessions(separator: &str) -> String {
+    format!("marvin sessions 2>/dev/null | awk -F'  +' 'NF > 3 {{print $1 \"{separator}\" $NF}}'")
+}
+
+/// The same without names.
+const SESSION_IDS: &str = "marvin sessions 2>/dev/null | awk -F'  +' 'NF > 3 {print $1}'";
+
+/// The flags that take the ID of a session, which may be left out. The word after one is no subcommand.
+fn session_flags() -> Vec<String> {
+    let flags = shown().filter(|flag| flag.complete == Complete::Session);
+    let names = flags.flat_map(|flag| {
+        let short = flag.short.map(|short| format!("-{short}"));
+        [Some(format!("--{}", flag.long)), short]
+    });
+    names.flatten().collect()
+}
+
 /// Shells with completion.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
@@ -41,12 +60,25 @@ fn bash() -> String {
             "local IFS=$'\\n'; COMPREPLY=($(compgen -{kind} -- \"$cur\")); compopt -o filenames 2>/dev/null"
         )
     };
+    let ids = format!("COMPREPLY=($(compgen -W \"$({SESSION_IDS})\" -- \"$cur\"))");
     let longs: Vec<String> = shown().map(|flag| format!("--{}", flag.long)).collect();
     let mut out = String::from(
         "_marvin() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n",
     );
     for flag in shown().filter(|flag| flag.takes != ValueMode::Nothing) {
+        let names = match flag.short {
+            Some(short) => format!("--{}|-{short}", flag.long),
+            None => format!("--{}", flag.long),
+        };
         let reply = match flag.complete {
+            Complete::Session => {
+                // The ID may be left out.
+                let _ = writeln!(
+                    out,
+                    "        {names}) [[ $cur == -* ]] || {{ {ids}; return; }};;"
+                );
+                continue;
+            }
             Complete::File => files('f'),
             Complete::Folder => files('d'),
             Complete::Nothing => "COMPREPLY=()".to_owned(),
@@ -55,7 +87,7 @@ fn bash() -> String {
                 words(flag.complete).join(" ")
             ),
         };
-        let _ = writeln!(out, "        --{}) {reply}; return;;", flag.long);
+        let _ = writeln!(out, "        {names}) {reply}; return;;");
     }
     let _ = writeln!(
         out,
@@ -64,7 +96,11 @@ fn bash() -> String {
     );
     let _ = writeln!(
         out,
-        "        tool) COMPREPLY=($(compgen -W \"$({TOOL_NAMES})\" -- \"$cur\")); return;;\n    esac"
+        "        tool) COMPREPLY=($(compgen -W \"$({TOOL_NAMES})\" -- \"$cur\")); return;;\n        export) {ids}; return;;\n    esac"
+    );
+    let _ = writeln!(
+        out,
+        "    if [[ \" ${{COMP_WORDS[*]}} \" == *\" sessions \"* ]]; then\n        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '--delete --json' -- \"$cur\")); return; fi\n        if [[ \" ${{COMP_WORDS[*]}} \" == *\" --delete \"* ]]; then {ids}; return; fi\n    fi"
     );
     let _ = writeln!(
         out,
@@ -86,8 +122,16 @@ fn zsh() -> String {
             .replace(']', "\\]")
             .replace(':', "\\:")
     };
-    let mut out = String::from(
-        "#compdef marvin\n_marvin() {\n    local context state line\n    typeset -A opt_args\n    _arguments -s -C \\\n",
+    let mut out = String::from("#compdef marvin\n");
+    let _ = writeln!(
+        out,
+        "_marvin_sessions() {{\n    local -a found\n    found=(${{(f)\"$({})\"}})\n    _describe -V 'session' found\n}}\n_marvin_subcommands() {{\n    [[ $words[CURRENT-1] == ({}) ]] || compadd -- {}\n}}",
+        sessions(":"),
+        session_flags().join("|"),
+        subcommands().join(" ")
+    );
+    out.push_str(
+        "_marvin() {\n    local context state line\n    local -a own\n    typeset -A opt_args\n    (( $words[(I)sessions] )) && own=('--delete[Remove the sessions whose IDs follow.]')\n    _arguments -s -C $own \\\n",
     );
     for flag in shown() {
         let value = match flag.takes {
@@ -97,6 +141,7 @@ fn zsh() -> String {
                     Complete::File => "_files".to_owned(),
                     Complete::Folder => "_files -/".to_owned(),
                     Complete::Nothing => " ".to_owned(),
+                    Complete::Session => "_marvin_sessions".to_owned(),
                     Complete::Provider | Complete::Effort | Complete::Group => {
                         format!("({})", words(flag.complete).join(" "))
                     }
@@ -123,15 +168,16 @@ fn zsh() -> String {
             flag.long,
             quote(flag.doc)
         );
+        if let Some(short) = flag.short.filter(|_| flag.complete == Complete::Session) {
+            let _ = writeln!(out, "        '-{short}[{}]{value}' \\", quote(flag.doc));
+        }
     }
-    let _ = writeln!(
-        out,
-        "        '1:subcommand:({})' \\\n        '*:word:->word' && return\n    [[ $state == word ]] || return 1",
-        subcommands().join(" ")
+    out.push_str(
+        "        '1:subcommand:_marvin_subcommands' \\\n        '*:word:->word' && return\n    [[ $state == word ]] || return 1\n",
     );
     let _ = writeln!(
         out,
-        "    case $words[CURRENT-1] in\n        completions) compadd -- {};;\n        tool) compadd -- ${{(f)\"$({TOOL_NAMES})\"}};;\n        *) _files;;\n    esac\n}}\n_marvin \"$@\"",
+        "    case $words[CURRENT-1] in\n        completions) compadd -- {};;\n        tool) compadd -- ${{(f)\"$({TOOL_NAMES})\"}};;\n        export) _marvin_sessions;;\n        *) if (( $words[(I)sessions] && $words[(I)--delete] )); then _marvin_sessions; else _files; fi;;\n    esac\n}}\n_marvin \"$@\"",
         SHELLS.join(" ")
     );
     out
@@ -139,11 +185,28 @@ fn zsh() -> String {
 
 fn fish() -> String {
     let quote = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
-    let mut out = String::new();
+    let takes_session = format!(
+        "contains -- (commandline -opc)[-1] {}",
+        session_flags().join(" ")
+    );
+    let mut out = format!("function __marvin_sessions\n    {}\nend\n", sessions("\\t"));
+    for condition in [
+        takes_session.as_str(),
+        "test (commandline -opc)[-1] = export",
+        "contains -- sessions (commandline -opc); and contains -- --delete (commandline -opc)",
+    ] {
+        let _ = writeln!(
+            out,
+            "complete -c marvin -n '{condition}' -k -f -a '(__marvin_sessions)'"
+        );
+    }
+    out.push_str(
+        "complete -c marvin -n 'contains -- sessions (commandline -opc)' -l delete -d 'Remove the sessions whose IDs follow.'\n",
+    );
     for command in SUBCOMMANDS.iter().filter(|command| !command.hidden) {
         let _ = writeln!(
             out,
-            "complete -c marvin -n __fish_use_subcommand -f -a {} -d '{}'",
+            "complete -c marvin -n '__fish_use_subcommand; and not {takes_session}' -f -a {} -d '{}'",
             command.name,
             quote(command.doc)
         );
@@ -172,7 +235,7 @@ fn fish() -> String {
             Complete::Provider | Complete::Effort | Complete::Group => {
                 let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
             }
-            Complete::File | Complete::Nothing => {}
+            Complete::File | Complete::Session | Complete::Nothing => {}
         }
         let _ = writeln!(out, " -d '{}'", quote(flag.doc));
     }

@@ -1,4 +1,4 @@
-//! Floor 9: the command line: one table of flags and one of subcommands, and all that is generated from them.
+//! Floor 10: the command line: one table of flags and one of subcommands, and all that is generated from them.
 
 pub(crate) mod complete;
 mod debug;

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use super::out::{print, print_words};
 use crate::app::pipeline::status::{ChildStatus, PhaseStatus, RunState, RunStatus};
+use crate::app::pipeline::summary::{foreign, time};
 use crate::app::pipeline::{log, status};
 use crate::app::settings::Settings;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, counted, did_you_mean, one_line};
+use crate::base::text::{counted, did_you_mean, one_line};
 use crate::chat::usage::dollars;
 use crate::disk::beneath::Root;
-use crate::formats::duration;
 
-/// Characters of a text from outside.
-const MAX_TEXT_CHARS: usize = 500;
 const COMMANDS: [&str; 2] = ["status", "log"];
 
 /// The words after `marvin pipeline`.
@@ -239,12 +237,4 @@ fn child_row(child: &ChildStatus) -> String {
     }
     let _ = write!(out, "\n    {}", foreign(&child.log));
     out
-}
-
-fn time(seconds: u64) -> String {
-    duration::words(Duration::from_secs(seconds))
-}
-
-fn foreign(text: &str) -> String {
-    one_line(&clip(text, MAX_TEXT_CHARS))
 }

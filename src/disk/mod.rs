@@ -1,4 +1,4 @@
-//! Files: Marvin's own (state, logs, locks) and the fence around a working directory.
+//! Floor 2: files: Marvin's own (state, logs, locks) and the fence around a working directory.
 
 pub(crate) mod atomic;
 pub(crate) mod beneath;

@@ -276,10 +276,22 @@ fn encoded(target: &str) -> String {
     out
 }
 
-/// `text` with `%XX` decoded; invalid UTF-8 is replaced.
+/// `text` with `%XX` decoded; what is no escape stays, and invalid UTF-8 is replaced.
 pub fn decoded(text: &str) -> String {
+    let (bytes, _) = unescaped(text);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `text` with `%XX` decoded; `None` when an escape is not complete or the result is not UTF-8.
+pub(crate) fn decoded_whole(text: &str) -> Option<String> {
+    let (bytes, is_whole) = unescaped(text);
+    is_whole.then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
+/// The bytes of `text` with `%XX` decoded, and whether each `%` began an escape.
+fn unescaped(text: &str) -> (Vec<u8>, bool) {
     let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
+    let (mut out, mut is_whole) = (Vec::with_capacity(bytes.len()), true);
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let pair = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
@@ -290,12 +302,13 @@ pub fn decoded(text: &str) -> String {
                 at += 3;
             }
             None => {
+                is_whole &= *byte != b'%';
                 out.push(*byte);
                 at += 1;
             }
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    (out, is_whole)
 }
 
 /// The path with its `.` and `..` segments resolved.

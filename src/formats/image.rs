@@ -43,6 +43,17 @@ impl ImageKind {
         }
     }
 
+    /// The kind that files with this ending are of.
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        Some(match ending.to_ascii_lowercase().as_str() {
+            "png" => Self::Png,
+            "jpg" | "jpeg" => Self::Jpeg,
+            "gif" => Self::Gif,
+            "webp" => Self::Webp,
+            _ => return None,
+        })
+    }
+
     /// The kind that begins like `bytes`; a few bytes are enough.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(PNG) {

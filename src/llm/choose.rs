@@ -12,6 +12,7 @@ use crate::net::keys;
 use crate::net::service;
 use crate::net::services;
 use crate::net::services::without_slash;
+use crate::net::transport::port_of;
 
 /// How long a local server may take to answer when no provider was named.
 const PROBE: Duration = Duration::from_millis(100);
@@ -225,14 +226,7 @@ pub(crate) fn answers(remote: &RemoteTarget) -> bool {
         return false;
     };
     let Some(host) = uri.host() else { return false };
-    let port = uri
-        .port_u16()
-        .unwrap_or(if uri.scheme_str() == Some("https") {
-            443
-        } else {
-            80
-        });
-    let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    let addresses = (host.trim_matches(['[', ']']), port_of(&uri)).to_socket_addrs();
     addresses.is_ok_and(|mut addresses| {
         addresses.any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok())
     })

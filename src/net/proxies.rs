@@ -13,6 +13,7 @@ use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{ALL_PROXY, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE};
 use crate::net::ip_range::IpRange;
+use crate::net::transport::port_of;
 
 /// How to reach one server.
 #[derive(Debug, Clone, Default)]
@@ -88,11 +89,10 @@ impl ProxyRoute {
 
 fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let spared = ["no_proxy", NO_PROXY.name]
         .iter()
         .find_map(|name| env.get(name))
-        .is_some_and(|list| no_proxy_matches(list, host, port));
+        .is_some_and(|list| no_proxy_matches(list, host, port_of(uri)));
     if spared || is_loopback(host) {
         return Ok(None);
     }

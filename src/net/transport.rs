@@ -158,6 +158,15 @@ impl<T: Transport> Transport for IdleTimeoutTransport<T> {
     }
 }
 
+/// The port of a URL; that of its scheme where it names none.
+pub(crate) fn port_of(uri: &Uri) -> u16 {
+    let of_scheme = match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    uri.port_u16().unwrap_or(of_scheme)
+}
+
 /// How many addresses of a host are tried; ureq's own limit.
 const MAX_ADDRESSES: usize = 16;
 
@@ -213,13 +222,7 @@ impl Resolver for Lookup {
         let Ok(ip) = host.parse::<std::net::IpAddr>() else {
             return self.resolver.resolve(uri, config, timeout);
         };
-        let port = uri
-            .port_u16()
-            .unwrap_or(if uri.scheme_str() == Some("https") {
-                443
-            } else {
-                80
-            });
+        let port = port_of(uri);
         let mut addresses = self.empty();
         addresses.push((ip, port).into());
         Ok(addresses)

@@ -1,4 +1,4 @@
-//! Floor 7: the pipeline, which turns an idea into software. Each step is a child Marvin; no model decides what comes next.
+//! Floor 8: the pipeline, which turns an idea into software. Each step is a child Marvin; no model decides what comes next.
 //!
 //! # A run from top to bottom
 //! [`run`] takes the lock of the project, reads the recorded phase ([`state`]) and walks the table of [`phase`]: documents are written and reviewed, tests

@@ -16,9 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::capture::{Captured, KeepLimits};
+use super::child_pid::{on_exit, pid_of};
 use super::last_lines::LastLines;
 use super::program::find_on_path;
 use super::pump::{CANCEL_FIRED, CHILD_EXITED, Delivery, OutputStream, Pump};
@@ -226,7 +227,7 @@ impl ProgramSpec {
             Captured::new(self.stderr.clone()),
             delivery,
         );
-        let watching = watch(&child, waker);
+        let watching = on_exit(pid_of(&child), move || wake_with(waker, CHILD_EXITED));
         let mut pump = match (pump, watching) {
             (Ok(pump), Ok(())) => pump,
             (Err(error), _) | (_, Err(error)) => {
@@ -379,7 +380,7 @@ impl ResourceLimits {
     fn set(self, child: &Child) {
         use rustix::process::{Resource, Rlimit, prlimit};
         // None would mean this very process.
-        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        let Some(pid) = pid_of(child) else {
             return;
         };
         let limit = |max: u64| Rlimit {
@@ -488,8 +489,7 @@ struct Group(Arc<Mutex<Option<Pid>>>);
 
 impl Group {
     fn of(child: &Child) -> Self {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Self(Arc::new(Mutex::new(pid)))
+        Self(Arc::new(Mutex::new(pid_of(child))))
     }
 
     /// Signals every process of the group. Failure means that none is left.
@@ -503,20 +503,6 @@ impl Group {
     fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
-}
-
-/// Writes `EXITED` when the child has exited. The child stays a zombie, so its id is not reused.
-fn watch(child: &Child, waker: io::PipeWriter) -> io::Result<()> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
-    thread::Builder::new()
-        .name("child-watch".into())
-        .spawn(move || {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-            wake_with(waker, CHILD_EXITED);
-        })
-        .map(drop)
 }
 
 fn wake_with(mut waker: io::PipeWriter, byte: u8) {

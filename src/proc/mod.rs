@@ -4,6 +4,7 @@ pub(crate) mod at;
 pub(crate) mod capture;
 pub(crate) mod child;
 pub(crate) mod child_env;
+mod child_pid;
 pub(crate) mod clipboard;
 pub(crate) mod cron;
 pub(crate) mod desktop;

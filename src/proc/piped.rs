@@ -8,8 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Signal, kill_process_group};
 
+use super::child_pid::{on_exit, pid_of};
 use super::spawn::spawn_in_new_session;
 
 /// How long a killed program may take to be gone; one that is stuck in the kernel takes longer.
@@ -59,19 +60,14 @@ impl PipedProgram {
         let mut child = spawn_in_new_session(command)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (tell, exited) = bounded(1);
-        let pid = group_of(&child);
+        let pid = pid_of(&child);
         let running = PipedChild {
             child: Some(child),
             exited,
         };
-        let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
-        thread::Builder::new()
-            .name("child-watch".into())
-            .spawn(move || {
-                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-                while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
-                let _ = tell.send(());
-            })?;
+        on_exit(pid, move || {
+            let _ = tell.send(());
+        })?;
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("no pipes"));
         };
@@ -90,7 +86,7 @@ impl PipedChild {
         let mut child = self.child.take()?;
         let exited = self.exited.recv_timeout(limit).is_ok();
         // Not reaped yet, so the id of the group is still its own.
-        if let Some(group) = group_of(&child) {
+        if let Some(group) = pid_of(&child) {
             let _none_left = kill_process_group(group, Signal::KILL);
         }
         if exited || self.exited.recv_timeout(KILL_WAIT).is_ok() {
@@ -108,10 +104,6 @@ impl Drop for PipedChild {
     fn drop(&mut self) {
         self.end(Duration::ZERO);
     }
-}
-
-fn group_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@ use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agent::model_target::ModelTarget;
-use crate::agent::system::UserFacts;
 use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::redact::{redact, scrub};
@@ -16,6 +14,8 @@ use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
+use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::UserFacts;
 use crate::reply::dialogue::{DialogueLimits, DialogueMemory, SaidMessage, Speaker};
 use crate::reply::guard;
 use crate::reply::memory_update;

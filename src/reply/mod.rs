@@ -2,7 +2,7 @@
 //! parts, remember its user and never show raw JSON.
 //!
 //! [`engine`] is the order of the stages; each stage is a file, a function from what it needs to what it found. None of them can stop a reply: what
-//! fails is left out. The plain loop ([`crate::agent::turn`]) does not know the flow.
+//! fails is left out. The plain loop ([`crate::agent::turn`]) and the flow do not know each other; both call models by [`crate::model_call`].
 
 pub(crate) mod aliases;
 pub(crate) mod allow_list;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::agent::system::UserFacts;
 use crate::chat::message::Message;
+use crate::model_call::user_facts::UserFacts;
 use crate::reply::allow_list::AllowList;
 use crate::reply::carry_over::failed_tools;
 use crate::reply::enrichment::{self, RecallInput, Recalled};

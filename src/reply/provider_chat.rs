@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-use crate::agent::fallback;
-use crate::agent::model_target::ModelTarget;
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
 use crate::llm::provider::{Delta, Offer, Reply};
+use crate::model_call::fallback;
+use crate::model_call::model_target::ModelTarget;
 use crate::reply::settings::ReplySettings;
 use crate::reply::stage::ChatRequest;
 use crate::reply::stage_call::StageCaller;

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::agent::ask::{self, announce_wait, ask_once};
-use crate::agent::model_target::ModelTarget;
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
 use crate::base::problem::{Outcome, Problem};
@@ -12,6 +10,8 @@ use crate::chat::message::Message;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
+use crate::model_call::ask::{self, announce_wait, ask_once};
+use crate::model_call::model_target::ModelTarget;
 use crate::net::service::time_limit::timed;
 use crate::reply::prompt_dump;
 use crate::reply::settings::ReplySettings;

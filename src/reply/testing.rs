@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::model_target::ModelTarget;
 use crate::base::cpu_time::CpuTime;
 use crate::base::embedding::Embedding;
 use crate::base::env::Env;
@@ -22,6 +21,7 @@ use crate::llm::catalog::row;
 use crate::llm::choose::RemoteTarget;
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::ModelRegistry;
+use crate::model_call::model_target::ModelTarget;
 use crate::reply::catalogue::Catalogue;
 use crate::reply::stage::{StageModel, StageRequest};
 use crate::tools::engine::context::SessionContext;

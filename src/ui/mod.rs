@@ -1,4 +1,4 @@
-//! Floor 9: the two interfaces of a session, full screen and plain lines, and the display of a run of the pipeline.
+//! Floor 10: the two interfaces of a session, full screen and plain lines, and the display of a run of the pipeline.
 
 pub(crate) mod editor;
 mod interrupt;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
 use crate::app::session::file_search::files_like;
+use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::llm::choose;
 use crate::store::profiles;
 use crate::tools::engine::context::SessionContext;
@@ -32,6 +33,10 @@ impl Sources for Candidates<'_> {
         typed
             .find(|(name, _)| name == command)
             .map(|(_, about)| about)
+    }
+
+    fn theme(&self) -> Option<ThemeChoice> {
+        Some(self.0.modules.get::<CurrentTheme>().get())
     }
 
     fn profiles(&self) -> Vec<String> {

@@ -65,7 +65,7 @@ fn run(role: &str) -> i32 {
     } else {
         "xterm-256color"
     };
-    let modes = TerminalModes::of(Some(term), None, false);
+    let modes = TerminalModes::of(Some(term), None, false, false);
     let unmarked = modes.unmarked;
     let guard = TerminalGuard::enter(modes, Some(PathBuf::from("crash.txt"))).unwrap();
     let size = terminal::size();

@@ -450,6 +450,8 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
     until("the log", || log(&home).len() == 2);
     pty.send("two\r");
     pty.wait_text("Half an ans");
+    let history = || home.read("config/profiles/main/history");
+    until("the history", || history() == "one\ntwo\n");
     pty.signal(Signal::KILL);
     pty.wait();
     assert_eq!(
@@ -460,7 +462,6 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
             ("you", "two")
         ])
     );
-    assert_eq!(home.read("config/profiles/main/history"), "one\ntwo\n");
     let server = playing([says("On we go.")]);
     let pty = full(&home, &server);
     pty.wait_text("A whole answer.");

@@ -38,7 +38,6 @@ fn lists_are_shown() {
         ("!tool read_file path=notes.txt", "alpha beta"),
         ("!tool read_file --help", "start_line"),
         ("!tool read_fiel path=x", "Did you mean"),
-        ("!model", "openai-compat answers, with test-model."),
         ("profiles", "* main"),
         ("saved", "The office"),
     ] {

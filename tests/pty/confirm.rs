@@ -77,6 +77,38 @@ fn the_question_shows_command_place_and_reason() {
 }
 
 #[test]
+fn a_reason_is_what_was_said_before_its_own_round() {
+    let home = Home::new();
+    let tree = Stream::new()
+        .text(&["I look at the tree first."])
+        .call(0, "c1", "tree", "{}")
+        .end();
+    let run = |stream: Stream, id: &str| {
+        let args = json!({"command": COMMAND}).to_string();
+        Answer::sse(stream.call(0, id, "run_command", &args).end())
+    };
+    let first = run(Stream::new().text(&["Now a run."]), "c2");
+    let server = playing([
+        Answer::sse(tree),
+        first,
+        run(Stream::new(), "c3"),
+        says("Done."),
+    ]);
+    let pty = asked(&home, &server);
+    pty.wait_text("because \"Now a run.\"");
+    pty.send("y");
+    pty.wait_for("the second question, without a reason", |screen| {
+        let text = screen.contents();
+        text.contains(LIVE) && home.has("work/made.txt") && !text.contains("because")
+    });
+    pty.send("n");
+    pty.wait_text("Done.");
+    pty.send("!undo\r");
+    pty.wait_text("What its tools have changed stays changed.");
+    quit(pty, &home);
+}
+
+#[test]
 fn a_file_outside_the_working_directory_is_sent_only_when_the_user_agrees() {
     for (key, is_sent) in [("n", false), ("y", true)] {
         let home = Home::new();

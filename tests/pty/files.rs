@@ -220,6 +220,63 @@ fn an_image_is_shown_with_its_size_and_cost() {
     quit(pty, &home);
 }
 
+#[test]
+fn an_image_that_is_dragged_onto_the_terminal_goes_with_the_message() {
+    let home = Home::new();
+    home.write("work/s.png", png(640, 480));
+    home.write("work/my shot (1).png", png(1280, 800));
+    home.write("work/notes.txt", "text");
+    let work = home.work().display().to_string();
+    let server = playing([says("Grey.")]);
+    let pty = full(&home, &server);
+    // As xterm, GNOME and macOS write a path, and what is none stays as it is.
+    pty.paste(&format!("'{work}/missing.png'"));
+    pty.send("\x15");
+    pty.paste(&format!("'{work}/notes.txt'"));
+    pty.wait_text("notes.txt'");
+    pty.send("\x15");
+    for pasted in [
+        format!("'{work}/my shot (1).png' "),
+        format!("{work}/my\\ shot\\ \\(1\\).png"),
+        format!("file://{work}/my%20shot%20(1).png"),
+    ] {
+        pty.send("is this grey?");
+        pty.paste(&pasted);
+        pty.wait_for("a mention", |screen| {
+            let input = input(screen);
+            input.contains("@\"/") && input.ends_with("(1).png\"")
+        });
+        if pasted.starts_with("file") {
+            break;
+        }
+        pty.send("\x15");
+        pty.wait_for("no text", |screen| input(screen) == ">");
+    }
+    pty.paste("s.png");
+    pty.wait_text("@s.png");
+    pty.send("\r");
+    pty.wait_text("Grey.");
+    let content = server.request(0).json()["messages"][1]["content"].clone();
+    assert_eq!(content[1]["image_url"]["url"], data_url(&png(1280, 800)));
+    assert_eq!(content[2]["image_url"]["url"], data_url(&png(640, 480)));
+    // In a command and in the shell it is a path.
+    pty.send("!ls ");
+    pty.paste(&format!("{work}/s.png"));
+    pty.wait_text("!ls /");
+    pty.send("\x15");
+    // Where the model takes no images, the message stays.
+    pty.send("!model gpt-3.5-turbo\r");
+    pty.wait_text("openai-compat answers, with gpt-3.5-turbo.");
+    pty.paste("s.png");
+    pty.wait_for("the mention", |screen| input(screen) == "> @s.png");
+    pty.send("\r");
+    pty.wait_text("gpt-3.5-turbo takes no images.");
+    pty.wait_for("the mention", |screen| input(screen) == "> @s.png");
+    assert_eq!(server.requests().len(), 1);
+    pty.send("\x15");
+    quit(pty, &home);
+}
+
 fn data_url(bytes: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(bytes))
 }

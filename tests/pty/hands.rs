@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::stage::{
-    begin, command, end, full, input, last_sent, playing, quit, says, sent, unasked,
+    SIZE, begin, command, end, full, input, last_sent, playing, quit, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -18,15 +18,20 @@ fn long_answer() -> Answer {
     says(&lines.concat())
 }
 
+/// Asks for it, and waits until it is there.
+fn ask_for_rows(pty: &Pty) {
+    pty.send("tell me\r");
+    pty.wait_text("row 60");
+    pty.wait_text("2 msgs");
+}
+
 #[test]
 fn the_wheel_scrolls_the_conversation_and_leaves_the_history_alone() {
     for (up, down) in [("\x1b[A", "\x1b[B"), ("\x1bOA", "\x1bOB")] {
         let home = Home::new();
         let server = playing([long_answer()]);
         let pty = full(&home, &server);
-        pty.send("tell me\r");
-        pty.wait_text("row 60");
-        pty.wait_text("2 msgs");
+        ask_for_rows(&pty);
         for _ in 0..4 {
             pty.send(up.repeat(3));
             std::thread::sleep(Duration::from_millis(20));
@@ -175,7 +180,7 @@ fn where_pastes_have_no_marks_lines_at_once_are_one() {
     let server = unasked();
     let mut command = command(&home, &server);
     command.env("TERM", "linux");
-    let pty = Pty::spawn(&command, crate::stage::SIZE);
+    let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("test-model");
     pty.send("the first line of a pasted text\rand the second one of it\r");
     pty.wait_for("both lines", |screen| {
@@ -196,7 +201,7 @@ fn in_gnu_screen_within_tmux_lines_at_once_are_one() {
         .env("TERM", "screen-256color")
         .env("TMUX", "/tmp/tmux-1000/default,4711,0")
         .env("STY", "4712.pts-1.host");
-    let pty = Pty::spawn(&command, crate::stage::SIZE);
+    let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("test-model");
     pty.send("the first line of a pasted text\rand the second one of it\r");
     pty.wait_for("both lines", |screen| {
@@ -228,4 +233,51 @@ fn a_queued_message_that_is_taken_back_is_not_sent() {
     pty.wait_text("4 msgs");
     assert_eq!(sent(&server, 1).len(), 3);
     quit(pty, &home);
+}
+
+#[test]
+fn a_slow_touchpad_scrolls_and_leaves_the_history_alone() {
+    let home = Home::new();
+    let server = playing([long_answer()]);
+    let pty = full(&home, &server);
+    ask_for_rows(&pty);
+    // One row at a time, faster than any finger types.
+    for _ in 0..10 {
+        pty.send("\x1b[A");
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    pty.wait_for("rows above", |screen| {
+        screen.contents().contains("more below") && !screen.contents().contains("row 60")
+    });
+    assert_eq!(pty.with(input), ">");
+    std::thread::sleep(Duration::from_millis(200));
+    pty.send("\x1b[A");
+    pty.wait_for("the history", |screen| input(screen) == "> tell me");
+    pty.send("\x15");
+    quit(pty, &home);
+}
+
+#[test]
+fn in_tmux_the_wheel_comes_as_mouse_reports() {
+    let home = Home::new();
+    let server = playing([long_answer()]);
+    let mut marvin = command(&home, &server);
+    marvin.env("TMUX", "/tmp/tmux-0/default,1,0");
+    marvin.env("TERM", "tmux-256color");
+    let mut pty = Pty::spawn(&marvin, SIZE);
+    pty.wait_raw(b"\x1b[?1000h\x1b[?1006h", 1);
+    ask_for_rows(&pty);
+    pty.send("\x1b[<64;10;5M".repeat(2));
+    pty.wait_for("six rows up", |screen| {
+        screen.contents().contains("more below") && !screen.contents().contains("row 60")
+    });
+    pty.send("\x1b[<0;10;5M\x1b[<0;10;5m");
+    pty.send("\x1b[<65;10;5M".repeat(3));
+    pty.wait_text("row 60");
+    assert_eq!(pty.with(input), ">");
+    pty.control('q');
+    assert_eq!(pty.wait().code(), Some(0));
+    pty.wait_closed();
+    let bytes = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(bytes.rfind("\x1b[?1000h") < bytes.rfind("\x1b[?1006l\x1b[?1000l"));
 }

@@ -114,6 +114,7 @@ fn outside_text_cannot_control_the_full_screen() {
     pty.wait_text("The end of the round.");
     // All results unfolded, and everything scrolled through.
     pty.control('o');
+    pty.control('o');
     for _ in 0..12 {
         pty.send("\x1b[5~");
     }

@@ -24,6 +24,7 @@ mod hostile;
 mod input;
 mod leave;
 mod log;
+mod pickers;
 mod picture;
 mod pipeline;
 mod plain;

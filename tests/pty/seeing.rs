@@ -224,6 +224,37 @@ fn code_is_marked_without_colours_and_copied_without_the_breaks_of_the_screen() 
 }
 
 #[test]
+fn the_same_key_copies_the_address_before() {
+    let home = Home::new();
+    let answer = "Read https://a.example/one and [two](https://b.example/two), not https://c.example/three, https://a.example/one.";
+    let server = playing([says(answer), says("Only https://d.example here.")]);
+    let pty = full(&home, &server);
+    pty.send("where?\r");
+    pty.wait_text("2 msgs");
+    for (address, said) in [
+        ("https://a.example/one", "address 3 of 3"),
+        ("https://c.example/three", "address 2 of 3"),
+        ("https://b.example/two", "address 1 of 3"),
+        ("https://a.example/one", "address 3 of 3"),
+    ] {
+        pty.send("\x1ba");
+        let copied = format!("\x1b]52;c;{}\x07", STANDARD.encode(address));
+        pty.wait_raw(copied.as_bytes(), 1);
+        pty.wait_text(&format!("Copied {said}, Alt-A copies another: {address}"));
+    }
+    // Another key, and it begins again.
+    pty.send("\x1ba");
+    pty.wait_text("address 2 of 3");
+    pty.send("x\x15\x1ba");
+    pty.wait_text("address 3 of 3");
+    pty.send("once more\r");
+    pty.wait_text("4 msgs");
+    pty.send("\x1ba\x1ba");
+    pty.wait_text("Copied the address, 17 characters.");
+    quit(pty, &home);
+}
+
+#[test]
 fn an_answer_that_pauses_says_so_and_how_to_stop_it() {
     let home = Home::new();
     let server = playing([begin("Part one").stall()]);
@@ -276,7 +307,7 @@ fn that_the_model_no_longer_gets_the_oldest_messages_is_told() {
             pty.wait_text(&format!("{} msgs", 2 * n));
         }
     }
-    pty.wait_text("The model gets only the latest messages from now on.");
+    pty.wait_text("The model gets only the latest messages from now on, no summary of the others.");
     quit(pty, &home);
 }
 

@@ -1,13 +1,18 @@
 //! Sessions in both interfaces: choosing one from the list, another one in the place of the conversation, and what is said on leaving.
 
+use rustix::process::Signal;
+use serde_json::json;
+
 use crate::stage::{
-    SIZE, begin, command, end, find, full, input, log, messages, more, playing, quit, rows, says,
-    sent, unasked,
+    SIZE, begin, calls, command, end, find, full, full_sized, input, log, messages, more, playing,
+    quit, rows, says, sent, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
-use crate::support::server::Server;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai::error;
+use crate::terminal::restored;
 
 /// Says one thing in a session of its own.
 fn talk(home: &Home, server: &Server, text: &str, answer: &str) {
@@ -24,6 +29,14 @@ fn resuming(home: &Home, server: &Server, args: &[&str]) -> Pty {
     let mut command = command(home, server);
     command.args(args);
     Pty::spawn(&command, SIZE)
+}
+
+/// What is in the files of all sessions.
+fn on_disk(home: &Home) -> String {
+    let dir = home.path().join("config/profiles/main/sessions");
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.collect()
 }
 
 /// What the terminal shows after the program has ended.
@@ -69,6 +82,34 @@ fn a_session_is_chosen_with_arrows_and_by_typing() {
     ];
     assert_eq!(sent(&server, 3), messages(&expected));
     quit(pty, &home);
+}
+
+#[test]
+fn who_chooses_no_session_at_the_start_leaves() {
+    let home = Home::new();
+    let server = playing([says("Flaky.")]);
+    talk(&home, &server, "the retry test", "Flaky.");
+    let unasked = unasked();
+    let mut pty = resuming(&home, &unasked, &["--resume"]);
+    pty.wait_text("Esc quits");
+    pty.wait_text("1 of 1");
+    pty.send("retry");
+    pty.wait_text("1 of 1 with \"retry\"");
+    pty.send("\x1b");
+    let screen = after(&mut pty);
+    assert!(!screen.contains("To go on"), "{screen}");
+    restored(&pty, &home);
+    // One Ctrl-C leaves nowhere.
+    let mut pty = resuming(&home, &unasked, &["--resume"]);
+    pty.wait_text("1 of 1");
+    pty.send("\x03");
+    pty.wait_text("Press Ctrl-C again to quit.");
+    pty.send("\x03");
+    assert_eq!(pty.wait().code(), Some(130));
+    let mut pty = resuming(&home, &unasked, &["--plain", "--resume"]);
+    pty.wait_text("or Enter to leave:");
+    pty.send("\r");
+    after(&mut pty);
 }
 
 #[test]
@@ -138,6 +179,69 @@ fn leaving_says_how_to_go_on_when_something_was_said() {
     pty.control('d');
     let screen = after(&mut pty);
     assert!(!screen.contains("To go on"), "nothing was said:\n{screen}");
+    let server = playing([says("Green.")]);
+    let mut pty = full(&home, &server);
+    pty.send("the build\r");
+    pty.wait_text("Green.");
+    pty.wait_text("4 msgs");
+    pty.send("/new\r");
+    pty.wait_text("A new session.");
+    pty.control('q');
+    let screen = after(&mut pty);
+    assert!(screen.contains("2 messages"), "{screen}");
+    assert!(screen.contains("To go on: marvin --resume "), "{screen}");
+}
+
+#[test]
+fn what_a_session_costs_is_counted_across_its_runs() {
+    let home = Home::new();
+    // Two cents for each answer.
+    home.write(
+        "prices.json",
+        r#"{"test-model": {"input": 1000, "output": 2000}}"#,
+    );
+    let server = playing(["Flaky.", "Green.", "Again.", "Anew."].map(says));
+    let priced = |args: &[&str]| {
+        let mut command = command(&home, &server);
+        command.env("MARVIN_PRICES", home.path().join("prices.json"));
+        let pty = Pty::spawn(command.args(args), (100, 30));
+        pty.wait_text("test-model");
+        pty
+    };
+    let mut pty = priced(&[]);
+    pty.send("the retry test\r");
+    pty.wait_text("2 msgs");
+    pty.wait_text(" · $0.02 · ");
+    pty.send("and now?\r");
+    pty.wait_text(" · $0.04 · ");
+    pty.control('q');
+    let screen = after(&mut pty);
+    assert!(screen.contains("4 messages, $0.0400. To go on"), "{screen}");
+
+    let mut pty = priced(&["--continue"]);
+    pty.wait_text(" · $0.04 ($0 this run)");
+    pty.send("once more\r");
+    pty.wait_text(" · $0.06 ($0.02 this run)");
+    pty.send("/usage\r");
+    pty.wait_text("This session: $0.0600");
+    pty.wait_text("This run: 1 model call, 10 tokens in, 5 out, $0.0200");
+    pty.control('q');
+    let screen = after(&mut pty);
+    let left = "6 messages, $0.0600 ($0.0200 in this run). To go on";
+    assert!(screen.contains(left), "{screen}");
+
+    // Another session of the same run costs nothing yet.
+    let mut pty = priced(&["--plain"]);
+    pty.wait_text("You: ");
+    pty.send("and tea?\r");
+    pty.wait_text("Anew.");
+    pty.send("/new\r/usage\r");
+    pty.wait_text("This session: no cost yet");
+    pty.wait_text("This run: 1 model call, 10 tokens in, 5 out, $0.0200");
+    pty.control('d');
+    let screen = after(&mut pty);
+    let left = "2 messages, $0.0200. To go on";
+    assert!(screen.contains(left), "{screen}");
 }
 
 #[test]
@@ -190,5 +294,147 @@ fn what_could_not_be_read_of_a_session_is_told_once() {
     pty.wait_text("Flaky.");
     pty.wait_text("One line of this session's file could not be read");
     assert_eq!(pty.screen().matches("could not be read").count(), 1);
+    quit(pty, &home);
+}
+
+#[test]
+fn what_was_on_the_screen_outlives_a_kill() {
+    let home = Home::new();
+    let server = playing([begin("Half an ans").stall(), says("Whole again.")]);
+    let mut pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Half an ans");
+    pty.send("and two\r");
+    pty.wait_text("queued  and two");
+    until("the message that waits", || {
+        on_disk(&home).contains("and two")
+    });
+    pty.signal(Signal::KILL);
+    pty.wait();
+    let pty = resuming(&home, &server, &["--continue"]);
+    pty.wait_text("Half an ans");
+    pty.wait_text("Marvin ended before this answer did.");
+    pty.wait_text("A message that waited was not sent: \"and two\".");
+    pty.wait_for("it in the input", |screen| input(screen) == "> and two");
+    pty.send("\r");
+    pty.wait_text("Whole again.");
+    let expected = [
+        ("user", "one"),
+        ("assistant", "Half an ans"),
+        ("user", "and two"),
+    ];
+    assert_eq!(sent(&server, 1), messages(&expected));
+    quit(pty, &home);
+}
+
+/// A screen on which a whole conversation is visible.
+const TALL: (u16, u16) = (80, 70);
+
+/// The rows of the conversation from the first that has `from` to the last that has `to`.
+fn between(screen: &str, from: &str, to: &str) -> Vec<String> {
+    let rows: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let first = rows.iter().position(|row| row.contains(from));
+    let last = rows.iter().rposition(|row| row.contains(to));
+    let (Some(first), Some(last)) = (first, last) else {
+        panic!("no rows from {from} to {to}:\n{screen}");
+    };
+    rows[first..=last]
+        .iter()
+        .copied()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Goes on with the latest session, on a tall screen.
+fn continued(home: &Home) -> Pty {
+    let mut command = command(home, &unasked());
+    command.arg("--continue");
+    let pty = Pty::spawn(&command, TALL);
+    pty.wait_text("test-model");
+    pty
+}
+
+#[test]
+fn calls_look_as_they_did_when_a_session_goes_on() {
+    let home = Home::new();
+    let content: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+    let server = playing([
+        calls(
+            "create_file",
+            json!({"path": "new.txt", "content": content}),
+        ),
+        calls(
+            "run_command",
+            json!({"command": "echo out; sleep 0.3; exit 3"}),
+        ),
+        calls("run_command", json!({"command": "make"})),
+        says("That was it."),
+    ]);
+    let pty = full_sized(&home, &server, TALL);
+    pty.send("do it\r");
+    for (asked, key) in [("exit 3", "y"), ("make", "n")] {
+        pty.wait_for(asked, |screen| {
+            rows(screen)
+                .iter()
+                .any(|row| row.contains(asked) && row.contains("waiting for you"))
+        });
+        pty.wait_text(crate::confirm::LIVE);
+        pty.send(key);
+    }
+    pty.wait_text("That was it.");
+    pty.wait_text("2 msgs");
+    let live = between(&pty.screen(), "🔧 create_file", "That was it.");
+    assert!(live[0].ends_with("+60 −0"), "{live:#?}");
+    let has = |text: &str| live.iter().any(|row| row.contains(text));
+    assert!(has("… 21 more lines") && has("✗ exit 3 0.") && has("✗ declined"));
+    quit(pty, &home);
+    let pty = continued(&home);
+    pty.wait_text("That was it.");
+    let past = between(&pty.screen(), "🔧 create_file", "That was it.");
+    // The label of a past answer has its day too.
+    let undated = |row: &String| row.replace("2026-03-04 ", "");
+    assert_eq!(past.iter().map(undated).collect::<Vec<_>>(), live);
+    // It unfolds whole.
+    pty.control('o');
+    pty.wait_text("+ 60  line 60");
+    quit(pty, &home);
+}
+
+#[test]
+fn why_an_answer_failed_is_said_again_when_a_session_goes_on() {
+    let home = Home::new();
+    let refusal = error("No such model: opus-9.", "invalid_request_error", None);
+    let server = playing([Answer::json(&refusal).with_status(400)]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("model: opus-9.");
+    let live = between(&pty.screen(), "Error: ", "model: opus-9.");
+    quit(pty, &home);
+    let pty = continued(&home);
+    pty.wait_text("model: opus-9.");
+    let past = between(&pty.screen(), "Error: ", "model: opus-9.");
+    assert_eq!(past, live);
+    quit(pty, &home);
+}
+
+#[test]
+fn a_command_of_the_user_is_shown_again_as_it_was() {
+    let home = Home::new();
+    let server = playing([says("Yes.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Yes.");
+    pty.wait_text("2 msgs");
+    pty.send("!echo a; echo b\r");
+    pty.wait_text("$ echo a; echo b\na\nb");
+    let live = between(&pty.screen(), "$ echo", "b")[..3].to_vec();
+    assert_eq!(live, ["$ echo a; echo b", "a", "b"]);
+    until("the command on disk", || on_disk(&home).contains("echo b"));
+    quit(pty, &home);
+    let pty = continued(&home);
+    pty.wait_text("$ echo a; echo b");
+    let screen = pty.screen();
+    assert_eq!(between(&screen, "$ echo", "b")[..3], live);
+    assert!(!screen.contains("<output>"), "{screen}");
     quit(pty, &home);
 }

@@ -16,7 +16,6 @@ fn each_command_of_the_help_answers_after_a_slash() {
         ("/help", "Any other !COMMAND runs in your shell"),
         ("/tools git_st", "git_status"),
         ("/tool read_file path=notes.txt", "alpha beta"),
-        ("/model", "openai-compat answers, with test-model."),
         ("/TOOLS git_di", "git_diff"),
         ("/profiles", "* main"),
         ("/usage", "This session: 0 model calls"),

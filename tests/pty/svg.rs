@@ -105,10 +105,12 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
         };
         let style = style(cell);
         let taken = if cell.is_wide() { 2 } else { 1 };
+        // A blank looks the same in any colour, and which one it has depends on what was there in earlier frames.
+        let is_blank = text == " " && !cell.underline();
         // A character of two columns is separate, because its font differs.
         let joins = |last: &&mut Run| {
             taken == 1
-                && last.style == style
+                && (last.style == style || is_blank && !last.style.contains("underline"))
                 && last.column + last.columns == column
                 && last.text.chars().count() == usize::from(last.columns)
         };
@@ -173,14 +175,22 @@ fn style(cell: &vt100::Cell) -> String {
 fn color(color: vt100::Color) -> Option<String> {
     match color {
         vt100::Color::Default => None,
-        vt100::Color::Idx(at) => Some(
-            PALETTE
-                .get(usize::from(at))
-                .unwrap_or_else(|| panic!("colour {at} is not one of the terminal's sixteen"))
-                .to_string(),
-        ),
+        vt100::Color::Idx(at) => Some(match PALETTE.get(usize::from(at)) {
+            Some(named) => (*named).to_owned(),
+            None => of_the_table(at),
+        }),
         vt100::Color::Rgb(red, green, blue) => Some(format!("#{red:02x}{green:02x}{blue:02x}")),
     }
+}
+
+/// A colour of xterm's table from 16 on: a cube of six steps a side, then greys.
+fn of_the_table(at: u8) -> String {
+    let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
+    let [red, green, blue] = match at {
+        232.. => [8 + 10 * (at - 232); 3],
+        _ => [(at - 16) / 36, (at - 16) / 6 % 6, (at - 16) % 6].map(step),
+    };
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// At most two decimals, without trailing zeros.

@@ -74,6 +74,61 @@ fn a_long_new_file_unfolds_whole() {
 }
 
 #[test]
+fn a_key_unfolds_the_result_in_view_and_then_all() {
+    let home = Home::new();
+    for name in ["one", "two"] {
+        home.write(
+            &format!("work/{name}.txt"),
+            format!("{name} first\n{name} last\n"),
+        );
+    }
+    let read = |name: &str| calls("read_file", json!({"path": format!("{name}.txt")}));
+    let server = playing([read("one"), read("two"), says("Both read.")]);
+    let pty = full(&home, &server);
+    pty.control('o');
+    pty.wait_text("There is no tool result to unfold.");
+    pty.send("read them\r");
+    pty.wait_text("Both read.");
+    let shows = |one: bool, two: bool| {
+        pty.wait_for(&format!("one: {one}, two: {two}"), |screen| {
+            let screen = screen.contents();
+            screen.contains("one last") == one && screen.contains("two last") == two
+        });
+    };
+    // While something is typed too.
+    pty.send("x");
+    for (one, two) in [(false, true), (true, true), (false, false), (true, true)] {
+        pty.control('o');
+        shows(one, two);
+    }
+    // After another key it is one again.
+    pty.send("\x7f");
+    pty.control('o');
+    shows(true, false);
+    pty.control('o');
+    shows(false, false);
+    // Not the last one is in view, but the one before.
+    pty.resize(80, 6);
+    pty.wait_for("the end", |screen| {
+        let screen = screen.contents();
+        screen.contains("Both read.") && !screen.contains("one.txt")
+    });
+    pty.send("\x1b[1;5H");
+    pty.wait_text("more below");
+    pty.send("\x1b[1;2B".repeat(3));
+    pty.wait_for("the first call alone", |screen| {
+        let screen = screen.contents();
+        screen.contains("one.txt") && !screen.contains("two.txt")
+    });
+    pty.control('o');
+    pty.send("\x1b[1;2B");
+    pty.wait_text("one first");
+    pty.resize(80, 24);
+    shows(true, false);
+    quit(pty, &home);
+}
+
+#[test]
 fn the_farewell_is_on_the_shells_screen() {
     let home = Home::new();
     let server = playing([
@@ -169,5 +224,16 @@ fn the_line_of_a_call_says_which_service_answered() {
     pty.send("what is rain\r");
     pty.wait_text("It falls.");
     ends(&pty, "✓ dictionaryapi ");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_turn_that_runs_out_of_rounds_names_the_mode_with_more() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| calls("tree", json!({})));
+    let pty = full(&home, &server);
+    pty.send("read everything\r");
+    pty.wait_text("after 10 rounds");
+    pty.wait_text("/code, a turn has more rounds.");
     quit(pty, &home);
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin, program};
+use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::wire::openai;
 
 /// Completes one command line in zsh interactively: a terminal, an interactive shell, a press of Tab. The candidates are captured in `compadd`,
 /// where every completion ends.
@@ -40,13 +42,25 @@ ready() { print -n $'\x01ready\x01'; zle -D zle-line-init }
 zle -N zle-line-init ready
 "#;
 
-/// A home with the script of `shell` in it at `path`, and two files to be completed.
+/// The beginnings of the IDs of two sessions, and what was said in them.
+const SESSIONS: [(&str, &str); 2] = [
+    ("3f2a91c4", "the retry test: it's \"flaky\""),
+    ("7be01d55", "which tea"),
+];
+
+/// A home with the script of `shell` in it at `path`, two files and two sessions to be completed.
 fn prepared(shell: &str, path: &str) -> Home {
     let home = Home::new();
     let script = home.marvin().args(["completions", shell]).run().expect(0);
     home.write(path, script.text());
     home.write("work/prompt file.txt", "x");
     home.write("work/folder/x", "x");
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Fine."])));
+    for (id, text) in SESSIONS {
+        let id = format!("{id}-0000-4000-8000-000000000000");
+        let asked = home.ask(&server.url("/v1"), text);
+        asked.args(["--session-id", &id]).run().expect(0);
+    }
     home
 }
 
@@ -82,6 +96,14 @@ fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
     all("marvin --prompt-file promp", &["prompt file.txt"]);
     assert!(complete("marvin tool ").len() > 15);
     all("marvin --provider groq completions f", &["fish"]);
+    let ids = SESSIONS.map(|(id, _)| id);
+    all("marvin --resume ", &ids);
+    all("marvin --fork-session -r 7", &ids[1..]);
+    all("marvin export 3", &ids[..1]);
+    all("marvin sessions --delete 3f2a91c4 7", &ids[1..]);
+    all("marvin sessions --del", &["--delete"]);
+    assert!(!complete("marvin sessions ").contains(&ids[0].to_owned()));
+    assert!(complete("marvin --resume --promp").contains(&"--prompt".to_owned()));
     assert!(!complete("marvin tool git_blame git_b").contains(&"git_blame".to_owned()));
 }
 
@@ -115,6 +137,9 @@ fn fish_completes() {
         return skip("fish_completes", "fish is not installed");
     };
     let home = prepared("fish", ".config/fish/completions/marvin.fish");
+    let described = ["-c", "complete -C $argv[1]", "marvin --resume 3"];
+    let output = shell(&home, &fish, &described);
+    assert_eq!(output.text(), "3f2a91c4\tthe retry test: it's \"flaky\"\n");
     offers_what_it_should(&|line| {
         let output = shell(&home, &fish, &["-c", "complete -C $argv[1]", line]);
         assert_eq!(output.errors(), "", "{line}");

@@ -509,6 +509,43 @@ fn a_result_is_on_disk_before_the_other_calls_of_its_round_end() {
 }
 
 #[test]
+fn an_export_shows_how_calls_ended_and_what_they_changed() {
+    let home = Home::new();
+    home.write("work/notes.txt", "one\nalpha line\n");
+    let edit = json!({"path": "notes.txt", "old_str": "alpha", "new_str": "beta"});
+    let server = playing([
+        Answer::sse(openai::calls(&[
+            ("call_1", "apply_patch", edit),
+            (
+                "call_2",
+                "run_command",
+                json!({"command": "sleep 0.2; exit 3"}),
+            ),
+        ])),
+        says("Done."),
+    ]);
+    let id = "3f2a91c4-5d17-4c0e-9a43-1b0c6d8e2f70";
+    home.ask(&server.url("/v1"), "do both")
+        .args(["--session-id", id])
+        .run()
+        .expect(0);
+    let markdown = home.marvin().args(["export", id]).run().expect(0);
+    let text = markdown.text();
+    let diff = "```diff\n one\n-alpha line\n+beta line\n```\n";
+    assert!(text.contains(diff), "{text}");
+    assert!(text.contains("</code> (exit code 3, 0."), "{text}");
+    // Plain lines say what they said during the answer.
+    let plain = chat(&home, &server).args(["--resume", id]).stdin("").run();
+    let text = plain.expect(0);
+    let text = text.text();
+    assert!(
+        text.contains("run_command ended with exit code 3."),
+        "{text}"
+    );
+    assert!(!text.contains("[System] apply_patch"), "{text}");
+}
+
+#[test]
 fn sessions_are_removed_by_their_ids() {
     let home = Home::new();
     let server = playing([says("First."), says("Second.")]);

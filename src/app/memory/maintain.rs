@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::command::MemoryCommand;
-use crate::agent::model_target::ModelTarget;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::model_call::model_target::ModelTarget;
 use crate::reply::load_settings;
 use crate::reply::memory_update::clean::{self, MaintenanceEvent};
 use crate::reply::memory_update::topics;

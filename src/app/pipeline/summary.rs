@@ -230,11 +230,13 @@ fn list(title: &str, entries: &[String], count: usize) -> String {
     out
 }
 
-fn time(seconds: u64) -> String {
+/// Seconds in words.
+pub(crate) fn time(seconds: u64) -> String {
     duration::words(Duration::from_secs(seconds))
 }
 
-fn foreign(text: &str) -> String {
+/// A text from outside as one line.
+pub(crate) fn foreign(text: &str) -> String {
     one_line(&clip(text, MAX_TEXT_CHARS))
 }
 

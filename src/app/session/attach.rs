@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use crate::agent::model_target::ModelTarget;
 use crate::app::images;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem, io_words};
@@ -17,6 +16,7 @@ use crate::base::text::{self, counted, escape_controls, file_size};
 use crate::chat::image::Image;
 use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::formats::image::ImageKind;
+use crate::model_call::model_target::ModelTarget;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};

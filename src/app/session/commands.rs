@@ -3,7 +3,7 @@
 //! A command is its name after a mark: `/help`, or `!help`. Some names work as a word of their own too. What follows `!` and is no command goes to the
 //! shell; what follows `/` and is none is a message if it names a path, and answered here otherwise.
 
-use super::{Session, listing, usage};
+use super::{Session, listing};
 use crate::app::direct_call::catalogue;
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
@@ -264,10 +264,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         session.list(|context| Ok(listing::places(context)));
     })
     .word(),
-    bare(&["usage"], "usage and cost", |session| {
-        session.list(usage::report);
-    })
-    .word(),
+    bare(&["usage"], "usage and cost", Session::report_usage).word(),
     bare(&["quit", "exit"], "quit Marvin", |session| {
         session.updates.push(UiUpdate::Leave(String::new()));
     })

@@ -13,16 +13,24 @@ pub(super) struct DiskWriter {
     work: Option<Sender<WriteJob>>,
 }
 
-impl DiskWriter {
+/// The end of the queue, for another thread.
+#[derive(Clone)]
+pub(super) struct DiskQueue(Sender<WriteJob>);
+
+impl DiskQueue {
     /// Queues `work`; it runs after everything queued before.
+    pub(super) fn put(&self, work: impl FnOnce() + Send + 'static) {
+        if let Err(unsent) = self.0.send(Box::new(work)) {
+            // No thread could be started: write here rather than lose the data.
+            unsent.0();
+        }
+    }
+}
+
+impl DiskWriter {
+    /// As [`DiskQueue::put`].
     pub(super) fn put(&mut self, work: impl FnOnce() + Send + 'static) {
-        let work: WriteJob = Box::new(work);
-        let unsent = match self.thread().send(work) {
-            Ok(()) => return,
-            Err(unsent) => unsent.0,
-        };
-        // No thread could be started: write here rather than lose the data.
-        unsent();
+        self.handle().put(work);
     }
 
     /// As [`DiskWriter::put`]; the receiver is notified when `work` is done.
@@ -42,6 +50,11 @@ impl DiskWriter {
         }
         let until = Instant::now() + limit;
         self.put_and_tell(|| {}).recv_deadline(until).is_ok()
+    }
+
+    /// For work that another thread queues.
+    pub(super) fn handle(&mut self) -> DiskQueue {
+        DiskQueue(self.thread().clone())
     }
 
     fn thread(&mut self) -> &Sender<WriteJob> {

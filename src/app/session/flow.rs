@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::inbox::{FlowSettings, WorkerEvent};
 use super::{BackendState, Session};
-use crate::agent::model_target::ModelTarget;
 use crate::app::flow_report;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::scrub;
 use crate::chat::message::Message;
+use crate::model_call::model_target::ModelTarget;
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::engine::ReplyEngine;
 use crate::reply::load_settings;

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 
-use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::attach::Attachments;
+use crate::app::session::choice::ChoiceList;
 use crate::app::session::ui_update::{FoundFiles, PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::app::sessions::BegunSession;
@@ -23,9 +23,11 @@ use crate::chat::message::Message;
 use crate::chat::reply_event::ReplyEvent;
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
+use crate::model_call::model_target::ModelTarget;
 use crate::proc::clipboard::ClipboardContent;
 use crate::reply::settings::ReplySettings;
 use crate::store::chat_log::LogEntry;
+use crate::store::sessions::log::TurnLog;
 use crate::tools::Effect;
 use crate::tools::engine::registry::FinishedCall;
 
@@ -86,7 +88,12 @@ pub(super) enum WorkerEvent {
     /// A session to go on with was opened.
     SessionLoaded(Outcome<Box<BegunSession>>),
     /// The sessions to choose from.
-    Sessions(Outcome<Vec<SessionRow>>),
+    Sessions {
+        rows: Outcome<Vec<SessionRow>>,
+        at_start: bool,
+    },
+    /// A list to choose from.
+    Choices(Box<ChoiceList>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }
@@ -210,10 +217,17 @@ fn is_replaced(older: &WorkerEvent, newer: &WorkerEvent) -> bool {
 pub(super) struct EventRelay {
     pub(super) inbox: Arc<Inbox>,
     pub(super) turn: u64,
+    /// Writes the answer while it arrives. The reply flow has none: only its whole answer is free of secrets.
+    pub(super) log: Option<TurnLog>,
 }
 
 impl EventSink for EventRelay {
     fn emit(&self, event: Event) {
+        if let (Some(log), Event::Delta(piece)) = (&self.log, &event)
+            && let Some(notice) = log.stream(piece)
+        {
+            self.inbox.send(WorkerEvent::Notice(notice));
+        }
         self.inbox.send(WorkerEvent::Event(self.turn, event));
     }
 }

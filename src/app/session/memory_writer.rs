@@ -14,13 +14,13 @@ use jiff::Timestamp;
 
 use super::Session;
 use super::inbox::{Inbox, WorkerEvent};
-use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::settings::ModelChoice;
 use crate::app::setup::{self, Spending};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::{Event, EventSink};
+use crate::model_call::model_target::ModelTarget;
 use crate::reply::engine::ReplyEngine;
 use crate::reply::memory_update::retry_pause::RetryPause;
 use crate::tools::engine::context::{SessionContext, ToolContext};

@@ -8,6 +8,8 @@ mod advice;
 pub(crate) mod approve;
 mod attach;
 mod blender;
+pub(crate) mod choice;
+mod choosing;
 mod command_handlers;
 pub(crate) mod commands;
 mod context_commands;
@@ -19,11 +21,13 @@ mod listing;
 mod log_writer;
 mod memory;
 mod memory_writer;
+pub(crate) mod pasted_path;
 mod persistence;
 mod place;
 mod prepare;
 mod reviews;
 mod saved_session;
+mod session_cost;
 mod shell;
 mod theme;
 mod turn;
@@ -48,7 +52,6 @@ use super::sessions;
 use super::settings::Settings;
 use super::settings::session::{SessionChoice, SessionFlags};
 use super::setup::{self, Spending};
-use crate::agent::model_target::ModelTarget;
 use crate::agent::system::SystemPrompt;
 use crate::alerts;
 use crate::alerts::ntfy_inbox::NtfyInbox;
@@ -61,6 +64,7 @@ use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
 use crate::llm::provider::Effort;
+use crate::model_call::model_target::ModelTarget;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::store::sessions::record::{ContextCause, Spent};
@@ -311,7 +315,7 @@ impl Session {
             }
         }
         if session.settings.session.choice() == SessionChoice::Pick {
-            session.offer_sessions();
+            session.offer_sessions(true);
         }
         session.announce_images();
         session.watch_reviews();
@@ -392,7 +396,9 @@ impl Session {
 
     /// Removes the last queued message and returns it.
     pub(crate) fn take_back(&mut self) -> Option<String> {
-        self.queue.pop_back().map(|queued| queued.text)
+        let taken = self.queue.pop_back();
+        self.save_waiting();
+        taken.map(|queued| queued.text)
     }
 
     /// Earlier input, the oldest first. The file is read on the first call.
@@ -411,9 +417,14 @@ impl Session {
             return;
         }
         let kept = self.for_history(line);
-        self.remember(&kept);
-        self.poll_news();
-        match (commands::read(line), &self.shell) {
+        let input = commands::read(line);
+        // The request of a message waits until that is in the chat log; the history comes after it.
+        let is_message = self.shell.is_none() && matches!(input, InputLine::Message);
+        if !is_message {
+            self.remember(&kept);
+            self.poll_news();
+        }
+        match (input, &self.shell) {
             (_, Some(_)) if line.eq_ignore_ascii_case("exit") => self.toggle_shell(),
             (InputLine::Command(command), shell) if shell.is_none() || command.in_shell_mode => {
                 if let Err(problem) = command.run(self) {
@@ -430,6 +441,11 @@ impl Session {
                     spoken: None,
                 });
                 self.send_next();
+                if !self.queue.is_empty() || self.preparation.is_some() {
+                    self.save_waiting();
+                }
+                self.remember(&kept);
+                self.poll_news();
             }
         }
     }
@@ -563,6 +579,7 @@ impl Session {
             output: job.output.clone(),
         });
         let totals = self.context.ledger.totals();
+        let cost = self.saved.cost(sessions::spent(&totals));
         SessionStatus {
             provider,
             model,
@@ -572,9 +589,10 @@ impl Session {
                 .iter()
                 .filter(|message| message.is_spoken())
                 .count(),
-            cost: totals.cost,
-            cost_estimated: totals.cost_estimated(),
-            credits: totals.credits,
+            cost: cost.session.cost,
+            cost_estimated: cost.session.estimated,
+            credits: cost.session.credits,
+            run_spent: cost.run,
             tokens: totals.tokens(),
             context: self.context.gauge.percent(),
             coding: self.context.coding(),

@@ -8,12 +8,12 @@ use std::thread;
 use super::attach::{self, Attachments, MoreImages, OnFailure};
 use super::inbox::WorkerEvent;
 use super::{Queued, Session};
-use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 use crate::chat::event::NullSink;
+use crate::model_call::model_target::ModelTarget;
 use crate::proc::clipboard::{self, ClipboardContent};
 use crate::tools::engine::context::ToolContext;
 
@@ -102,6 +102,7 @@ impl Session {
                 let text = prepared.queued.text;
                 self.failed = true;
                 self.unsent = Some(text.clone());
+                self.save_waiting();
                 self.updates.push(UiUpdate::Unsent(text));
                 self.updates
                     .push(UiUpdate::Failed(problem.next("The message was not sent. Sent again as it is, it goes without the attachment.")));
@@ -116,6 +117,7 @@ impl Session {
             return false;
         };
         stopped.stop.fire();
+        self.save_waiting();
         self.updates.push(UiUpdate::Unsent(stopped.queued.text));
         true
     }

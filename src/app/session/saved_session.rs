@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::inbox::WorkerEvent;
-use super::{Session, flow};
+use super::session_cost::SessionCost;
+use super::{Session, flow, turns, usage};
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::sessions::{self, BegunSession, list, transcript};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line, plural};
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
-use crate::chat::usage::{credits, dollars};
 use crate::store::sessions::log::SessionLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::store::sessions::{Replay, SessionId};
@@ -31,9 +31,22 @@ pub(super) struct SavedSession {
     spent_earlier: Spent,
     /// The user's messages that were said before it was resumed: the end of the chat log is not about them.
     pub(super) resumed_messages: usize,
+    /// How to go on with the latest session of this process that was left for another one, if something was said in it.
+    left: Option<String>,
 }
 
 impl SavedSession {
+    /// What the session has cost, when this process has spent `run`.
+    pub(super) fn cost(&self, run: Spent) -> SessionCost {
+        let differs = [self.spent_before, self.spent_earlier]
+            .iter()
+            .any(|spent| spent.cost > 0.0 || spent.credits > 0.0);
+        SessionCost {
+            session: run.minus(self.spent_before).plus(self.spent_earlier),
+            run: differs.then_some(run),
+        }
+    }
+
     /// Takes the place of what was, when this process has spent `spent_before`.
     pub(super) fn of(begun: &BegunSession, spent_before: Spent) -> Self {
         let replay = begun.replay.as_ref();
@@ -42,11 +55,19 @@ impl SavedSession {
             spent_before,
             spent_earlier: replay.map_or_else(Spent::default, |replay| replay.spent),
             resumed_messages: replay.map_or(0, |replay| replay.user_texts().len()),
+            left: None,
         }
     }
 }
 
 impl Session {
+    /// `/usage`.
+    pub(super) fn report_usage(&mut self) {
+        let run = sessions::spent(&self.context.ledger.totals());
+        let cost = self.saved.cost(run);
+        self.list(move |context| usage::report(context, cost));
+    }
+
     /// Goes on with what was said in a session.
     pub(super) fn take_over(&mut self, replay: &Replay) {
         self.messages = replay.context();
@@ -61,6 +82,11 @@ impl Session {
         let entries = transcript::latest(entries, &export);
         self.updates.push(UiUpdate::SessionOpened(entries));
         self.updates.extend(replay.damage().map(UiUpdate::System));
+        if let Some(words) = turns::not_sent(&replay.waiting) {
+            self.updates.push(UiUpdate::Remark(words));
+            self.updates
+                .push(UiUpdate::Unsent(replay.waiting.join("\n\n")));
+        }
         let is_gone = |message: &Message| match message {
             Message::User(user) => user.images.iter().any(|image| image.data.is_none()),
             _ => false,
@@ -95,21 +121,25 @@ impl Session {
 
     /// Begins another session, with nothing in it, when the conversation becomes that of another profile.
     pub(super) fn begin_session(&mut self) {
-        self.close_session();
+        let left = self.close_session();
         let log = sessions::store(&self.context)
             .ok()
             .map(|store| sessions::new(&store, None, &self.context, &self.settings));
         self.saved = SavedSession {
             log,
             spent_before: sessions::spent(&self.context.ledger.totals()),
+            left,
             ..SavedSession::default()
         };
     }
 
-    fn close_session(&mut self) {
+    /// Ends the writing of the session, and returns how to go on with it.
+    fn close_session(&mut self) -> Option<String> {
+        let left = self.farewell_words();
         if let Some(log) = self.saved.log.take() {
             self.scribe.put(move || log.close());
         }
+        left
     }
 
     /// Another session cannot take the place of this one while something is under way in it.
@@ -180,7 +210,7 @@ impl Session {
                 return Err(Problem::input("There is no ID of the session to copy.")
                     .next("/resume lists them."));
             }
-            self.offer_sessions();
+            self.offer_sessions(false);
             return Ok(());
         }
         let store = sessions::store(&self.context)?;
@@ -201,15 +231,8 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on with the session that the user chose from a list.
-    pub(crate) fn resume_chosen(&mut self, id: &str) {
-        if let Err(problem) = self.resume(id) {
-            self.updates.push(UiUpdate::Failed(problem));
-        }
-    }
-
-    /// Shows the sessions to choose from.
-    pub(super) fn offer_sessions(&mut self) {
+    /// Shows the sessions to choose from, in the conversation or before it.
+    pub(super) fn offer_sessions(&mut self, at_start: bool) {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         let current = self.saved.log.as_ref().map(|log| log.id().clone());
         let started = self.work("sessions", move || {
@@ -218,18 +241,18 @@ impl Session {
                 all.retain(|session| Some(&session.id) != current.as_ref());
                 list::rows(&all, &context.clock, &context.env)
             });
-            inbox.send(WorkerEvent::Sessions(rows));
+            inbox.send(WorkerEvent::Sessions { rows, at_start });
         });
         self.listings += usize::from(started);
     }
 
-    pub(super) fn sessions_listed(&mut self, rows: Outcome<Vec<list::SessionRow>>) {
+    pub(super) fn sessions_listed(&mut self, rows: Outcome<Vec<list::SessionRow>>, at_start: bool) {
         self.listings -= 1;
         self.updates.push(match rows {
             Ok(rows) if rows.is_empty() => {
                 UiUpdate::System("There is no other session yet.".to_owned())
             }
-            Ok(rows) => UiUpdate::ChooseSession(rows),
+            Ok(rows) => UiUpdate::ChooseSession { rows, at_start },
             Err(problem) => UiUpdate::Failed(problem),
         });
     }
@@ -238,9 +261,10 @@ impl Session {
         self.pending_changes -= 1;
         match begun {
             Ok(begun) => {
-                self.close_session();
+                let left = self.close_session();
                 let spent = sessions::spent(&self.context.ledger.totals());
                 self.saved = SavedSession::of(&begun, spent);
+                self.saved.left = left;
                 self.context.reading.reset();
                 if let Some(replay) = &begun.replay {
                     self.take_over(replay);
@@ -257,24 +281,17 @@ impl Session {
         self.send_next();
     }
 
-    /// What the session cost and how to go on with it, if something was said in it.
+    /// What the session cost and how to go on with it, if something was said in it; else of the one that was left for it.
     pub(crate) fn farewell_words(&self) -> Option<String> {
-        let log = self.saved.log.as_ref()?;
-        if log.sent() == 0 || !log.is_on_disk() {
-            return None;
-        }
-        let now = sessions::spent(&self.context.ledger.totals());
-        let spent = now
-            .minus(self.saved.spent_before)
-            .plus(self.saved.spent_earlier);
-        let cost = match spent.cost > 0.0 {
-            true => format!(", {}", dollars(spent.cost, spent.estimated)),
-            false => String::new(),
+        let said = |log: &&SessionLog| log.sent() > 0 && log.spoken() > 0 && log.is_on_disk();
+        let Some(log) = self.saved.log.as_ref().filter(said) else {
+            return self.saved.left.clone();
         };
+        let run = sessions::spent(&self.context.ledger.totals());
         Some(format!(
-            "Session {short}: {}{cost}{}. To go on: marvin --resume {short}",
+            "Session {short}: {}{}. To go on: marvin --resume {short}",
             plural(log.spoken(), "message"),
-            credits(", ", spent.credits),
+            self.saved.cost(run).words(),
             short = log.id().short(),
         ))
     }

@@ -5,22 +5,26 @@ use std::sync::Arc;
 use super::Session;
 use super::inbox::WorkerEvent;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::theme_choice::ThemeChoice;
+use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::base::problem::Outcome;
 use crate::base::variables::MARVIN_THEME;
 
 impl Session {
+    /// The theme that the interface begins with; `warn` gets what is wrong with the setting.
+    pub(crate) fn first_theme(&self, warn: &mut dyn FnMut(String)) -> ThemeChoice {
+        let choice = ThemeChoice::read(&self.context.env, warn);
+        self.context.modules.get::<CurrentTheme>().set(choice);
+        choice
+    }
+
     /// Lists the themes, or takes another one and stores it for later sessions.
     pub(super) fn change_theme(&mut self, word: &str) -> Outcome<()> {
         if word.is_empty() {
-            let rows = ThemeChoice::ALL.iter();
-            let rows = rows.map(|(_, name, about)| format!("{name:<12} {about}\n"));
-            let list: String = rows.collect();
-            let list = format!("{list}\n/theme NAME changes it, here and in later sessions.\n");
-            self.updates.push(UiUpdate::Listing(list));
+            self.offer_themes();
             return Ok(());
         }
         let choice = ThemeChoice::parse(word)?;
+        self.context.modules.get::<CurrentTheme>().set(choice);
         let later = match MARVIN_THEME.read(&self.context.env) {
             Some(_) => " MARVIN_THEME decides again in the next session.",
             None => "",

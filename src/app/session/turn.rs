@@ -9,10 +9,10 @@ use crossbeam_channel::Receiver;
 use jiff::Timestamp;
 
 use super::attach::Attachments;
+use super::disk_writer::DiskQueue;
 use super::flow;
 use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
-use crate::agent::model_target::ModelTarget;
-use crate::agent::system::{SystemPrompt, UserFacts};
+use crate::agent::system::SystemPrompt;
 use crate::agent::turn::Conversation;
 use crate::app::{profile, sessions};
 use crate::base::cancel::Cancel;
@@ -24,10 +24,12 @@ use crate::chat::message::{Message, User};
 use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
+use crate::model_call::model_target::ModelTarget;
+use crate::model_call::user_facts::UserFacts;
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::reply::prompts;
 use crate::store::sessions::log::TurnLog;
-use crate::store::sessions::record::{ContextCause, Spent, TurnResult};
+use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits for the user's message to be written: another process may hold the lock of the log.
@@ -55,6 +57,8 @@ pub(super) struct TurnJob {
     pub(super) inbox: Arc<Inbox>,
     /// Notified when the message is in the log.
     pub(super) saved: Receiver<()>,
+    /// For writes that the turn does not wait for.
+    pub(super) disk: DiskQueue,
     /// Writes the turn to the session's file.
     pub(super) log: Option<TurnLog>,
     /// The message as it is kept on disk.
@@ -136,6 +140,7 @@ impl TurnJob {
         let listener: Arc<dyn EventSink> = Arc::new(EventRelay {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
+            log: self.log.clone().filter(|_| self.flow.is_none()),
         });
         let ctx = ToolContext::new(
             Arc::clone(&self.context),
@@ -149,6 +154,10 @@ impl TurnJob {
             log.say(&self.messages, &said, by)
                 .into_iter()
                 .for_each(&notice);
+            // The chat log, which the request waits for, has the message too.
+            let (log, notice) = (log.clone(), notice.clone());
+            let work = move || log.make_durable().into_iter().for_each(&notice);
+            self.disk.put(work);
         }
         let _ = self.saved.recv_timeout(SAVED);
         let person = profile::user_facts(
@@ -215,13 +224,9 @@ impl TurnJob {
         let Some(log) = &self.log else {
             return;
         };
-        let result = match failure {
-            _ if ctx.stop.is_fired() => TurnResult::Stopped,
-            Some(_) => TurnResult::Failed,
-            None => TurnResult::Complete,
-        };
+        let ending = sessions::turn_ending(ctx, failure);
         let spent = sessions::spent(&self.context.ledger.totals()).minus(self.spent_before);
-        if let Some(notice) = log.end(result, spent) {
+        if let Some(notice) = log.end(ending, spent) {
             ctx.listener.emit(Event::Notice(Level::Warning, notice));
         }
     }

@@ -7,7 +7,6 @@ use super::attach::Attachments;
 use super::inbox::{ConversationState, TurnEnd, WorkerEvent};
 use super::{BackendState, Queued, RunningTurn, Session};
 use super::{log_writer, turn};
-use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::app::setup;
 use crate::base::problem::Problem;
@@ -16,6 +15,7 @@ use crate::base::text::{clip, one_line};
 use crate::chat::message::Message;
 use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
+use crate::model_call::model_target::ModelTarget;
 use crate::store::chat_log::LogRole;
 use crate::store::sessions::log::SessionLog;
 use crate::store::sessions::record::ContextCause;
@@ -64,17 +64,38 @@ impl Session {
         }
     }
 
+    /// The messages that wait to be sent, as they are kept.
+    fn waiting(&self) -> Vec<String> {
+        let prepared = self.preparation.iter().map(|one| &one.queued);
+        let waiting = prepared.chain(&self.queue);
+        waiting
+            .map(|queued| self.for_history(&queued.text))
+            .collect()
+    }
+
     /// The messages that still waited when the user left.
     pub(super) fn unsent_notice(&self) -> Option<String> {
-        let prepared = self.preparation.iter().map(|one| &one.queued);
-        let unsent: Vec<&Queued> = prepared.chain(self.queue.iter()).collect();
-        let first = one_line(&clip(&unsent.first()?.text, MAX_UNSENT_CHARS));
-        Some(match unsent.len() {
-            1 => format!("A message that waited was not sent: \"{first}\"."),
-            more => {
-                format!("{more} messages that waited were not sent, the first of them \"{first}\".")
-            }
-        })
+        not_sent(&self.waiting())
+    }
+
+    /// Tells the session which messages wait; they are written with the next one.
+    fn note_waiting(&self) {
+        if let Some(log) = &self.saved.log {
+            log.set_waiting(self.waiting());
+        }
+    }
+
+    /// Writes which messages wait: they must outlive a process that is killed.
+    pub(super) fn save_waiting(&mut self) {
+        self.note_waiting();
+        if let Some(turn) = self.saved.log.as_ref().map(SessionLog::latest_turn) {
+            let inbox = Arc::clone(&self.inbox);
+            self.scribe.put(move || {
+                if let Some(notice) = turn.save_waiting() {
+                    inbox.send(WorkerEvent::Notice(notice));
+                }
+            });
+        }
     }
 
     /// Copilot: the one that answers anyway, or one for single messages, which keeps its process.
@@ -130,6 +151,7 @@ impl Session {
             }
         });
         let at = flow.as_ref().map(|flow| flow.at);
+        self.note_waiting();
         // What becomes memory holds no secrets.
         let kept = if flow.is_some() {
             scrub(&text)
@@ -158,6 +180,7 @@ impl Session {
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,
+            disk: self.scribe.handle(),
             log: self.saved.log.as_ref().map(SessionLog::begin_turn),
             kept: kept.clone(),
             spent_before: self.saved.spent_before,
@@ -223,7 +246,8 @@ impl Session {
         // A summary is new; what was cut off begins with an older message.
         let is_cut = was != is && is.is_some_and(|first| self.messages.contains(first));
         if is_cut && !std::mem::replace(&mut self.has_told_cut, true) {
-            let words = "The model gets only the latest messages from now on. /compact summarizes the others.";
+            let words =
+                "The model gets only the latest messages from now on, no summary of the others.";
             self.updates.push(UiUpdate::Remark(words.to_owned()));
         }
         self.messages = conversation.messages;
@@ -352,6 +376,17 @@ impl Session {
             }
         }
     }
+}
+
+/// Tells of messages that waited and were not sent.
+pub(super) fn not_sent(texts: &[String]) -> Option<String> {
+    let first = one_line(&clip(texts.first()?, MAX_UNSENT_CHARS));
+    Some(match texts.len() {
+        1 => format!("A message that waited was not sent: \"{first}\"."),
+        more => {
+            format!("{more} messages that waited were not sent, the first of them \"{first}\".")
+        }
+    })
 }
 
 /// What a model that declines says is told with the error instead of being shown as its answer: the rest of the last message behind the shown text.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
+use crate::app::session::choice::ChoiceList;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::app::theme_choice::ThemeChoice;
@@ -13,6 +14,7 @@ use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
 use crate::store::chat_log::LogEntry;
+use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::ApprovalRequest;
 
 /// One update, to be shown in order.
@@ -26,7 +28,13 @@ pub(crate) enum UiUpdate {
     /// Another session takes the place of what is on the screen: what was said in it, the oldest first.
     SessionOpened(Vec<TranscriptEntry>),
     /// The user may choose one of these sessions: `/resume ID` follows.
-    ChooseSession(Vec<SessionRow>),
+    ChooseSession {
+        rows: Vec<SessionRow>,
+        /// Nothing was said yet: who chooses none leaves.
+        at_start: bool,
+    },
+    /// The user may choose a row; the command of the list follows.
+    Choose(ChoiceList),
     /// The messages that follow belong to this profile.
     Profile(String),
     /// The user's message, as it is being sent.
@@ -135,13 +143,15 @@ pub(crate) struct SessionStatus {
     pub profile: String,
     /// Messages in the conversation.
     pub messages: usize,
-    /// Cost of this session in US dollars.
+    /// Cost of this session in US dollars, in this run and in earlier ones.
     pub cost: f64,
     /// Whether a part of the cost is an estimate.
     pub cost_estimated: bool,
-    /// AI credits of this session.
+    /// AI credits of this session, in this run and in earlier ones.
     pub credits: f64,
-    /// Tokens of this session.
+    /// What this run has spent, where that is not what the session has cost.
+    pub run_spent: Option<Spent>,
+    /// Tokens of this run.
     pub tokens: Tokens,
     /// Percentage of the context window in use, if known.
     pub context: Option<u64>,

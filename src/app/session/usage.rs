@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use super::session_cost::{SessionCost, spent_words};
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted, trim_decimals};
 use crate::chat::usage::{Tokens, charge, credits, estimate_mark};
@@ -28,7 +29,7 @@ struct UsageSum {
     credits: f64,
 }
 
-pub(super) fn report(context: &SessionContext) -> Outcome<String> {
+pub(super) fn report(context: &SessionContext, cost: SessionCost) -> Outcome<String> {
     let now = context.clock.now();
     let (today, zone) = (now.date(), now.time_zone());
     let profile = context.profile();
@@ -37,7 +38,7 @@ pub(super) fn report(context: &SessionContext) -> Outcome<String> {
     let calls = cost_log::calls_since(&context.paths, &profile, &context.ledger, since);
     let (days, models) = sums(calls.as_deref().unwrap_or_default(), today, zone);
     let week = back(today, WEEK - 1)..=today;
-    let mut out = session(context);
+    let mut out = session(context, cost);
     let of_week = days.iter().filter(|(day, _)| week.contains(day));
     let total = of_week.fold(UsageSum::default(), |total, (_, sum)| total.plus(*sum));
     let period = format!(
@@ -106,7 +107,8 @@ fn line(period: &str, sum: UsageSum) -> String {
     )
 }
 
-fn session(context: &SessionContext) -> String {
+/// The session, and this run where that is something else: the tokens of earlier runs are not known.
+fn session(context: &SessionContext, cost: SessionCost) -> String {
     let totals = context.ledger.totals();
     let sum = UsageSum {
         turns: totals.turns,
@@ -115,7 +117,16 @@ fn session(context: &SessionContext) -> String {
         cost_estimated: totals.cost_estimated(),
         credits: totals.credits,
     };
-    let mut out = line("This session", sum);
+    let mut out = match cost.run {
+        None => line("This session", sum),
+        Some(_) => {
+            let session = match spent_words(cost.session) {
+                words if words.is_empty() => "no cost yet".to_owned(),
+                words => words,
+            };
+            format!("This session: {session}\n{}", line("This run", sum))
+        }
+    };
     if let Some(left) = totals.quota_left {
         let left = trim_decimals(left, 1);
         let _ = writeln!(out, "Copilot: {left} % of the plan's allowance is left.");
@@ -218,7 +229,27 @@ fn lifetime(context: &SessionContext) -> String {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+    use crate::store::sessions::record::Spent;
     use crate::tools::engine::policy::ToolPolicy;
+
+    fn cost(run: Option<Spent>) -> SessionCost {
+        let session = Spent {
+            cost: 0.0123,
+            ..Spent::default()
+        };
+        SessionCost { session, run }
+    }
+
+    #[test]
+    fn a_session_of_several_runs_and_this_run_are_told_apart() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::from([("MARVIN_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let context = SessionContext::new(env, ToolPolicy::default());
+        let report = report(&context, cost(Some(Spent::default()))).unwrap();
+        let expected =
+            "This session: $0.0123\nThis run: 0 model calls, 0 tokens in, 0 out, $0.0000\n";
+        assert!(report.starts_with(expected), "{report}");
+    }
 
     #[test]
     fn bars_show_days_and_models_to_scale() {
@@ -246,7 +277,7 @@ mod tests {
             + &line("2026-03-02T23:00:00Z", "local", 0.0)
             + &line("2026-01-01T08:00:00Z", "old", 9.0);
         std::fs::write(log, text).unwrap();
-        let report = report(&context).unwrap();
+        let report = report(&context, cost(None)).unwrap();
         let row = |name: &str| {
             report
                 .lines()
@@ -280,7 +311,7 @@ mod tests {
         let context = SessionContext::new(env, ToolPolicy::default());
         let used = r#"{"total_llm_turns": 1, "total_cost": 0.5, "total_provider_tokens": {"groq": {"input": 1, "output": 0}}}"#;
         std::fs::write(context.paths.usage().unwrap(), used).unwrap();
-        let report = report(&context).unwrap();
+        let report = report(&context, cost(None)).unwrap();
         let lifetime = "\nLifetime, all profiles: 1 model call, 1 token in, 0 out, $0.5000\n";
         assert!(report.contains(lifetime), "{report}");
     }

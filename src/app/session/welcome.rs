@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::model_target::ModelTarget;
 use crate::base::env::Env;
 use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
 use crate::llm::copilot::{self, availability};
+use crate::model_call::model_target::ModelTarget;
 
 /// The providers that the welcome mentions; `marvin doctor` lists all.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];

@@ -1,16 +1,24 @@
 //! A session as Markdown, for people.
 
 use std::fmt::Write as _;
+use std::time::Duration;
+
+use similar::{Change, TextDiff};
 
 use super::list::local_time;
-use super::transcript::{TranscriptContent, entries};
+use super::transcript::{PastCall, TranscriptContent, entries};
 use crate::base::clock::Clock;
 use crate::base::text::{clip, one_line};
+use crate::chat::display::Display;
+use crate::chat::event::CallEnd;
 use crate::chat::usage::{credits, dollars};
 use crate::store::sessions::Replay;
+use crate::store::sessions::record::CallRecord;
 
 /// Characters of a call's arguments in its heading.
 const SUMMARY_CHARS: usize = 100;
+/// How long two texts are compared; after that the rest counts as changed.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The whole session: what was said under headings, calls and results folded.
 pub(crate) fn markdown(replay: &Replay, clock: &Clock) -> String {
@@ -45,24 +53,14 @@ pub(crate) fn markdown(replay: &Replay, clock: &Clock) -> String {
             TranscriptContent::Assistant(text) => {
                 let _ = write!(out, "\n## Marvin · {}\n\n{}\n", entry.time, text.trim_end());
             }
-            TranscriptContent::Call(call, output) => {
-                let args = clip(&one_line(&call.args), SUMMARY_CHARS);
-                let failed = match &output {
-                    Some(output) if output.failed => " (failed)",
-                    Some(_) => "",
-                    None => " (no result)",
-                };
-                let _ = write!(
-                    out,
-                    "\n<details><summary>🔧 {} <code>{}</code>{failed}</summary>\n\n{}",
-                    escaped(&one_line(&call.name)),
-                    escaped(&args),
-                    fenced("json", &call.args)
-                );
-                if let Some(output) = output {
-                    let _ = write!(out, "\n{}", fenced("", &output.text));
-                }
-                out.push_str("\n</details>\n");
+            TranscriptContent::Call(past) => call(&mut out, &past),
+            TranscriptContent::Command { command, output } => {
+                let text = format!("$ {command}\n{output}");
+                let _ = write!(out, "\n{}", fenced("", &text));
+            }
+            TranscriptContent::Stopped => out.push_str("\n> stopped\n"),
+            TranscriptContent::Error(text) => {
+                let _ = write!(out, "\n> Error: {}\n", one_line(&text));
             }
             TranscriptContent::Notice(text) => {
                 out.push('\n');
@@ -73,6 +71,67 @@ pub(crate) fn markdown(replay: &Replay, clock: &Clock) -> String {
         }
     }
     out
+}
+
+/// A call, folded: how it ended, its arguments, the change it made, and its result.
+fn call(out: &mut String, past: &PastCall) {
+    let PastCall {
+        call,
+        output,
+        record,
+    } = past;
+    let end = match (record, output) {
+        (Some(record), _) => end_words(record),
+        (None, Some(output)) if output.failed => " (failed)".to_owned(),
+        (None, Some(_)) => String::new(),
+        (None, None) => " (no result)".to_owned(),
+    };
+    let args = clip(&one_line(&call.args), SUMMARY_CHARS);
+    let _ = write!(
+        out,
+        "\n<details><summary>🔧 {} <code>{}</code>{end}</summary>\n\n{}",
+        escaped(&one_line(&call.name)),
+        escaped(&args),
+        fenced("json", &call.args)
+    );
+    let display = record.as_ref().and_then(|record| record.display.as_ref());
+    if let Some(display) = display {
+        let _ = write!(out, "\n{}", fenced("diff", &diff_text(display)));
+    }
+    if let Some(output) = output {
+        let _ = write!(out, "\n{}", fenced("", &output.text));
+    }
+    out.push_str("\n</details>\n");
+}
+
+/// How a call ended, and how long it took unless that means nothing.
+fn end_words(record: &CallRecord) -> String {
+    let took = Duration::from_millis(record.took_ms).as_secs_f64();
+    match record.end {
+        CallEnd::Success => format!(" ({took:.1} s)"),
+        CallEnd::ExitCode(code) => format!(" (exit code {code}, {took:.1} s)"),
+        CallEnd::Signal(signal) => format!(" (signal {signal}, {took:.1} s)"),
+        CallEnd::Timeout => format!(" (timeout, {took:.1} s)"),
+        CallEnd::Failure => format!(" (failed, {took:.1} s)"),
+        CallEnd::Declined => " (declined)".to_owned(),
+        CallEnd::Stopped => " (stopped)".to_owned(),
+    }
+}
+
+/// A change as the lines of a patch.
+fn diff_text(display: &Display) -> String {
+    let (old, new) = match display {
+        Display::Patch { text } => return text.clone(),
+        Display::Diff { old, new, .. } => (old, new),
+    };
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIMEOUT)
+        .diff_lines(old.as_str(), new.as_str());
+    let line = |change: Change<&str>| {
+        let text = change.value();
+        format!("{}{}\n", change.tag(), text.trim_end_matches('\n'))
+    };
+    diff.iter_all_changes().map(line).collect()
 }
 
 /// A block of code whose fence is longer than any in the text.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
+use crate::app::session::choice::{ChoiceRow, has_all_words};
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::text::{clip, one_line, plural};
@@ -31,11 +32,22 @@ pub(crate) struct SessionRow {
 impl SessionRow {
     /// True when every word of `filter` occurs in what is shown.
     pub(crate) fn fits(&self, filter: &str) -> bool {
-        let all = format!("{} {} {} {}", self.title, self.place, self.when, self.id).to_lowercase();
-        filter
-            .to_lowercase()
-            .split_whitespace()
-            .all(|word| all.contains(word))
+        let all = format!("{} {} {} {}", self.title, self.place, self.when, self.id);
+        has_all_words(&all, filter)
+    }
+}
+
+impl From<SessionRow> for ChoiceRow {
+    fn from(session: SessionRow) -> Self {
+        Self {
+            more_words: format!("{} {}", session.when, session.id),
+            id: session.id,
+            lead: session.when,
+            detail: format!("{:>12}", session.length),
+            title: session.title,
+            note: session.place,
+            is_current: false,
+        }
     }
 }
 
@@ -127,11 +139,12 @@ mod tests {
 
     #[test]
     fn every_word_of_a_filter_must_occur() {
-        let row = row("~/src/fetcher", "The retry test is flaky");
+        let session = row("~/src/fetcher", "The retry test is flaky");
+        let row = ChoiceRow::from(session.clone());
         for filter in ["", "RETRY", "fetch flaky", "11-21", "3f2a"] {
-            assert!(row.fits(filter), "{filter}");
+            assert!(row.fits(filter) && session.fits(filter), "{filter}");
         }
-        assert!(!row.fits("retry tea"));
+        assert!(!row.fits("retry tea") && !session.fits("retry tea"));
     }
 
     #[test]

@@ -2,16 +2,23 @@
 
 pub(crate) mod export;
 pub(crate) mod list;
+pub(crate) mod model_notes;
 pub(crate) mod transcript;
 
 use super::settings::Settings;
 use super::settings::session::{SessionChoice, SessionFlags};
 use crate::base::problem::{Outcome, Problem};
+use crate::base::redact;
+use crate::base::text::clip;
 use crate::chat::usage::Totals;
+use crate::llm::failure::Failure;
 use crate::store::sessions::log::SessionLog;
-use crate::store::sessions::record::Spent;
+use crate::store::sessions::record::{Spent, TurnEnding, TurnResult};
 use crate::store::sessions::{OpenedSession, Replay, SessionId, SessionStore};
-use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+
+/// Characters of the error of a turn that are kept.
+const ERROR_CHARS: usize = 500;
 
 /// The session that a run writes.
 pub(crate) struct BegunSession {
@@ -106,11 +113,65 @@ pub(crate) fn begin(
     }
 }
 
+/// How a turn ended that failed with `failure`, or did not.
+pub(crate) fn turn_ending(ctx: &ToolContext, failure: Option<&Failure>) -> TurnEnding {
+    match failure {
+        _ if ctx.stop.is_fired() => TurnResult::Stopped.into(),
+        Some(failure) => {
+            let line = failure.problem.one_line();
+            let safe = redact::secrets(&line, &ctx.session.secrets);
+            TurnEnding {
+                result: TurnResult::Failed,
+                error: Some(clip(&safe, ERROR_CHARS)),
+            }
+        }
+        None => TurnResult::Complete.into(),
+    }
+}
+
 /// What a run has spent.
 pub(crate) fn spent(totals: &Totals) -> Spent {
     Spent {
         cost: totals.cost,
         estimated: totals.cost_estimated(),
         credits: totals.credits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::NullSink;
+    use crate::llm::failure::FailureKind;
+    use crate::tools::engine::policy::ToolPolicy;
+
+    #[test]
+    fn the_error_of_a_turn_is_one_short_line_without_keys() {
+        let session = SessionContext::new(Env::default(), ToolPolicy::default());
+        let stop = Cancel::new();
+        let ctx = ToolContext::new(Arc::new(session), stop.clone(), Arc::new(NullSink));
+        let text = format!(
+            "Refused:\napi_key=abcdefgh12345678 {}",
+            "and so on ".repeat(100)
+        );
+        let failure = Failure::new(FailureKind::Protocol, Problem::input(text));
+        let ending = turn_ending(&ctx, Some(&failure));
+        let error = ending.error.unwrap();
+        assert_eq!(ending.result, TurnResult::Failed);
+        assert!(
+            error.starts_with("Refused: api_key=[hidden] and"),
+            "{error}"
+        );
+        assert_eq!(error.chars().count(), ERROR_CHARS + 1);
+        assert_eq!(turn_ending(&ctx, None), TurnResult::Complete.into());
+        stop.fire();
+        assert_eq!(
+            turn_ending(&ctx, Some(&failure)),
+            TurnResult::Stopped.into()
+        );
     }
 }

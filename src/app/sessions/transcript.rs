@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::list::local_time;
+use super::model_notes;
 use crate::base::clock::Clock;
 use crate::base::text::plural;
 use crate::chat::message::{Message, ToolCall, ToolOutput};
 use crate::store::sessions::Replay;
-use crate::store::sessions::record::TurnResult;
+use crate::store::sessions::record::{CallRecord, TurnResult};
 use crate::store::sessions::replay::TranscriptItem;
 
 /// Entries that an interface shows of a long session.
@@ -28,55 +29,85 @@ pub(crate) struct TranscriptEntry {
 pub(crate) enum TranscriptContent {
     User(String),
     Assistant(String),
-    /// A call, with its result if it had one.
-    Call(ToolCall, Option<ToolOutput>),
+    Call(Box<PastCall>),
+    /// A command of the user in the shell.
+    Command {
+        command: String,
+        /// Its output and how it ended.
+        output: String,
+    },
+    /// The user stopped the answer.
+    Stopped,
+    /// Why an answer failed.
+    Error(String),
     /// A notice in plain text.
     Notice(String),
+}
+
+/// A call of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PastCall {
+    pub call: ToolCall,
+    /// Absent when the process ended before the call did.
+    pub output: Option<ToolOutput>,
+    /// What the user saw of it. Files of older versions do not say.
+    pub record: Option<CallRecord>,
 }
 
 /// The entries of a session, the oldest first.
 pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
     let now = clock.now();
-    let messages = || {
-        replay.rows().iter().filter_map(|row| match row.item {
-            TranscriptItem::Message(n) => replay.message(n),
-            _ => None,
-        })
-    };
-    // Results follow their calls; some providers use an id again in the next round.
-    let mut results: HashMap<&str, Vec<&ToolOutput>> = HashMap::new();
-    for message in messages() {
-        if let Message::Tool(output) = message {
-            results.entry(&output.id).or_default().push(output);
-        }
-    }
-    results.values_mut().for_each(|outputs| outputs.reverse());
-    let mut out = Vec::new();
+    let mut out: Vec<TranscriptEntry> = Vec::new();
+    // Where the latest call of each id is: some providers use an id again in the next round.
+    let mut calls: HashMap<String, usize> = HashMap::new();
     for row in replay.rows() {
-        let mut push = |content| {
-            out.push(TranscriptEntry {
-                time: local_time(&row.time, &now),
-                content,
-            });
+        let entry = |content| TranscriptEntry {
+            time: local_time(&row.time, &now),
+            content,
         };
         let notice = match &row.item {
             TranscriptItem::Message(n) => match replay.message(*n) {
                 Some(Message::User(user)) => {
-                    push(TranscriptContent::User(user.text.clone()));
+                    out.push(entry(TranscriptContent::User(user.text.clone())));
                     continue;
                 }
                 Some(Message::Assistant(said)) => {
                     if !said.text.trim().is_empty() {
-                        push(TranscriptContent::Assistant(said.text.clone()));
+                        out.push(entry(TranscriptContent::Assistant(said.text.clone())));
                     }
                     for call in &said.calls {
-                        let output = results.get_mut(call.id.as_str()).and_then(Vec::pop);
-                        push(TranscriptContent::Call(call.clone(), output.cloned()));
+                        let call = call.clone();
+                        calls.insert(call.id.clone(), out.len());
+                        let past = PastCall {
+                            call,
+                            output: None,
+                            record: None,
+                        };
+                        out.push(entry(TranscriptContent::Call(Box::new(past))));
                     }
                     continue;
                 }
-                Some(Message::System { text }) => text.clone(),
-                Some(Message::Tool(_)) | None => continue,
+                Some(Message::System { text }) => match model_notes::read_command(text) {
+                    Some((command, output)) => {
+                        out.push(entry(TranscriptContent::Command { command, output }));
+                        continue;
+                    }
+                    None => model_notes::words(text).to_owned(),
+                },
+                Some(Message::Tool(output)) => {
+                    let at = calls.get(&output.id);
+                    let called = at.and_then(|at| out.get_mut(*at));
+                    // For the model a result may be written once more, with a warning.
+                    if let Some(TranscriptContent::Call(past)) =
+                        called.map(|entry| &mut entry.content)
+                        && past.output.is_none()
+                    {
+                        past.output = Some(output.clone());
+                        past.record = replay.call(*n).cloned();
+                    }
+                    continue;
+                }
+                None => continue,
             },
             TranscriptItem::Compaction => {
                 "Context compacted. Older messages summarized.".to_owned()
@@ -85,10 +116,20 @@ pub(crate) fn entries(replay: &Replay, clock: &Clock) -> Vec<TranscriptEntry> {
                 format!("From here on {provider} answers, with {model}.")
             }
             TranscriptItem::Name(name) => format!("Named \"{name}\"."),
-            TranscriptItem::Ended(TurnResult::Stopped) => "stopped".to_owned(),
-            TranscriptItem::Ended(_) => "The answer failed.".to_owned(),
+            TranscriptItem::CutOff => "Marvin ended before this answer did.".to_owned(),
+            TranscriptItem::Ended(ending) => match (ending.result, &ending.error) {
+                (TurnResult::Stopped, _) => {
+                    out.push(entry(TranscriptContent::Stopped));
+                    continue;
+                }
+                (_, Some(error)) => {
+                    out.push(entry(TranscriptContent::Error(error.clone())));
+                    continue;
+                }
+                (_, None) => "The answer failed.".to_owned(),
+            },
         };
-        push(TranscriptContent::Notice(notice));
+        out.push(entry(TranscriptContent::Notice(notice)));
     }
     out
 }

@@ -28,6 +28,8 @@ pub(crate) enum Complete {
     Effort,
     /// Modules of tools.
     Group,
+    /// Sessions of the profile.
+    Session,
 }
 
 pub(crate) struct Flag {
@@ -87,7 +89,7 @@ pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
             .into_iter()
             .chain(["all", "none"])
             .collect(),
-        Complete::Nothing | Complete::File | Complete::Folder => Vec::new(),
+        Complete::Nothing | Complete::File | Complete::Folder | Complete::Session => Vec::new(),
     }
 }
 

@@ -408,7 +408,8 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
-    .short('r'),
+    .short('r')
+    .complete(Complete::Session),
     flag(
         "fork-session",
         ValueMode::Nothing,

@@ -204,7 +204,6 @@ impl Field {
 /// let got = ReadFile::decode("read_file", &args).unwrap();
 /// assert_eq!((got.start_line, got.count), (Some(7), 50));
 /// ```
-#[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $( $(#[doc = $doc:literal])* $field:ident : $ty:ty $(= $default:expr)? $(, $key:ident : $val:expr)* ; )*
@@ -250,9 +249,9 @@ macro_rules! params {
         }
     };
 }
+pub(crate) use params;
 
 /// Declares an enum whose values are words in JSON: `choice! { pub enum Sort { Newest = "newest", Oldest = "oldest" } }`.
-#[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $( $(#[$doc:meta])* $variant:ident = $word:literal ),* $(,)? }) => {
         $(#[$meta])*
@@ -268,3 +267,4 @@ macro_rules! choice {
         }
     };
 }
+pub(crate) use choice;

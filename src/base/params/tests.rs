@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Field, Param, Type, schema};
+use super::{Field, Param, Type, choice, params, schema};
 use crate::base::problem::Problem;
-use crate::{choice, params};
 
 params! {
     struct Sample {

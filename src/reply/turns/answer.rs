@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::agent::turn::sendable;
 use crate::base::ids;
 use crate::chat::message::{Assistant, ToolCall};
+use crate::chat::repair::sendable_name;
 use crate::llm::provider::{FinishReason, Reply};
 use crate::reply::aliases::KnownTools;
 use crate::reply::call::WrittenCall;
@@ -46,7 +46,7 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
     if !written.is_empty() {
         let calls = written.into_iter().map(|call| ToolCall {
             id: ids::call(),
-            name: sendable(&call.name),
+            name: sendable_name(&call.name),
             args: Value::Object(call.args).to_string(),
             provider_state: None,
         });
@@ -117,7 +117,7 @@ fn native(call: ToolCall, tools: &KnownTools) -> ToolCall {
         } else {
             call.id
         },
-        name: sendable(&known.name),
+        name: sendable_name(&known.name),
         args: Value::Object(known.args).to_string(),
         provider_state: call.provider_state,
     }

@@ -7,11 +7,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::model_target::ModelTarget;
 use crate::base::marks::enclosed;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput, User};
 use crate::chat::repair::repair;
 use crate::llm::failure::Failure;
+use crate::model_call::model_target::ModelTarget;
 
 /// How a request offers tools and carries calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

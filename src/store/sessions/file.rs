@@ -20,11 +20,38 @@ pub(super) struct SessionFile {
     /// The end must be repaired before the next record.
     needs_repair: bool,
     needs_line_end: bool,
+    /// A power cut may take what was written last.
+    is_unsynced: bool,
+    /// A power cut may take the file's name.
+    is_unnamed: bool,
     _lock: Lock,
 }
 
+/// What a power cut may take, to be synced without holding the file.
+#[derive(Debug)]
+pub(super) struct Unsynced {
+    path: PathBuf,
+    file: File,
+    is_unnamed: bool,
+}
+
+impl Unsynced {
+    /// Waits until the disk has it.
+    ///
+    /// # Errors
+    /// The disk is full or broken.
+    pub(super) fn sync(&self) -> Outcome<()> {
+        let synced = self.file.sync_data();
+        synced.map_err(|error| cannot_write(&self.path, error))?;
+        if self.is_unnamed {
+            sync_folder(&self.path);
+        }
+        Ok(())
+    }
+}
+
 impl SessionFile {
-    /// Creates a file with `text` that survives a power cut.
+    /// Creates a file with `text`.
     ///
     /// # Errors
     /// It exists, or the disk is full or not writable; there is no file then.
@@ -38,15 +65,13 @@ impl SessionFile {
             length: 0,
             needs_repair: false,
             needs_line_end: false,
+            is_unsynced: false,
+            is_unnamed: true,
             _lock: lock,
         };
-        if let Err(problem) = session.append(text, true) {
+        if let Err(problem) = session.append(text) {
             let _ = fs::remove_file(path);
             return Err(problem);
-        }
-        if let Some(dir) = path.parent() {
-            // Makes the name durable; where folders cannot be synced the content still is.
-            let _ = File::open(dir).and_then(|dir| dir.sync_all());
         }
         Ok(session)
     }
@@ -75,23 +100,25 @@ impl SessionFile {
             length,
             needs_repair: now != length,
             needs_line_end,
+            is_unsynced: false,
+            is_unnamed: false,
             _lock: lock,
         })
     }
 
-    /// Appends whole lines with one write.
+    /// Appends whole lines with one write. They survive the end of this process, and a power cut once they are synced.
     ///
     /// # Errors
     /// The disk is full or not writable; the file is as before.
-    pub(super) fn append(&mut self, text: &[u8], durable: bool) -> Outcome<()> {
-        let written = self.try_append(text, durable);
+    pub(super) fn append(&mut self, text: &[u8]) -> Outcome<()> {
+        let written = self.try_append(text);
         if written.is_err() {
             self.needs_repair = self.file.set_len(self.length).is_err();
         }
         written.map_err(|error| cannot_write(&self.path, error))
     }
 
-    fn try_append(&mut self, text: &[u8], durable: bool) -> std::io::Result<()> {
+    fn try_append(&mut self, text: &[u8]) -> std::io::Result<()> {
         if self.needs_repair {
             self.file.set_len(self.length)?;
             self.needs_repair = false;
@@ -102,12 +129,35 @@ impl SessionFile {
             more = 1;
         }
         self.file.write_all(text)?;
-        if durable {
-            self.file.sync_data()?;
-        }
+        self.is_unsynced = true;
         self.needs_line_end = false;
         self.length += more + text.len() as u64;
         Ok(())
+    }
+
+    /// What is to be synced since this was called last.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub(super) fn take_unsynced(&mut self) -> Outcome<Option<Unsynced>> {
+        if !self.is_unsynced {
+            return Ok(None);
+        }
+        let file = self.file.try_clone();
+        let file = file.map_err(|error| cannot_write(&self.path, error))?;
+        self.is_unsynced = false;
+        Ok(Some(Unsynced {
+            path: self.path.clone(),
+            file,
+            is_unnamed: std::mem::take(&mut self.is_unnamed),
+        }))
+    }
+}
+
+/// Makes the name of a new file durable; where folders cannot be synced its content still is.
+fn sync_folder(path: &Path) {
+    if let Some(dir) = path.parent() {
+        let _ = File::open(dir).and_then(|dir| dir.sync_all());
     }
 }
 

@@ -38,7 +38,7 @@ impl MessageList {
             written: written.collect(),
             users: replay.users.clone(),
             last: replay.last,
-            spoken: replay.spoken().count(),
+            spoken: replay.recorded(),
         }
     }
 
@@ -72,6 +72,7 @@ impl MessageList {
             n,
             time: time.to_owned(),
             message: Cow::Borrowed(message),
+            call: None,
         }
     }
 

@@ -5,11 +5,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::file::SessionFile;
 use super::id::SessionId;
 use super::list::MessageList;
-use super::record::{ContextCause, Record, SessionHeader, Spent, TurnRecord, TurnResult, VERSION};
+use super::pieces::Pieces;
+use super::record::{
+    CallRecord, ContextCause, Record, SessionHeader, Spent, TurnEnding, TurnRecord, VERSION,
+};
 use super::replay::{Replay, first_words};
 use super::store::SessionStore;
 use crate::base::problem::{Outcome, Problem};
@@ -40,6 +44,16 @@ struct SharedLog {
     spoken: AtomicUsize,
     /// Messages that the user sent in this process.
     sent: AtomicUsize,
+    /// The messages that wait to be sent, once anything is known of them: a run without a queue leaves those on disk alone.
+    waiting: Mutex<Option<Vec<String>>>,
+}
+
+/// What an attempt to write has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Records,
+    /// There was nothing to write, or no file yet.
+    Nothing,
 }
 
 struct LogState {
@@ -51,6 +65,10 @@ struct LogState {
     file: Option<SessionFile>,
     /// What the model sees, as far as it is on disk.
     list: MessageList,
+    /// The answer that arrives, as far as it is not on disk.
+    pieces: Pieces,
+    /// The messages that wait to be sent, as they are on disk.
+    waiting: Vec<String>,
     first: String,
     name: Option<String>,
     /// The name is not on disk.
@@ -82,6 +100,8 @@ impl SessionLog {
             carried: Vec::new(),
             file: None,
             list: MessageList::default(),
+            pieces: Pieces::default(),
+            waiting: Vec::new(),
             first: String::new(),
             name: None,
             name_is_new: false,
@@ -136,6 +156,7 @@ impl SessionLog {
                 is_on_disk: AtomicBool::new(false),
                 spoken: AtomicUsize::new(0),
                 sent: AtomicUsize::new(0),
+                waiting: Mutex::default(),
             }),
         }
     }
@@ -157,6 +178,11 @@ impl SessionLog {
     /// Messages that the user sent in this process.
     pub(crate) fn sent(&self) -> usize {
         self.shared.sent.load(Ordering::SeqCst)
+    }
+
+    /// Notes the messages that wait to be sent. They are written with the next message, or by [`TurnLog::save_waiting`].
+    pub(crate) fn set_waiting(&self, texts: Vec<String>) {
+        *self.shared.lock_waiting() = Some(texts);
     }
 
     /// The writer of a new turn; those of earlier ones write nothing more.
@@ -184,7 +210,7 @@ impl SessionLog {
         state.name = Some(name.to_owned());
         state.name_is_new = true;
         match state.file {
-            Some(_) => state.write(Vec::new(), false),
+            Some(_) => state.write(Vec::new()),
             None => Ok(()),
         }
     }
@@ -217,6 +243,16 @@ impl SharedLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_waiting(&self) -> MutexGuard<'_, Option<Vec<String>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The messages that wait, when they are others than on disk.
+    fn unsaved_waiting(&self, state: &LogState) -> Option<Vec<String>> {
+        let texts = self.lock_waiting().clone()?;
+        (texts != state.waiting).then_some(texts)
+    }
+
     /// Makes known what has changed in `state`.
     fn publish(&self, state: &LogState) {
         self.is_on_disk
@@ -226,8 +262,8 @@ impl SharedLog {
 }
 
 impl TurnLog {
-    /// Writes the user's message, after what is new in the `before` that it follows. When this returns it survives a power cut. Returns a notice for the
-    /// user when writing begins to fail or to work again.
+    /// Writes the user's message, after what is new in the `before` that it follows. It survives the end of this process, and a power cut once
+    /// [`TurnLog::make_durable`] has run. Returns a notice for the user when writing begins to fail or to work again.
     pub(crate) fn say(
         &self,
         before: &[Message],
@@ -236,23 +272,66 @@ impl TurnLog {
     ) -> Option<String> {
         self.write(|state| {
             let mut list = state.list.clone();
-            let cause = match list.is_unused() {
-                true => ContextCause::Seed,
-                false => ContextCause::Change,
-            };
             let time = state.store.utc();
             let mut records = Vec::new();
             records.extend(state.model_record(by));
-            records.extend(list.follow(before, cause, &time));
+            if list.is_unused() {
+                // What the chat log remembers was not said here; notes after it are of this conversation.
+                let is_note = |message: &&Message| matches!(message, Message::System { .. });
+                let notes = before.iter().rev().take_while(is_note).count();
+                let (seed, _) = before.split_at(before.len() - notes);
+                records.extend(list.follow(seed, ContextCause::Seed, &time));
+            }
+            records.extend(list.follow(before, ContextCause::Change, &time));
             records.push(list.add(message, &time));
-            state.write(records, true)?;
+            // In one write: the message is either among those that wait or sent.
+            let waiting = self.shared.unsaved_waiting(state);
+            let record = waiting.as_ref().map(|texts| state.waiting_record(texts));
+            records.extend(record);
+            state.write(records)?;
             state.list = list;
+            if let Some(waiting) = waiting {
+                state.waiting = waiting;
+            }
+            state.pieces.clear();
             state.model = Some((by.0.to_owned(), by.1.to_owned()));
             if let (true, Message::User(user)) = (state.first.is_empty(), message) {
                 state.first = first_words(&user.text);
             }
             self.shared.sent.fetch_add(1, Ordering::SeqCst);
-            Ok(())
+            Ok(Written::Records)
+        })
+    }
+
+    /// Writes the messages that wait to be sent, if they have changed. Returns a notice as [`TurnLog::say`] does.
+    pub(crate) fn save_waiting(&self) -> Option<String> {
+        self.write(|state| {
+            // The first message has them with it.
+            if state.file.is_none() {
+                return Ok(Written::Nothing);
+            }
+            let Some(waiting) = self.shared.unsaved_waiting(state) else {
+                return Ok(Written::Nothing);
+            };
+            state.write(vec![state.waiting_record(&waiting)])?;
+            state.waiting = waiting;
+            Ok(Written::Records)
+        })
+    }
+
+    /// Takes a piece of the answer that arrives. What came is written at once or a moment later, as long as there is no message of it. Returns a notice as
+    /// [`TurnLog::say`] does.
+    pub(crate) fn stream(&self, piece: &str) -> Option<String> {
+        self.write(|state| {
+            let Some(text) = state.pieces.add(piece, Instant::now()) else {
+                return Ok(Written::Nothing);
+            };
+            if state.file.is_none() {
+                return Ok(Written::Nothing);
+            }
+            let time = state.store.utc();
+            state.write(vec![Record::Piece { time, text }])?;
+            Ok(Written::Records)
         })
     }
 
@@ -262,78 +341,121 @@ impl TurnLog {
             let mut list = state.list.clone();
             let records = list.follow(messages, cause, &state.store.utc());
             if records.is_empty() {
-                return Ok(());
+                return Ok(Written::Nothing);
             }
-            state.write(records, false)?;
+            state.write(records)?;
             state.list = list;
-            Ok(())
+            state.pieces.clear();
+            Ok(Written::Records)
         })
     }
 
-    /// Writes a message that is to follow those that are written, before the list is whole again: [`TurnLog::sync`] puts it in its place. Returns a notice as
+    /// Writes the result of a call, with what the user saw of it, before the list is whole again: [`TurnLog::sync`] puts it in its place. Returns a notice as
     /// [`TurnLog::say`] does.
-    pub(crate) fn add(&self, message: &Message) -> Option<String> {
+    pub(crate) fn add_result(&self, result: &Message, shown: CallRecord) -> Option<String> {
         self.write(|state| {
             if state.file.is_none() {
-                return Ok(());
+                return Ok(Written::Nothing);
             }
             let mut list = state.list.clone();
-            let record = list.add(message, &state.store.utc());
-            state.write(vec![record], false)?;
+            let mut record = list.add(result, &state.store.utc());
+            if let Record::Message { call, .. } = &mut record {
+                *call = Some(Box::new(shown.limited()));
+            }
+            state.write(vec![record])?;
             state.list = list;
-            Ok(())
+            state.pieces.clear();
+            Ok(Written::Records)
         })
     }
 
     /// Writes the end of the turn, with what the session cost in this process. Returns a notice as [`TurnLog::say`] does.
-    pub(crate) fn end(&self, result: TurnResult, spent: Spent) -> Option<String> {
-        self.write(|state| {
+    pub(crate) fn end(&self, ending: TurnEnding, spent: Spent) -> Option<String> {
+        let written = self.write(|state| {
             if state.file.is_none() {
-                return Ok(());
+                return Ok(Written::Nothing);
             }
             let record = Record::Turn(TurnRecord {
                 time: state.store.utc(),
-                result,
+                result: ending.result,
+                error: ending.error,
                 spent: state.before.plus(spent),
                 messages: state.list.spoken(),
                 first: state.first.clone(),
                 name: state.name.clone(),
             });
-            state.write(vec![record], true)
-        })
+            state.write(vec![record])?;
+            Ok(Written::Records)
+        });
+        written.or_else(|| self.make_durable())
+    }
+
+    /// Waits until what was written survives a power cut. Others can write meanwhile. Returns a notice as [`TurnLog::say`] does.
+    pub(crate) fn make_durable(&self) -> Option<String> {
+        let unsynced = match &mut self.shared.lock().file {
+            Some(file) => file.take_unsynced(),
+            None => return None,
+        };
+        let synced = match unsynced {
+            Ok(None) => return None,
+            Ok(Some(unsynced)) => unsynced.sync(),
+            Err(problem) => Err(problem),
+        };
+        // One that worked does not mean that writing works again.
+        synced
+            .err()
+            .and_then(|problem| self.write(|_| Err(problem)))
     }
 
     /// As [`SessionLog::undo`], if no later turn has begun.
     pub(crate) fn undo(&self) -> Option<String> {
-        self.write(LogState::undo)
+        self.write(|state| {
+            let written = match state.file {
+                Some(_) => Written::Records,
+                None => Written::Nothing,
+            };
+            state.undo().map(|()| written)
+        })
     }
 
-    fn write(&self, work: impl FnOnce(&mut LogState) -> Outcome<()>) -> Option<String> {
+    fn write(&self, work: impl FnOnce(&mut LogState) -> Outcome<Written>) -> Option<String> {
         let mut state = self.shared.lock();
         if state.is_closed || self.shared.turn.load(Ordering::SeqCst) != self.turn {
             return None;
         }
         let outcome = work(&mut state);
         self.shared.publish(&state);
+        if let Ok(Written::Nothing) = outcome {
+            // That says nothing about whether writing works.
+            return None;
+        }
         let had_failed = std::mem::replace(&mut state.has_failed, outcome.is_err());
         match (outcome, had_failed) {
             (Err(problem), false) => Some(format!(
                 "This session is not saved: {} The next message tries again.",
                 problem.one_line()
             )),
-            (Ok(()), true) => Some("This session is saved again.".to_owned()),
-            (Err(_), true) | (Ok(()), false) => None,
+            (Ok(_), true) => Some("This session is saved again.".to_owned()),
+            (Err(_), true) | (Ok(_), false) => None,
         }
     }
 }
 
 impl LogState {
+    fn waiting_record(&self, texts: &[String]) -> Record<'static> {
+        Record::Waiting {
+            time: self.store.utc(),
+            texts: texts.to_vec(),
+        }
+    }
+
     fn take_over(&mut self, replay: &Replay) {
         self.list = MessageList::of(replay);
         self.first = replay.first();
         self.name.clone_from(&replay.name);
         self.model.clone_from(&replay.model);
         self.before = replay.spent;
+        self.waiting.clone_from(&replay.waiting);
     }
 
     /// A record of the model that answers, when it is another one. The first is in the header.
@@ -360,15 +482,15 @@ impl LogState {
             return Ok(());
         }
         let time = self.store.utc();
-        self.write(vec![Record::Undo { time, from }], false)?;
+        self.write(vec![Record::Undo { time, from }])?;
         let replay = self.store.read(&self.id)?;
         self.list = MessageList::of(&replay);
         self.first = replay.first();
         Ok(())
     }
 
-    /// Appends records, and before them what has waited for the first of them; `durable` ones survive a power cut.
-    fn write(&mut self, mut records: Vec<Record<'_>>, durable: bool) -> Outcome<()> {
+    /// Appends records, and before them what has waited for the first of them.
+    fn write(&mut self, mut records: Vec<Record<'_>>) -> Outcome<()> {
         if self.name_is_new
             && let Some(name) = &self.name
         {
@@ -388,7 +510,7 @@ impl LogState {
             line(&mut text, record)?;
         }
         match &mut self.file {
-            Some(file) => file.append(&text, durable)?,
+            Some(file) => file.append(&text)?,
             None => self.file = Some(self.store.create(&self.id, &text)?),
         }
         self.carried = Vec::new();

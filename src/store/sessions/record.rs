@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::chat::display::Display;
+use crate::chat::event::CallEnd;
 use crate::chat::message::Message;
 
 /// The version of the format. A file of a higher one is listed, but not continued.
@@ -67,6 +69,22 @@ pub(crate) enum TurnResult {
     Failed,
 }
 
+/// How a turn ended, and why it failed: one line without secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TurnEnding {
+    pub result: TurnResult,
+    pub error: Option<String>,
+}
+
+impl From<TurnResult> for TurnEnding {
+    fn from(result: TurnResult) -> Self {
+        Self {
+            result,
+            error: None,
+        }
+    }
+}
+
 /// What a session has cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spent {
@@ -107,6 +125,9 @@ pub(crate) struct TurnRecord {
     pub time: String,
     #[serde(default)]
     pub result: TurnResult,
+    /// Why it failed, on one line, without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The session's so far.
     #[serde(default)]
     pub spent: Spent,
@@ -119,6 +140,37 @@ pub(crate) struct TurnRecord {
     /// The session's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+/// Bytes of a call's visual form that are kept.
+const MAX_DISPLAY_BYTES: usize = 256 << 10;
+
+/// What the user saw of a call, beside its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallRecord {
+    pub end: CallEnd,
+    /// Its run time in milliseconds, without the time it waited for the user.
+    pub took_ms: u64,
+    /// Outside services that it got responses from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_by: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<Display>,
+}
+
+impl CallRecord {
+    /// The same without a visual form that is too large to be kept.
+    pub(super) fn limited(mut self) -> Self {
+        self.display
+            .take_if(|display| display.bytes() > MAX_DISPLAY_BYTES);
+        self
+    }
+}
+
+/// A newer Marvin may write another form; the message beside it must not be lost for that.
+fn known_call<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<CallRecord>>, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 /// A message with its number.
@@ -139,6 +191,13 @@ pub(crate) enum Record<'a> {
         n: u64,
         time: String,
         message: Cow<'a, Message>,
+        /// Of a result that came as its call ended.
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "known_call"
+        )]
+        call: Option<Box<CallRecord>>,
     },
     /// What the model sees from now on. What is missing stays visible for the user; what is new here is not shown.
     Context {
@@ -160,6 +219,10 @@ pub(crate) enum Record<'a> {
     Undo { time: String, from: u64 },
     /// A turn has ended.
     Turn(TurnRecord),
+    /// The messages that wait to be sent: all of them, in the place of those of an earlier record.
+    Waiting { time: String, texts: Vec<String> },
+    /// More of an answer that arrives. The message takes its place; without one the process ended before the answer did.
+    Piece { time: String, text: String },
     /// A record of a newer Marvin.
     #[serde(other)]
     Unknown,

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::record::{ContextCause, Line, Record, SessionHeader, Spent, TurnRecord, TurnResult};
+use super::record::{
+    CallRecord, ContextCause, Line, Record, SessionHeader, Spent, TurnEnding, TurnRecord,
+    TurnResult,
+};
 use crate::base::text::{clip, one_line};
 use crate::chat::message::Message;
 use crate::chat::repair::repair;
@@ -29,8 +32,10 @@ pub(crate) enum TranscriptItem {
         model: String,
     },
     Name(String),
+    /// Marvin ended before the answer above did.
+    CutOff,
     /// A turn ended otherwise than with an answer.
-    Ended(TurnResult),
+    Ended(TurnEnding),
 }
 
 /// A session as its file tells it.
@@ -38,6 +43,8 @@ pub(crate) enum TranscriptItem {
 pub struct Replay {
     pub(crate) header: SessionHeader,
     messages: HashMap<u64, Message>,
+    /// What is known of the calls of results, by the results' numbers.
+    calls: HashMap<u64, CallRecord>,
     order: Vec<u64>,
     rows: Vec<TranscriptRow>,
     /// Numbers of the user's messages, the latest last.
@@ -48,6 +55,12 @@ pub struct Replay {
     /// Provider and model that answered last.
     pub(crate) model: Option<(String, String)>,
     pub(crate) spent: Spent,
+    /// The messages that were not sent.
+    pub(crate) waiting: Vec<String>,
+    /// The pieces of an answer of which there is no message, and when the first came.
+    pieces: Option<(String, String)>,
+    /// The number of the message that they have become.
+    cut_off: Option<u64>,
     /// Time of the last record.
     pub(crate) time: String,
     /// Lines that are not records.
@@ -82,7 +95,24 @@ impl Replay {
             }
             replay.whole_bytes = at as u64;
         }
+        replay.end_pieces();
         replay
+    }
+
+    /// What had arrived of an answer becomes a message. The model sees it too; as a record it is written with the next message.
+    fn end_pieces(&mut self) {
+        let Some((time, text)) = self.pieces.take() else {
+            return;
+        };
+        if text.trim().is_empty() {
+            return;
+        }
+        let n = self.last.saturating_add(1);
+        if self.add(n, Message::assistant(text)) {
+            self.cut_off = Some(n);
+            self.row(time.clone(), TranscriptItem::Message(n));
+            self.row(time, TranscriptItem::CutOff);
+        }
     }
 
     fn take(&mut self, record: Record<'static>) {
@@ -95,13 +125,22 @@ impl Replay {
                     self.header = header;
                 }
             }
-            Record::Message { n, time, message } => {
+            Record::Message {
+                n,
+                time,
+                message,
+                call,
+            } => {
                 self.see(&time);
+                self.pieces = None;
                 let message = message.into_owned();
                 let is_user = matches!(message, Message::User(_));
                 // The same line twice is one message.
                 if self.add(n, message) {
                     self.order.push(n);
+                    if let Some(call) = call {
+                        self.calls.insert(n, *call);
+                    }
                     self.row(time, TranscriptItem::Message(n));
                     if is_user {
                         self.users.push(n);
@@ -115,6 +154,7 @@ impl Replay {
                 new,
             } => {
                 self.see(&time);
+                self.pieces = None;
                 for numbered in new {
                     self.add(numbered.n, numbered.message.into_owned());
                 }
@@ -141,6 +181,7 @@ impl Replay {
             }
             Record::Undo { time, from } => {
                 self.see(&time);
+                self.pieces = None;
                 self.order.retain(|n| *n < from);
                 self.users.retain(|n| *n < from);
                 // What followed the message goes with it: notices too.
@@ -150,15 +191,31 @@ impl Replay {
                 }
             }
             Record::Turn(turn) => self.turn(turn),
+            Record::Waiting { time, texts } => {
+                self.see(&time);
+                self.waiting = texts;
+            }
+            Record::Piece { time, text } => {
+                self.see(&time);
+                match &mut self.pieces {
+                    Some((_, before)) => before.push_str(&text),
+                    None => self.pieces = Some((time, text)),
+                }
+            }
             Record::Unknown => {}
         }
     }
 
     fn turn(&mut self, turn: TurnRecord) {
         self.see(&turn.time);
+        self.pieces = None;
         self.spent = turn.spent;
         if turn.result != TurnResult::Complete {
-            self.row(turn.time, TranscriptItem::Ended(turn.result));
+            let ending = TurnEnding {
+                result: turn.result,
+                error: turn.error,
+            };
+            self.row(turn.time, TranscriptItem::Ended(ending));
         }
     }
 
@@ -188,10 +245,9 @@ impl Replay {
 
     /// What the model sees, in a form that every provider takes: a call that was cut off by the end of the process has a result that says so.
     pub fn context(&self) -> Vec<Message> {
-        let mut messages = self
-            .numbered()
-            .map(|(_, message)| message.clone())
-            .collect();
+        let cut_off = self.cut_off.and_then(|n| self.messages.get(&n));
+        let numbered = self.numbered().map(|(_, message)| message);
+        let mut messages = numbered.chain(cut_off).cloned().collect();
         repair(&mut messages);
         messages
     }
@@ -204,6 +260,16 @@ impl Replay {
     /// The message of a row.
     pub(crate) fn message(&self, n: u64) -> Option<&Message> {
         self.messages.get(&n)
+    }
+
+    /// What the user saw of the call whose result has this number; `None` when it was written without that.
+    pub(crate) fn call(&self, n: u64) -> Option<&CallRecord> {
+        self.calls.get(&n)
+    }
+
+    /// Messages of the user and of Marvin that have a record.
+    pub(super) fn recorded(&self) -> usize {
+        self.spoken().count() - usize::from(self.cut_off.is_some())
     }
 
     /// What the user and Marvin said, the oldest first.

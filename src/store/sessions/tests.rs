@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::log::SessionLog;
-use super::record::{ContextCause, Spent, TurnResult};
+use super::record::{CallRecord, ContextCause, Spent, TurnEnding, TurnResult};
 use super::replay::TranscriptItem;
 use super::*;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
+use crate::chat::display::Display;
+use crate::chat::event::CallEnd;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 
 const BY: (&str, &str) = ("openai", "gpt-x");
@@ -95,6 +97,7 @@ fn shown(replay: &Replay) -> Vec<String> {
             Message::Tool(output) => format!("result {}", output.id),
             Message::System { text } => format!("system: {text}"),
         },
+        TranscriptItem::Ended(ending) => format!("{:?}", ending.result),
         other => format!("{other:?}"),
     };
     replay.rows().iter().map(row).collect()
@@ -111,7 +114,7 @@ fn exchange(log: &SessionLog, messages: &mut Vec<Message>, text: &str) {
         cost: 0.25,
         ..Spent::default()
     };
-    assert_eq!(turn.end(TurnResult::Complete, spent), None);
+    assert_eq!(turn.end(TurnResult::Complete.into(), spent), None);
 }
 
 fn mode(path: &Path) -> u32 {
@@ -125,7 +128,7 @@ fn a_session_without_a_message_leaves_no_file() {
     log.rename("nothing").unwrap();
     assert_eq!(
         log.latest_turn()
-            .end(TurnResult::Complete, Spent::default()),
+            .end(TurnResult::Complete.into(), Spent::default()),
         None
     );
     log.undo().unwrap();
@@ -377,7 +380,7 @@ fn a_list_shows_the_latest_first_whatever_the_ends_hold() {
     turn.sync(&messages, ContextCause::Change);
     let listed = folder.store.list();
     assert_eq!((listed[0].messages, listed[0].title()), (3, "fetcher"));
-    turn.end(TurnResult::Stopped, Spent::default());
+    turn.end(TurnResult::Stopped.into(), Spent::default());
     assert_eq!(folder.store.list()[0].messages, 3);
     assert_eq!(folder.store.latest("/work"), Some(log.id().clone()));
     assert_eq!(folder.store.latest("/elsewhere"), None);
@@ -424,6 +427,9 @@ fn what_could_not_be_written_is_written_later() {
         None,
         "told once"
     );
+    assert_eq!(turn.stream("1"), None, "nothing was written");
+    let ended = turn.end(TurnResult::Complete.into(), Spent::default());
+    assert_eq!(ended, None, "nor here");
     fs::remove_file(&folder.path).unwrap();
     let turn = log.begin_turn();
     let notice = turn.say(&messages, &user("two"), BY).unwrap();
@@ -543,4 +549,175 @@ proptest! {
             prop_assert_eq!(folder.replay(&log).context(), now);
         }
     }
+}
+
+#[test]
+fn messages_that_wait_outlive_the_process_until_they_are_sent() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("one"), BY);
+    log.set_waiting(vec!["two".to_owned(), "three".to_owned()]);
+    assert_eq!(turn.save_waiting(), None);
+    assert_eq!(folder.replay(&log).waiting, ["two", "three"]);
+    log.set_waiting(vec!["three".to_owned()]);
+    let messages = [user("one"), reply("To one.")];
+    log.begin_turn().say(&messages, &user("two"), BY);
+    let replay = folder.replay(&log);
+    assert_eq!(replay.waiting, ["three"]);
+    assert_eq!(
+        shown(&replay),
+        ["user: one", "marvin: To one.", "user: two"]
+    );
+    // A run without a queue leaves them.
+    log.close();
+    let opened = OpenedSession::open(&folder.store, log.id()).unwrap();
+    let next = opened.log.begin_turn();
+    next.say(&opened.replay.context(), &user("four"), BY);
+    assert_eq!(folder.replay(&log).waiting, ["three"]);
+    opened.log.set_waiting(Vec::new());
+    next.save_waiting();
+    assert_eq!(folder.replay(&log).waiting, Vec::<String>::new());
+}
+
+#[test]
+fn what_had_arrived_of_an_answer_is_there_after_a_kill() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("one"), BY);
+    assert_eq!(turn.stream("The half of it"), None);
+    log.close();
+    let opened = OpenedSession::open(&folder.store, log.id()).unwrap();
+    let cut = ["user: one", "marvin: The half of it", "CutOff"];
+    assert_eq!(shown(&opened.replay), cut);
+    let mut messages = opened.replay.context();
+    assert_eq!(messages, [user("one"), reply("The half of it")]);
+    exchange(&opened.log, &mut messages, "two");
+    let replay = folder.replay(&log);
+    assert_eq!(replay.context(), messages);
+    assert_eq!(
+        shown(&replay),
+        [
+            "user: one",
+            "marvin: The half of it",
+            "user: two",
+            "marvin: To two."
+        ]
+    );
+    assert_eq!(opened.log.spoken(), 4);
+}
+
+#[test]
+fn pieces_of_an_answer_that_became_a_message_are_not_shown_twice() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("one"), BY);
+    turn.stream("To ");
+    let messages = [user("one"), reply("To one.")];
+    turn.sync(&messages, ContextCause::Change);
+    let replay = folder.replay(&log);
+    assert_eq!(shown(&replay), ["user: one", "marvin: To one."]);
+    turn.stream("The second round");
+    turn.end(TurnResult::Stopped.into(), Spent::default());
+    assert_eq!(shown(&folder.replay(&log)).last().unwrap(), "Stopped");
+}
+
+#[test]
+fn what_the_user_saw_of_a_call_is_kept_and_the_model_sees_the_same() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("go"), BY);
+    let mut messages = vec![user("go"), call("c1")];
+    turn.sync(&messages, ContextCause::Change);
+    let shown = CallRecord {
+        end: CallEnd::ExitCode(3),
+        took_ms: 5_000,
+        answered_by: vec!["nominatim".to_owned()],
+        display: Some(Display::Diff {
+            old: "a\n".to_owned(),
+            new: "b\n".to_owned(),
+            first_line: Some(7),
+        }),
+    };
+    turn.add_result(&result("c1"), shown.clone());
+    messages.push(result("c1"));
+    turn.sync(&messages, ContextCause::Change);
+    let replay = folder.replay(&log);
+    assert_eq!(replay.call(3), Some(&shown));
+    assert_eq!(replay.context(), messages);
+    let text = folder.text(&log);
+    assert_eq!(text.matches(r#""id":"c1","name":"tree","text""#).count(), 1);
+
+    let large = CallRecord {
+        display: Some(Display::Patch {
+            text: "+".repeat(300_000),
+        }),
+        ..shown.clone()
+    };
+    turn.add_result(&result("c2"), large);
+    let kept = folder.replay(&log).call(4).cloned().unwrap();
+    assert_eq!(
+        kept,
+        CallRecord {
+            display: None,
+            ..shown
+        }
+    );
+
+    // An older version wrote none, a newer one may write another form: the result stays.
+    let record = text.lines().find(|line| line.contains("took_ms")).unwrap();
+    let from = record.find(r#","call":{"#).unwrap();
+    let without = format!("{}}}", &record[..from]);
+    for other in [
+        without,
+        record.replace(r#"{"exit_code":3}"#, r#"{"rain":3}"#),
+    ] {
+        let replay = Replay::read(text.replace(record, &other).as_bytes());
+        assert_eq!(replay.call(3), None, "{other}");
+        assert_eq!(replay.context(), messages, "{other}");
+    }
+}
+
+#[test]
+fn why_a_turn_failed_is_kept() {
+    let folder = folder();
+    let log = folder.begin();
+    let turn = log.begin_turn();
+    turn.say(&[], &user("one"), BY);
+    let ending = TurnEnding {
+        result: TurnResult::Failed,
+        error: Some("The key is wrong.".to_owned()),
+    };
+    turn.end(ending.clone(), Spent::default());
+    let item = |replay: &Replay| replay.rows().last().unwrap().item.clone();
+    let kept = folder.replay(&log);
+    assert_eq!(item(&kept), TranscriptItem::Ended(ending));
+    let older = (folder.text(&log)).replace(r#","error":"The key is wrong.""#, "");
+    let older = Replay::read(older.as_bytes());
+    let expected = TranscriptItem::Ended(TurnResult::Failed.into());
+    assert_eq!(item(&older), expected);
+}
+
+#[test]
+fn a_note_from_before_the_first_message_is_of_the_conversation() {
+    let folder = folder();
+    let log = folder.begin();
+    let before = [user("old"), reply("Old."), summary("a command was run")];
+    log.begin_turn().say(&before, &user("one"), BY);
+    let replay = folder.replay(&log);
+    assert_eq!(
+        shown(&replay),
+        ["system: a command was run", "user: one"],
+        "not what the chat log remembers"
+    );
+    assert_eq!(replay.context().len(), 4);
+    let alone = folder.begin();
+    alone.begin_turn().say(&before[2..], &user("one"), BY);
+    assert_eq!(
+        shown(&folder.replay(&alone)),
+        ["system: a command was run", "user: one"]
+    );
 }

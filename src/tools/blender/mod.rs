@@ -11,15 +11,17 @@ mod screenshot;
 
 use serde_json::{Value, json};
 
+use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{MEMORY, OUTSIDE, PROGRAMS, READ};
 use add_on::{AddOn, CODE_LIMIT, Command, LIMIT};
 pub(crate) use check::check;
 
 // The limits of the calls are those of the add-on's replies, and a little more for connecting.
-crate::tools! { "blender";
+tools! { "blender";
     /// Describe the open scene.
     blender_get_scene(BlenderGetScene; READ.seconds(35).service("blender-mcp").planned_never()) {
     } => get_scene, says ["show the blender scene", "blender scene"];
@@ -85,7 +87,7 @@ crate::tools! { "blender";
     } => take_screenshot, says ["take a blender screenshot", "capture the blender viewport"];
 }
 
-crate::choice! {
+choice! {
     /// What can be added.
     pub(crate) enum Primitive {
         Cube = "cube",

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::base::params::choice;
 use crate::disk::beneath::Root;
 
-crate::choice! {
+choice! {
     /// The model of an agent.
     pub enum AgentModel {
         /// Chosen by the words of the task.

@@ -293,9 +293,13 @@ impl<'a> CallPhase<'a> {
             return;
         };
         let ended = registry::finish_call(self.ctx, call, outcome, took);
-        let mut ended = FinishedCall { waited, ..ended };
-        let display = ended.display.take();
+        let mut ended = FinishedCall {
+            waited,
+            answered_by,
+            ..ended
+        };
         (self.on_end)(&ended);
+        let display = ended.display.take();
         let output = &ended.output;
         self.ctx.listener.emit(Event::ToolDone {
             id: output.id.clone(),
@@ -303,7 +307,7 @@ impl<'a> CallPhase<'a> {
             failed: output.failed,
             end: ended.end,
             took,
-            answered_by,
+            answered_by: ended.answered_by.clone(),
             text: output.text.clone(),
             display,
         });

@@ -163,6 +163,8 @@ pub struct FinishedCall {
     pub took: Duration,
     /// How long it waited for the user; no part of `took`.
     pub waited: Duration,
+    /// Outside services that it got responses from.
+    pub answered_by: Vec<&'static str>,
 }
 
 /// How to run a call, known before it starts.
@@ -223,6 +225,7 @@ pub(crate) fn finish_call(
         end,
         took,
         waited: Duration::ZERO,
+        answered_by: Vec::new(),
     }
 }
 

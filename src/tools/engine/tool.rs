@@ -47,13 +47,12 @@ impl Tool {
 ///     system_info(SystemInfo; READ.seconds(5)) {} => facts, says ["system info"];
 /// }
 /// ```
-#[macro_export]
 macro_rules! tools {
     ($module:literal $(, $for_all:ident)*; $(
         $(#[doc = $about:literal])* $name:ident ( $args:ident ; $rules:expr ) { $($fields:tt)* }
         => $run:path $(, freeform $freeform:path)? $(, says [$($phrase:literal),* $(,)?])? ;
     )*) => {
-        $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
+        $( $crate::base::params::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
 
         /// Applies the rules of the module to those of a tool.
         const fn of_module(rules: $crate::tools::engine::rules::Rules) -> $crate::tools::engine::rules::Rules {
@@ -83,3 +82,4 @@ macro_rules! tools {
         } ),* ];
     };
 }
+pub(crate) use tools;

@@ -11,9 +11,10 @@ use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::untrusted::fenced;
 
-crate::tools! { "maps";
+tools! { "maps";
     /// Look up an address or place in OpenStreetMap.
     osm_search(OsmSearch; READ.seconds(15).service("nominatim").asks(const { &[&NOMINATIM, &OPEN_METEO_GEOCODING] })) {
         /// address or name

@@ -6,9 +6,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::store::places::{Place, SavedPlaces, label_key};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{READ, RECORDS};
 
-crate::tools! { "places";
+tools! { "places";
     /// Add or update an address-book entry of the active profile.
     save_place(SavePlace; RECORDS.seconds(5).destructive().idempotent().planned_as_written()) {
         /// short nickname; stored lower-case and trimmed

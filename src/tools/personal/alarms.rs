@@ -16,9 +16,10 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::formats::duration;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{OUTSIDE, READ};
 
-crate::tools! { "alarms";
+tools! { "alarms";
     /// Schedule an alarm through cron.
     set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh").additive().planned_as_written()) {
         /// HH:MM (today or tomorrow), YYYY-MM-DD HH:MM, or relative such as 30m, 2h, 1h30m

@@ -9,9 +9,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, thousands};
 use crate::store::bookmarks::{self, Bookmark, BookmarkPage, Bookmarks};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{READ, RECORDS};
 
-crate::tools! { "bookmarks";
+tools! { "bookmarks";
     /// Save a link.
     bookmark_save(BookmarkSave; RECORDS.seconds(5).planned_as_written()) {
         /// address

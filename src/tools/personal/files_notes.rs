@@ -7,9 +7,10 @@ use crate::chat::display::Display;
 use crate::formats::patch::{self, EditedText, Section};
 use crate::store::notes::{MAX_NOTE_BYTES, lock};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{READ, ToolOk, USER_FILES};
 
-crate::tools! { "files-notes";
+tools! { "files-notes";
     /// Read numbered lines from a note.
     file_read_lines(FileReadLines; READ.seconds(5)) {
         /// file inside ~/Notes

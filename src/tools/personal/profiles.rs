@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::base::params::{Param, Type};
+use crate::base::params::{Param, Type, choice};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::store::{preferences, profiles};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{Effect, RECORDS, ToolOk};
 
-crate::tools! { "profiles";
+tools! { "profiles";
     /// Switch user profile, creating it if new.
     switch_profile(SwitchProfile; RECORDS.seconds(10).idempotent()) {
         /// name; lower-cased, spaces to underscores
@@ -75,7 +76,7 @@ impl Param for PreferenceValue {
     }
 }
 
-crate::choice! {
+choice! {
     /// What to do with a preference.
     pub(crate) enum Action {
         /// Replace it.

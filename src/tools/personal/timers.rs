@@ -11,9 +11,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::formats::duration;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{MEMORY, READ};
 
-crate::tools! { "timers";
+tools! { "timers";
     /// Start a countdown or stopwatch.
     timer_start(TimerStart; MEMORY.seconds(5).planned_as_written().compact()) {
         /// name, lower-cased

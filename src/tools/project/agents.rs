@@ -4,6 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::agent_task::{AgentModel, AgentTask};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::project::coding;
 use crate::tools::{NOTES, PROGRAMS};
 
@@ -11,7 +12,7 @@ use crate::tools::{NOTES, PROGRAMS};
 const LAUNCH_SECONDS: u64 = 24 * 3600;
 const RESEARCH_SECONDS: u64 = 2 * 3600;
 
-crate::tools! { "agents", in_children;
+tools! { "agents", in_children;
     /// Run a task in a child Marvin.
     launch_agent(LaunchAgent; PROGRAMS.coding().seconds(LAUNCH_SECONDS).slow()) {
         /// ticket id

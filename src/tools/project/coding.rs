@@ -9,10 +9,11 @@ use crate::disk::beneath::{ListingOptions, Root};
 use crate::disk::paths::{PROJECT_FOLDER, TICKETS};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::project::search::{SearchQuery, search};
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
-crate::tools! { "coding", in_children;
+tools! { "coding", in_children;
     /// Choose the directory all coding tools work in.
     set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5).idempotent()) {
         /// absolute path (the one place an absolute path is allowed); ~ expands

@@ -13,12 +13,13 @@ use crate::disk::paths::PROJECT_MEMORIES;
 use crate::formats::patch;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
+use crate::tools::engine::tool::tools;
 use crate::tools::engine::{arguments, write_allowlist};
 use crate::tools::output::file_edit;
 use crate::tools::project::scratch;
 use crate::tools::{PROJECT_FILES, READ, ToolOk};
 
-crate::tools! { "files", in_children;
+tools! { "files", in_children;
     /// Read a project file with line numbers.
     read_file(ReadFile; READ.coding().seconds(10)) {
         /// relative path

@@ -7,11 +7,12 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::PROJECT_FOLDER;
 use crate::proc::git::Git;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::engine::write_allowlist;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, READ};
 
-crate::tools! { "git", in_children;
+tools! { "git", in_children;
     /// Short status with branch.
     git_status(GitStatus; READ.coding().seconds(30).service("git")) {
     } => status, says ["git status", "status"];

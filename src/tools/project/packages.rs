@@ -16,8 +16,9 @@ use crate::proc::program::find_program;
 use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 
-crate::tools! { "packages", in_children;
+tools! { "packages", in_children;
     /// Add packages to the project.
     install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv").additive()) {
         /// names with optional versions

@@ -9,10 +9,11 @@ use crate::store::review_jobs::{self, JobStatus, ReviewJob};
 use crate::tools::engine::agent_task::ReviewOrder;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::project::coding;
 use crate::tools::{OUTSIDE, READ};
 
-crate::tools! { "coding";
+tools! { "coding";
     /// Start a background review-and-fix run on a codebase.
     review_codebase(ReviewCodebase; OUTSIDE.coding().seconds(60).slow()) {
         /// project root; empty = current

@@ -11,10 +11,11 @@ use crate::disk::paths::PROJECT_LOGS;
 use crate::proc::shell::{ShellCommand, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, ToolOk};
 
-crate::tools! { "shell", in_children;
+tools! { "shell", in_children;
     /// Run a shell command in the working directory.
     run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
         /// shell text

@@ -5,23 +5,25 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::base::json::JsonExt;
+use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, one_line, plural, single_spaced};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{Service, THEMEALDB};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::untrusted::fenced;
 
 /// The services used.
 const ASKS: &[&Service] = &[&THEMEALDB];
 
-crate::choice! {
+choice! {
     /// How to search.
     pub(crate) enum RecipeSearchType { Name = "name", Ingredient = "ingredient" }
 }
 
-crate::tools! { "recipes";
+tools! { "recipes";
     /// Search TheMealDB by dish or main ingredient.
     recipe_search(RecipeSearch; READ.seconds(10).service("themealdb").asks(ASKS)) {
         /// dish or ingredient

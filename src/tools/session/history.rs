@@ -16,9 +16,10 @@ use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::paths::{CONTEXT_BACKUP, PROJECT_LOGS};
 use crate::store::chat_log::{ChatLog, RawEntry as Entry};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
-crate::tools! { "history";
+tools! { "history";
     /// Shrink the stored conversation.
     compact_history(CompactHistory; MEMORY.seconds(60).destructive()) {
         /// budget

@@ -9,10 +9,11 @@ use crate::chat::usage::{Tokens, charge, credits};
 use crate::store::cost_log;
 use crate::store::usage::{self, ModelSum};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 use jiff::{Span, Timestamp};
 
-crate::tools! { "system";
+tools! { "system";
     /// End the application.
     exit_app(ExitApp; MEMORY.seconds(5).idempotent()) {
         /// farewell

@@ -79,7 +79,7 @@ impl Editor {
             Action::KillToEnd => self.kill(Side::After, to_end),
             Action::Yank => self.yank(),
             Action::YankPop => self.yank_pop(),
-            Action::UnfoldPaste => self.unfold_paste(),
+            Action::UnfoldPaste => self.toggle_paste(),
             Action::Undo => changed(buffer.undo()),
             Action::Redo => changed(buffer.redo()),
             Action::Search => {
@@ -161,9 +161,16 @@ impl Editor {
         Outcome::Changed
     }
 
-    /// Puts a folded paste in full into the text: the one before the cursor, else the one after it, else the last.
-    fn unfold_paste(&mut self) -> Outcome {
+    /// Folds the paste that the cursor is in, if it is shown in full. Else puts a folded one in full into the text: the one before the cursor, else the one
+    /// after it, else the last; without any, folds the last.
+    fn toggle_paste(&mut self) -> Outcome {
         let buffer = &self.buffer;
+        let shown = self.folded.shown_in_full(buffer.text(), buffer.cursor());
+        let is_at_cursor =
+            |range: &Range<usize>| (range.start..=range.end).contains(&buffer.cursor());
+        if let Some(range) = shown.clone().filter(is_at_cursor) {
+            return self.fold_paste(range);
+        }
         let is_paste = |range: &Range<usize>| buffer.slice(range.clone()).starts_with(MARK);
         let last = || {
             let at = buffer.text().rfind(MARK)?;
@@ -174,10 +181,17 @@ impl Editor {
             buffer.cursor()..buffer.right(),
         ];
         let Some(range) = near.into_iter().find(is_paste).or_else(last) else {
-            return Outcome::Nothing;
+            return shown.map_or(Outcome::Nothing, |range| self.fold_paste(range));
         };
         let whole = self.folded.unfold(buffer.slice(range.clone())).into_owned();
         changed(self.buffer.replace(range, &whole, EditMerge::Whole))
+    }
+
+    fn fold_paste(&mut self, range: Range<usize>) -> Outcome {
+        let Some(cluster) = self.folded.fold(self.buffer.slice(range.clone())) else {
+            return Outcome::Nothing;
+        };
+        changed(self.buffer.replace(range, &cluster, EditMerge::Whole))
     }
 
     fn kill(&mut self, side: Side, what: fn(&Buffer) -> Range<usize>) -> Outcome {

@@ -1,5 +1,7 @@
 //! Completion: the word at the cursor, its candidates, and the menu.
 
+use std::borrow::Cow;
+
 use super::paste::clean;
 use crate::app::theme_choice::ThemeChoice;
 use crate::base::text::tail;
@@ -17,6 +19,10 @@ pub(crate) trait Sources {
     }
     /// What one of [`Sources::commands`] does, in a line.
     fn about(&self, _command: &str) -> Option<&'static str> {
+        None
+    }
+    /// The theme that is in use.
+    fn theme(&self) -> Option<ThemeChoice> {
         None
     }
     /// Profile names.
@@ -197,9 +203,20 @@ impl Word {
         &self,
         candidates: &[String],
         sources: &dyn Sources,
-    ) -> Vec<Option<&'static str>> {
+    ) -> Vec<Option<Cow<'static, str>>> {
         let about = |candidate: &String| match self.kind {
-            WordKind::Command => sources.about(&candidate.replacen('!', "/", 1)),
+            WordKind::Command => {
+                let about = sources.about(&candidate.replacen('!', "/", 1));
+                about.map(Cow::Borrowed)
+            }
+            WordKind::Theme => {
+                let mut all = ThemeChoice::ALL.iter();
+                let (choice, _, about) = all.find(|(_, name, _)| name == candidate)?;
+                Some(match sources.theme() == Some(*choice) {
+                    true => format!("{about} (in use)").into(),
+                    false => Cow::Borrowed(*about),
+                })
+            }
             _ => None,
         };
         candidates.iter().map(about).collect()
@@ -235,8 +252,7 @@ impl Word {
         let open = candidate.ends_with('/') || whole == Completeness::No;
         match self.kind {
             WordKind::Path if blanks && open => format!("@\"{candidate}"),
-            WordKind::Path if blanks => format!("@\"{candidate}\""),
-            WordKind::Path => format!("@{candidate}"),
+            WordKind::Path => mention(candidate),
             WordKind::Parameter(_) if whole == Completeness::Yes => format!("{candidate}="),
             _ => candidate.to_owned(),
         }
@@ -249,6 +265,36 @@ impl Word {
             WordKind::Parameter(_) => false,
             _ => true,
         }
+    }
+}
+
+/// The mention that attaches the file at `path`.
+fn mention(path: &str) -> String {
+    match path.contains(char::is_whitespace) {
+        true => format!("@\"{path}\""),
+        false => format!("@{path}"),
+    }
+}
+
+/// The mention of `path`, with blanks that make it a word of its own between `before` and `after`. `None` in the middle of something that goes on: a quote, a
+/// path, another mention.
+pub(super) fn mention_between(before: &str, path: &str, after: &str) -> Option<String> {
+    let word = before.rsplit(char::is_whitespace).next()?;
+    let end = match after.starts_with(char::is_whitespace) {
+        true => "",
+        false => " ",
+    };
+    let mention = format!("{}{end}", mention(path));
+    if word == "@" {
+        // It was typed for this.
+        return mention.strip_prefix('@').map(str::to_owned);
+    }
+    let is_open =
+        |c: char| !c.is_alphanumeric() && !matches!(c, '.' | ',' | ';' | ':' | '?' | '!' | ')');
+    match word.chars().next_back() {
+        None => Some(mention),
+        Some(last) if is_open(last) || word.contains(['@', '/', '"']) => None,
+        Some(_) => Some(format!(" {mention}")),
     }
 }
 
@@ -272,7 +318,7 @@ pub(crate) struct Menu {
     /// The candidates, best first.
     pub candidates: Vec<String>,
     /// What each of them does, where that is known.
-    pub abouts: Vec<Option<&'static str>>,
+    pub abouts: Vec<Option<Cow<'static, str>>>,
     /// The highlighted candidate.
     pub selected: Option<usize>,
     /// It is in the text: a key has chosen it, not the wheel.
@@ -401,6 +447,24 @@ mod tests {
         );
         assert_eq!(word.written("a b", Completeness::Yes), "@\"a b\"");
         assert!(word.ends_with("a b") && !word.ends_with("src/mail box/"));
+    }
+
+    #[test]
+    fn a_mention_is_a_word_of_its_own() {
+        for (before, path, after, expected) in [
+            ("", "a.png", "", Some("@a.png ")),
+            ("see ", "/a b.png", "", Some("@\"/a b.png\" ")),
+            ("see:\n", "/a.png", " please", Some("@/a.png")),
+            ("what is this?", "/a.png", "", Some(" @/a.png ")),
+            ("see @", "/a b.png", "", Some("\"/a b.png\" ")),
+            ("see \"", "/a.png", "\"", None),
+            ("cp=", "/a.png", "", None),
+            ("/home/me", "/a.png", "", None),
+            ("see @dir", "/a.png", "", None),
+        ] {
+            let mention = mention_between(before, path, after);
+            assert_eq!(mention.as_deref(), expected, "{before:?} {after:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! paste and its size. Together they are one grapheme cluster, so the cursor, deletion and undo treat a paste as one unit without knowing of it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::base::text::counted;
 
@@ -53,6 +54,21 @@ impl FoldedPastes {
                 .map(String::as_str)
                 .unwrap_or_default()
                 .into()
+        })
+    }
+
+    /// Where a known paste is in full in the text: the longest around `cursor`, else the last.
+    pub(super) fn shown_in_full(&self, text: &str, cursor: usize) -> Option<Range<usize>> {
+        let found = self.texts.iter().flat_map(|known| {
+            let starts = text.match_indices(known.as_str());
+            starts.map(|(start, _)| start..start + known.len())
+        });
+        found.max_by_key(|range| {
+            let is_near = (range.start..=range.end).contains(&cursor);
+            match is_near {
+                true => (true, range.len()),
+                false => (false, range.start),
+            }
         })
     }
 
@@ -206,14 +222,56 @@ mod tests {
     }
 
     #[test]
-    fn a_key_shows_a_folded_paste_and_undo_folds_it_again() {
+    fn a_key_shows_a_folded_paste_and_it_or_undo_folds_it_again() {
+        for again in [Action::Undo, Action::UnfoldPaste] {
+            let mut editor = Editor::new();
+            editor.paste_folded(&lines(12));
+            press(&mut editor, Action::UnfoldPaste);
+            assert!(shown(&mut editor, 80).contains(&"line 12".to_owned()));
+            assert_eq!(editor.whole_text(), lines(12));
+            press(&mut editor, again);
+            assert_eq!(shown(&mut editor, 80), ["[pasted 12 lines]"]);
+            assert_eq!(editor.whole_text(), lines(12));
+        }
+    }
+
+    #[test]
+    fn the_paste_at_the_cursor_is_folded_first() {
         let mut editor = Editor::new();
         editor.paste_folded(&lines(12));
+        editor.paste_folded(&lines(20));
+        let whole = editor.whole_text();
+        // The cursor is behind the second one.
         press(&mut editor, Action::UnfoldPaste);
-        assert!(shown(&mut editor, 80).contains(&"line 12".to_owned()));
-        assert_eq!(editor.whole_text(), lines(12));
-        press(&mut editor, Action::Undo);
-        assert_eq!(shown(&mut editor, 80), ["[pasted 12 lines]"]);
+        assert!(editor.text().ends_with("line 20\n"));
+        press(&mut editor, Action::Up);
+        press(&mut editor, Action::UnfoldPaste);
+        assert_eq!(
+            shown(&mut editor, 80),
+            ["[pasted 12 lines][pasted 20 lines]"]
+        );
+        press(&mut editor, Action::Left);
+        press(&mut editor, Action::UnfoldPaste);
+        assert!(editor.text().starts_with("line 1\n"));
+        // Away from both the key shows what is folded, and folds when all is shown.
+        editor.insert("between");
+        press(&mut editor, Action::LineEnd);
+        press(&mut editor, Action::UnfoldPaste);
+        assert_eq!(
+            editor.text(),
+            whole.replacen("line 12\n", "line 12\nbetween", 1)
+        );
+        editor.insert(" and then");
+        press(&mut editor, Action::UnfoldPaste);
+        assert!(editor.text().starts_with("line 1\n"), "{}", editor.text());
+        assert!(shown(&mut editor, 80).contains(&"between[pasted 20 lines] and then".to_owned()));
+        // What was changed is no longer the paste.
+        editor.clear();
+        editor.paste_folded(&"x".repeat(3_000));
+        press(&mut editor, Action::UnfoldPaste);
+        press(&mut editor, Action::EraseBack);
+        press(&mut editor, Action::UnfoldPaste);
+        assert_eq!(editor.text(), "x".repeat(2_999));
     }
 
     #[test]

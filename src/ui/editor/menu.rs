@@ -102,6 +102,11 @@ impl Editor {
         }
     }
 
+    /// A menu is open, of commands or of files.
+    pub(crate) fn has_menu(&self) -> bool {
+        self.menu.is_some() || self.files.is_some()
+    }
+
     /// Moves the highlight of the open menu as the wheel turns; the text stays as it was typed. False when no menu is open.
     pub(crate) fn turn_menu(&mut self, rows: isize) -> bool {
         if self.turn_files(rows) {

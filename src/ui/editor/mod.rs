@@ -114,6 +114,25 @@ impl Editor {
         outcome
     }
 
+    /// Inserts the path of a file as the mention that attaches it, a word of its own. False, with nothing changed, where none can be.
+    pub(crate) fn mention(&mut self, path: &str) -> bool {
+        if self.search.is_some() || paste::clean(path) != path {
+            return false;
+        }
+        let (before, after) = self
+            .text()
+            .split_at_checked(self.buffer.cursor())
+            .unwrap_or_default();
+        let Some(mention) = complete::mention_between(before, path, after) else {
+            return false;
+        };
+        self.settle();
+        self.menu = None;
+        self.buffer.insert(&mention, EditMerge::Whole);
+        self.follow_files(Typing::No);
+        true
+    }
+
     /// True when there is no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty()

@@ -47,7 +47,7 @@ pub(crate) enum Action {
     Yank,
     /// Replace what was just yanked by the kill before it.
     YankPop,
-    /// Show a folded paste in full.
+    /// Show a folded paste in full, or fold it again.
     UnfoldPaste,
     /// Take back the last edit.
     Undo,
@@ -93,11 +93,11 @@ pub(crate) enum Action {
     CopyReply,
     /// Copy the last block of code to the clipboard.
     CopyCode,
-    /// Copy the last address of the last reply to the clipboard.
+    /// Copy the last address of the last reply to the clipboard; again: the one before.
     CopyAddress,
     /// Fold or unfold the last tool result.
     Unfold,
-    /// Fold or unfold all tool results.
+    /// Unfold or fold the tool result in view; again: all of them.
     UnfoldAll,
     /// Show or hide what the model thinks.
     Thinking,
@@ -202,7 +202,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Up), ctrl('p')], Action::Up, "a row up; from the first row: history"),
     row(When::Input, INPUT, &[plain(KeyCode::Down), ctrl('n')], Action::Down, "a row down; from the last row: history"),
     row(When::Input, INPUT, &[ctrl('r')], Action::Search, "search the history; again: older"),
-    row(When::Input, INPUT, &[alt('v')], Action::UnfoldPaste, "show a folded paste in full"),
+    row(When::Input, INPUT, &[alt('v')], Action::UnfoldPaste, "show a folded paste in full, and fold it again"),
     row(When::Input, INPUT, &[ctrl('v')], Action::PasteClipboard, "paste an image, or text, from the clipboard"),
     row(When::Input, INPUT, &[alt('e')], Action::OpenEditor, "edit in your editor"),
 
@@ -234,11 +234,11 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Always, CHAT, &[with_ctrl(KeyCode::Home)], Action::Top, "beginning of the chat"),
     row(When::Always, CHAT, &[with_ctrl(KeyCode::End)], Action::Bottom, "end of the chat"),
     row(When::Empty, CHAT, &[plain(KeyCode::Tab)], Action::Unfold, "unfold the last tool result (empty input)"),
-    row(When::Always, CHAT, &[ctrl('o')], Action::UnfoldAll, "fold and unfold all tool results"),
+    row(When::Always, CHAT, &[ctrl('o')], Action::UnfoldAll, "unfold and fold the tool result in view; again: all"),
     row(When::Always, CHAT, &[alt('t')], Action::Thinking, "show and hide what the model thinks"),
     row(When::Always, CHAT, &[alt('c')], Action::CopyReply, "copy the last reply"),
     row(When::Always, CHAT, &[alt('k')], Action::CopyCode, "copy the last block of code"),
-    row(When::Always, CHAT, &[alt('a')], Action::CopyAddress, "copy the last address of the reply"),
+    row(When::Always, CHAT, &[alt('a')], Action::CopyAddress, "copy the last address of the reply; again: the one before"),
 
     row(When::Question, ANSWER, &[letter('y'), letter('Y'), plain(KeyCode::Enter)], Action::Yes, "yes, this once"),
     row(When::Question, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),

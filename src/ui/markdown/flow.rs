@@ -5,7 +5,7 @@ use super::split::displayed_number;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::wrap::{HangingIndent, set_continued, words};
+use crate::ui::text::wrap::{HangingIndent, prose, set_continued, words};
 use crate::ui::text::{cell_mark, web_address, width};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -419,7 +419,7 @@ impl<'t> BlockLayout<'t> {
         let spans = with_bare_links(spans, self.completeness);
         let (_, hang) = self.hang();
         self.mark_written();
-        self.out.extend(words(&spans, self.width, &hang));
+        self.out.extend(prose(&spans, self.width, &hang));
     }
 
     /// Adds rows that are already laid out.

@@ -223,6 +223,35 @@ mod tests {
     }
 
     #[test]
+    fn on_a_wide_screen_prose_is_wrapped_and_nothing_else() {
+        let long = "words ".repeat(60);
+        let widths = |text: &str, width: usize| -> Vec<usize> {
+            let rows = rows(text, width);
+            rows.iter().map(|row| width::of(row.trim_end())).collect()
+        };
+        for (mark, indent) in [("", 0), ("# ", 0), ("> ", 2), ("- ", 2), ("- - ", 4)] {
+            let rows = widths(&format!("{mark}{long}"), 200);
+            assert_eq!(rows, [119 + indent; 3], "{mark}");
+        }
+        // Without blanks too, where rows end between characters.
+        assert_eq!(widths(&"語".repeat(150), 200), [120, 120, 60]);
+        assert_eq!(widths(&long, 110), [107, 107, 107, 35]);
+        let code = format!("```\n{}\n```", "x".repeat(190));
+        assert_eq!(widths(&code, 200), [24, 190, 24]);
+        let list = format!("- a\n  ```\n  {}\n  ```", "x".repeat(190));
+        assert_eq!(widths(&list, 200), [3, 26, 192, 26]);
+        let table = format!(
+            "| a | b |\n|---|---|\n| {} | {} |",
+            "x".repeat(90),
+            "y".repeat(90)
+        );
+        assert!(widths(&table, 200).iter().any(|row| *row > 180));
+        // An address stays in one piece: only where the screen ends a row goes on in the next one.
+        let address = format!("https://example.org/{}", "a".repeat(150));
+        assert!(rows(&format!("See {address} and {long}"), 200)[0].contains(&address));
+    }
+
+    #[test]
     fn lists_indent_and_number() {
         are(
             "1. one twos\n1. three\n   - four five\n7) x\n\n9. y",

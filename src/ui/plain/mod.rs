@@ -5,6 +5,7 @@
 mod ahead;
 mod key_watch;
 mod print;
+mod prose;
 mod read;
 mod rows;
 mod silence;
@@ -17,6 +18,7 @@ use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
+use crate::app::session::choice::ChoiceKind;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
 use crate::app::sessions::list::SessionRow;
@@ -62,12 +64,13 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     };
     let mut warnings = Vec::new();
     let notifier = Notifier::new(&env, false, &mut |text| warnings.push(text));
+    let theme = session.first_theme(&mut |text| warnings.push(text));
     let mut plain = PlainUi {
         bell,
         watch,
         reader: LineSource::new(terminal, session.context()),
         ahead: TypedAhead::default(),
-        printer: Printer::new(terminal, &env, &mut warnings),
+        printer: Printer::new(terminal, &env, theme),
         interrupts: Interrupts::default(),
         notifier,
         attention: Attention::default(),
@@ -275,7 +278,9 @@ impl PlainUi {
                 self.keys = None;
                 self.ask(question);
             }
-            UiUpdate::ChooseSession(rows) if self.has_keys => self.choose_session(&rows),
+            UiUpdate::ChooseSession { rows, at_start } if self.has_keys => {
+                self.choose_session(&rows, at_start);
+            }
             UiUpdate::Edit(path) => match editor::edit(&path, &self.env) {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),
@@ -299,8 +304,8 @@ impl PlainUi {
         }
     }
 
-    /// Lets the user choose from a numbered list; Enter alone chooses none.
-    fn choose_session(&mut self, rows: &[SessionRow]) {
+    /// Lets the user choose from a numbered list; Enter alone chooses none, and leaves before anything was said.
+    fn choose_session(&mut self, rows: &[SessionRow], at_start: bool) {
         self.keys = None;
         self.printer.sessions(rows);
         // What was typed before the list was seen is no answer to it.
@@ -310,11 +315,16 @@ impl PlainUi {
             }
         }
         loop {
-            let Some(text) = self.answer("Which one? Its number, or Enter for none: ") else {
+            let words = match at_start {
+                true => "Which one? Its number, or Enter to leave: ",
+                false => "Which one? Its number, or Enter for none: ",
+            };
+            let Some(text) = self.answer(words) else {
                 return;
             };
             let number = text.trim();
             if number.is_empty() {
+                self.leave = at_start.then_some(0).or(self.leave);
                 return;
             }
             let row = number
@@ -322,7 +332,7 @@ impl PlainUi {
                 .ok()
                 .and_then(|n| rows.get(n.checked_sub(1)?));
             match row {
-                Some(row) => return self.session.resume_chosen(&row.id),
+                Some(row) => return self.session.choose_from_list(ChoiceKind::Sessions, &row.id),
                 None => self
                     .printer
                     .system(&format!("Please answer 1 to {}.", rows.len())),

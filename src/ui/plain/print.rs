@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::style::{Color, Style};
 
-use super::rows::RowBreaker;
+use super::rows::{RowBreaker, TextKind};
 use super::silence::Silence;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::app::sessions::list::{self, SessionRow};
@@ -58,11 +58,10 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    pub(super) fn new(terminal: bool, env: &Env, warnings: &mut Vec<String>) -> Self {
+    pub(super) fn new(terminal: bool, env: &Env, choice: ThemeChoice) -> Self {
         let mode = ColorMode::detect(NO_COLOR.read(env), env.get("TERM"), env.get("COLORTERM"));
         let mode = if terminal { mode } else { ColorMode::None };
         let background = env.get("COLORFGBG").and_then(Background::of_variable);
-        let choice = ThemeChoice::read(env, &mut |text| warnings.push(text));
         Self {
             terminal,
             background,
@@ -91,10 +90,14 @@ impl Printer {
 
     /// An error, with its facts.
     pub(super) fn error(&mut self, problem: &Problem) {
-        self.labelled("[Error] ", self.theme.error, &problem.one_line());
+        self.error_line(&problem.one_line());
         if let Some(facts) = &problem.facts {
             self.block(facts);
         }
+    }
+
+    fn error_line(&mut self, words: &str) {
+        self.labelled("[Error] ", self.theme.error, words);
     }
 
     /// Echoes input from a pipe, after its prompt.
@@ -146,7 +149,8 @@ impl Printer {
             UiUpdate::SessionOpened(entries) => {
                 entries.into_iter().for_each(|entry| self.transcript(entry));
             }
-            UiUpdate::ChooseSession(rows) => self.block(&list::table(&rows, false)),
+            UiUpdate::ChooseSession { rows, .. } => self.block(&list::table(&rows, false)),
+            UiUpdate::Choose(list) => self.block(&list.listing),
             UiUpdate::UserMessage {
                 text, spoken: true, ..
             } => self.labelled("You (spoken): ", self.theme.you, &text),
@@ -212,6 +216,7 @@ impl Printer {
                 if !std::mem::replace(&mut self.answering, true) {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
+                    self.rows.begin(TextKind::Prose);
                 }
                 self.piece(&safe);
             }
@@ -297,6 +302,7 @@ impl Printer {
             self.end_line();
             self.answering = false;
             self.label("thinking: ", self.theme.dim);
+            self.rows.begin(TextKind::Prose);
         }
         let mut safe = String::with_capacity(piece.len());
         let cleaner = self.thinking.get_or_insert_default();
@@ -328,7 +334,7 @@ impl Printer {
                 self.system(&format!("Recording{limit}{keys}"));
             }
             VoiceUpdate::Level { step } if self.terminal => {
-                self.foreign_text(&meter::column(step).to_string());
+                self.foreign_text(TextKind::Verbatim, &meter::column(step).to_string());
             }
             VoiceUpdate::Level { .. } => {}
             VoiceUpdate::Transcribing => {
@@ -364,21 +370,33 @@ impl Printer {
         match entry.content {
             TranscriptContent::User(text) => self.after(&said(LogRole::You, text)),
             TranscriptContent::Assistant(text) => self.after(&said(LogRole::Assistant, text)),
-            TranscriptContent::Call(call, _) => {
+            TranscriptContent::Call(past) => {
                 self.end_line();
-                let name = clean(&call.name).replace('\n', " ");
+                let name = clean(&past.call.name).replace('\n', " ");
                 self.label(&format!("{MARKER}{name}"), self.theme.tool);
                 self.write("\n");
+                if let (Some(record), Some(output)) = (past.record, past.output)
+                    && let Some(note) = failure_note(record.end, &output.text)
+                {
+                    self.system(&format!("{name} {note}"));
+                }
             }
+            TranscriptContent::Command { command, output } => {
+                self.block(&format!("$ {command}\n{output}"));
+            }
+            TranscriptContent::Stopped => self.system("Stopped."),
+            TranscriptContent::Error(text) => self.error_line(&text),
             TranscriptContent::Notice(text) => self.system(&text),
         }
     }
 
     fn after(&mut self, entry: &LogEntry) {
-        let (label, style) = match entry.role {
-            LogRole::You => ("You: ", self.theme.you),
-            LogRole::Assistant => ("Marvin: ", self.theme.assistant),
-            LogRole::System | LogRole::Other => ("[System] ", self.theme.system),
+        let (label, style, kind) = match entry.role {
+            LogRole::You => ("You: ", self.theme.you, TextKind::Verbatim),
+            LogRole::Assistant => ("Marvin: ", self.theme.assistant, TextKind::Prose),
+            LogRole::System | LogRole::Other => {
+                ("[System] ", self.theme.system, TextKind::Verbatim)
+            }
         };
         let time = match entry.time.as_str() {
             "" => String::new(),
@@ -387,29 +405,34 @@ impl Printer {
         self.end_line();
         self.write(&time);
         self.rows.advance(width::of(&time));
-        self.labelled(label, style, &entry.text);
+        self.labelled_as(kind, label, style, &entry.text);
     }
 
     /// A label and the text after it, on lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
+        self.labelled_as(TextKind::Verbatim, label, style, words);
+    }
+
+    fn labelled_as(&mut self, kind: TextKind, label: &str, style: Style, words: &str) {
         if self.answering || self.thinking.is_some() {
             self.end_line();
             (self.answering, self.thinking) = (false, None);
         }
         self.label(label, style);
-        self.foreign_text(&clean(words.trim_end()));
+        self.foreign_text(kind, &clean(words.trim_end()));
         self.write("\n");
     }
 
     /// Lines verbatim.
     fn block(&mut self, text: &str) {
         self.end_line();
-        self.foreign_text(&clean(text.trim_end()));
+        self.foreign_text(TextKind::Verbatim, &clean(text.trim_end()));
         self.end_line();
     }
 
     /// Text that is not Marvin's.
-    fn foreign_text(&mut self, text: &str) {
+    fn foreign_text(&mut self, kind: TextKind, text: &str) {
+        self.rows.begin(kind);
         let mut out = String::with_capacity(text.len());
         let columns = self.columns();
         self.rows.push(text, columns, &mut out);

@@ -8,7 +8,9 @@
 //! put a label where a row begins. So a row is not left to the terminal if it would begin with one, or with anything but ASCII, in which letters look like
 //! others; and what comes after the blank behind such a word begins a row of its own, as every label has text after a blank.
 
+use super::prose::ProseLines;
 use crate::ui::text::width;
+use crate::ui::text::wrap::PROSE_COLUMNS;
 
 /// The prefix of every line that is not Marvin's own; wider than the marker of a round's tools.
 pub(super) const INDENT: &str = "    ";
@@ -18,6 +20,14 @@ const MIN_COLUMNS: usize = 16;
 const LABELS: [&str; 6] = ["[System]", "[Error]", "thinking:", "Marvin:", "You:", "$"];
 /// Bytes of the longest of them.
 const LABEL_BYTES: usize = 9;
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// Rows of an answer do not become wider than [`PROSE_COLUMNS`], but for code, tables and long words.
+    Prose,
+    Verbatim,
+}
 
 /// Where the text is in its row.
 #[derive(Debug, Default)]
@@ -30,12 +40,27 @@ pub(super) struct RowBreaker {
     is_begun: bool,
     /// The terminal began the current row.
     is_wrapped: bool,
+    /// The lines of an answer.
+    prose: Option<ProseLines>,
 }
 
 impl RowBreaker {
     /// A line break, or text of Marvin's own that ends with one, was written.
     pub(super) fn start_line(&mut self) {
         (self.column, self.is_begun, self.is_wrapped) = (0, false, false);
+    }
+
+    /// A text of this kind begins.
+    pub(super) fn begin(&mut self, kind: TextKind) {
+        self.prose = (kind == TextKind::Prose).then(ProseLines::default);
+    }
+
+    /// Columns after which a row is broken at a blank.
+    fn room(&self, columns: usize) -> usize {
+        match self.prose.as_ref().is_some_and(ProseLines::is_prose) {
+            true => columns.min(PROSE_COLUMNS),
+            false => columns,
+        }
     }
 
     /// Text of Marvin's own was written, this many columns of it.
@@ -53,11 +78,17 @@ impl RowBreaker {
         for part in text.split_inclusive([' ', '\n']) {
             let word = part.trim_end_matches([' ', '\n']);
             self.word.push_str(word);
+            if let Some(prose) = &mut self.prose {
+                prose.push(part.trim_end_matches('\n'));
+            }
             match part.get(word.len()..) {
                 Some("\n") => {
                     self.end_word(columns, out);
                     out.push('\n');
                     self.start_line();
+                    if let Some(prose) = &mut self.prose {
+                        prose.end_line();
+                    }
                 }
                 Some(" ") => {
                     self.end_word(columns, out);
@@ -97,9 +128,14 @@ impl RowBreaker {
         let held = std::mem::take(&mut self.word);
         let breaks = columns >= MIN_COLUMNS;
         let wide = width::of(&held);
+        // Moving a word that is longer than a row of prose makes no row shorter.
+        let room = match self.room(columns) {
+            room if wide + INDENT.len() > room => columns,
+            room => room,
+        };
         // At the end of a full row the blank before this word was not written.
         let may_move = wide + INDENT.len() <= columns || self.column >= columns;
-        if breaks && !self.is_begun && may_move && self.column + wide > columns {
+        if breaks && !self.is_begun && may_move && self.column + wide > room {
             self.break_row(out);
         }
         let mut rest = held.as_str();
@@ -192,6 +228,39 @@ mod tests {
                 .map(|piece| std::str::from_utf8(piece).unwrap())
                 .collect();
             assert_eq!(written(&pieces, 20), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn on_a_wide_terminal_prose_is_broken_and_nothing_else() {
+        let long = "words ".repeat(40);
+        let address = format!("https://example.org/{}", "a".repeat(140));
+        let text = format!("{long}\n```\n{long}\n```\n| {long} |\nSee {address} {long}\n");
+        let written = |kind, size: usize| {
+            let mut rows = RowBreaker::default();
+            rows.advance(8);
+            rows.begin(kind);
+            let mut out = String::new();
+            for piece in text.as_bytes().chunks(size) {
+                rows.push(std::str::from_utf8(piece).unwrap(), 300, &mut out);
+            }
+            rows.end_word(300, &mut out);
+            out
+        };
+        let verbatim = written(TextKind::Verbatim, 7);
+        assert_eq!(verbatim.lines().count(), 7, "{verbatim}");
+        for size in [1, 3, 7, 10_000] {
+            let prose = written(TextKind::Prose, size);
+            let blanks = |text: &str| text.replace([' ', '\n'], "");
+            assert_eq!(blanks(&prose), blanks(&text));
+            let widths: Vec<usize> = prose.lines().map(|row| width::of(row.trim_end())).collect();
+            let wide: Vec<usize> = widths
+                .iter()
+                .copied()
+                .filter(|columns| *columns > 120)
+                .collect();
+            assert_eq!(wide, [243, 248, 168], "{size}: {prose}");
+            assert_eq!(widths.len(), 11, "{size}: {prose}");
         }
     }
 

@@ -15,7 +15,7 @@ use rustix::stdio;
 
 use super::Input;
 use super::keys::{Parser, UnmarkedPastes};
-use super::wheel::{self, WheelDetector};
+use super::wheel::{self, ArrowCare, WheelDetector};
 
 /// Maximum bytes of one batch.
 const MAX_BATCH_BYTES: usize = 1 << 20;
@@ -32,6 +32,7 @@ const MAX_ARROW_LINGER: Duration = Duration::from_millis(30);
 pub struct Keyboard {
     shared: Arc<InputShared>,
     wake: UnixStream,
+    care: ArrowCare,
 }
 
 /// Keeps the thread from reading the terminal while it lives.
@@ -74,12 +75,14 @@ impl Keyboard {
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         let thread = Arc::clone(&shared);
+        let care = ArrowCare::default();
+        let wheel = WheelDetector::new(care.clone());
         thread::Builder::new()
             .name("keyboard".to_owned())
             .spawn(move || {
                 let mut reader = InputReader {
                     parser: Parser::new(unmarked),
-                    wheel: WheelDetector::default(),
+                    wheel,
                     bytes: Vec::new(),
                     woken,
                     to,
@@ -88,7 +91,12 @@ impl Keyboard {
                 thread.state().ended = true;
                 thread.changed.notify_all();
             })?;
-        Ok(Self { shared, wake })
+        Ok(Self { shared, wake, care })
+    }
+
+    /// Says whether an arrow key would do something that the wheel must not do: then one that may be the wheel waits until it is certain.
+    pub fn set_arrow_care(&self, matters: bool) {
+        self.care.set(matters);
     }
 
     /// Returns when the thread no longer touches the terminal.
@@ -159,7 +167,10 @@ impl InputReader {
                         return;
                     }
                 }
-                Ok(WakeReason::Late) => self.parser.give_up(&mut batch),
+                Ok(WakeReason::Late) => match self.wheel.give_up(Instant::now()) {
+                    Some(turn) => batch.push(turn),
+                    None => self.parser.give_up(&mut batch),
+                },
                 Ok(WakeReason::Bytes) => {
                     gone = matches!(self.read(), ReadEnd::Gone);
                     self.parser.feed(&self.bytes, &mut batch);
@@ -185,7 +196,11 @@ impl InputReader {
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
         ];
-        let limit = self.parser.pending_timeout().and_then(timespec);
+        let limits = [
+            self.parser.pending_timeout(),
+            self.wheel.pending_timeout(Instant::now()),
+        ];
+        let limit = limits.into_iter().flatten().min().and_then(timespec);
         match poll(&mut fds, limit.as_ref()) {
             Ok(0) => return Ok(WakeReason::Late),
             Ok(_) => {}

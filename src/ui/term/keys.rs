@@ -22,6 +22,13 @@ const MIN_PASTE_CHARS: usize = 256;
 /// A longer control sequence is invalid.
 const MAX_SEQUENCE_BYTES: usize = 128;
 
+/// Buttons of a mouse report, and the bits in them for Shift, Alt and Ctrl.
+const WHEEL_UP: u32 = 64;
+const WHEEL_DOWN: u32 = 65;
+const MOUSE_MODIFIERS: u32 = 4 | 8 | 16;
+/// Rows that one notch of the wheel scrolls, as most terminals have it.
+const ROWS_OF_A_NOTCH: isize = 3;
+
 /// Parses bytes, however they are chunked.
 #[derive(Debug, Default)]
 pub struct Parser {
@@ -354,7 +361,10 @@ fn csi(rest: &[u8]) -> KeyParse {
     let used = 2 + len + 1;
     let parameters = rest.get(..parameters).unwrap_or_default();
     if between > 0 || parameters.first().is_some_and(|b| matches!(b, b'<'..=b'?')) {
-        return KeyParse::Skip(used);
+        return match (between, parameters, *end) {
+            (0, [b'<', report @ ..], b'M') => mouse(report, used),
+            _ => KeyParse::Skip(used),
+        };
     }
     let mut numbers = [[0; 3]; 3];
     for (part, row) in parameters.split(|b| *b == b';').zip(&mut numbers) {
@@ -372,6 +382,17 @@ fn csi(rest: &[u8]) -> KeyParse {
     sequence
         .key()
         .map_or(KeyParse::Skip(used), |key| KeyParse::Key(used, key))
+}
+
+/// A mouse report (mode 1006 of xterm's ctlseqs): the wheel, or a button that does nothing here.
+fn mouse(report: &[u8], used: usize) -> KeyParse {
+    let button = report.split(|byte| *byte == b';').next();
+    let button = number(button.unwrap_or_default()) & !MOUSE_MODIFIERS;
+    match button {
+        WHEEL_UP => KeyParse::Report(used, Input::Wheel(-ROWS_OF_A_NOTCH)),
+        WHEEL_DOWN => KeyParse::Report(used, Input::Wheel(ROWS_OF_A_NOTCH)),
+        _ => KeyParse::Skip(used),
+    }
 }
 
 fn number(digits: &[u8]) -> u32 {

@@ -52,6 +52,8 @@ pub struct Screen<W: Write> {
     colours: Colours,
     /// Whether the terminal knows links.
     links: bool,
+    /// Whether it shows italics.
+    italics: bool,
     /// The terminal's contents, normalized (see [`settle`]).
     shown: Buffer,
     /// The frame being drawn.
@@ -72,6 +74,7 @@ impl<W: Write> Screen<W> {
             out,
             colours,
             links: false,
+            italics: true,
             shown: Buffer::empty(area),
             frame: Buffer::empty(area),
             known: false,
@@ -85,6 +88,13 @@ impl<W: Write> Screen<W> {
     #[must_use]
     pub fn with_links(mut self, links: bool) -> Self {
         self.links = links;
+        self
+    }
+
+    /// The same, for a terminal that shows italics or something else in their place.
+    #[must_use]
+    pub fn with_italics(mut self, italics: bool) -> Self {
+        self.italics = italics;
         self
     }
 
@@ -122,6 +132,10 @@ impl<W: Write> Screen<W> {
         scroll: Option<&Scroll>,
     ) -> io::Result<usize> {
         normalize(&mut self.frame, self.colours, self.links);
+        if !self.italics {
+            let cells = &mut self.frame.content;
+            (cells.iter_mut()).for_each(|cell| cell.modifier.remove(Modifier::ITALIC));
+        }
         let size = self.area().as_size();
         let cursor = cursor.map(|at| {
             let inside = |at: u16, end: u16| at.min(end.saturating_sub(1));

@@ -17,6 +17,8 @@ use unicode_segmentation::UnicodeSegmentation;
 const CONTEXT: usize = 3;
 /// Lines, without the common prefix and suffix, beyond which two texts are not compared: the time grows with the square.
 const MAX_COMPARED_LINES: usize = 6_000;
+/// Rows of a frame that shows the end of a long change too.
+const ROOM_FOR_BOTH_ENDS: usize = 20;
 /// Maximum bytes of a line that are shown.
 const MAX_LINE_BYTES: usize = 1000;
 
@@ -315,25 +317,61 @@ fn moved(op: DiffOp, by: usize) -> DiffOp {
 }
 
 fn draw(rows: &[DiffRow<'_>], frame: DiffFrame<'_>) -> Vec<Line<'static>> {
-    let shown = rows.get(..frame.rows.min(rows.len())).unwrap_or_default();
-    let highest = shown.iter().filter_map(|row| row.number).max();
+    // What is removed comes before what takes its place: the end of a long change is as telling as its beginning.
+    let back = match frame.rows {
+        ROOM_FOR_BOTH_ENDS.. => frame.rows / 4,
+        _ => 0,
+    };
+    let near_start = rows.iter().take(frame.rows);
+    let highest = near_start.chain(rows.iter().rev().take(back));
+    let highest = highest.filter_map(|row| row.number).max();
     let digits = highest.map_or(0, |number| number.to_string().len());
-    let mut out: Vec<Line<'static>> = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let lines = row.draw(digits, frame);
-        let last = index + 1 == rows.len();
-        let room = frame.rows.saturating_sub(out.len() + usize::from(!last));
-        if lines.len() > room {
-            let room = frame.rows.saturating_sub(out.len() + 1);
-            out.extend(lines.into_iter().take(room));
-            let left = plural(rows.len() - index, "more line");
-            let left = width::clip(&format!("… {left}{}", frame.hint), frame.width);
-            out.push(Line::from(Span::styled(left, frame.theme.dim)));
-            out.truncate(frame.rows);
-            break;
-        }
-        out.extend(lines);
+    if rows.len() > frame.rows {
+        return draw_ends(rows, digits, back, frame);
     }
+    let mut out: Vec<Line<'static>> = Vec::new();
+    for row in rows {
+        out.extend(row.draw(digits, frame));
+        if out.len() > frame.rows {
+            return draw_ends(rows, digits, back, frame);
+        }
+    }
+    out
+}
+
+/// The beginning, a count of what is left out, and the end in at most `back` rows.
+fn draw_ends(
+    rows: &[DiffRow<'_>],
+    digits: usize,
+    back: usize,
+    frame: DiffFrame<'_>,
+) -> Vec<Line<'static>> {
+    let mut end: Vec<Vec<Line<'static>>> = Vec::new();
+    let mut room = back;
+    for row in rows.iter().rev() {
+        let lines = row.draw(digits, frame);
+        let Some(left) = room.checked_sub(lines.len()) else {
+            break;
+        };
+        room = left;
+        end.push(lines);
+    }
+    let mut out: Vec<Line<'static>> = Vec::new();
+    let mut room = frame.rows.saturating_sub(1 + back - room);
+    let mut whole = 0;
+    for row in rows {
+        let lines = row.draw(digits, frame);
+        let left = room.checked_sub(lines.len());
+        out.extend(lines.into_iter().take(room));
+        let Some(left) = left else { break };
+        room = left;
+        whole += 1;
+    }
+    let left = plural(rows.len().saturating_sub(whole + end.len()), "more line");
+    let left = width::clip(&format!("… {left}{}", frame.hint), frame.width);
+    out.push(Line::from(Span::styled(left, frame.theme.dim)));
+    out.extend(end.into_iter().rev().flatten());
+    out.truncate(frame.rows);
     out
 }
 
@@ -484,6 +522,21 @@ mod tests {
             (changed[2].content.as_ref(), changed[2].style),
             ("nine", theme.added_part)
         );
+    }
+
+    #[test]
+    fn a_long_change_shows_its_beginning_and_its_end() {
+        let text =
+            |word: &str| -> String { (1..=100).map(|line| format!("{word} {line}\n")).collect() };
+        let theme = theme();
+        let drawn = between(&text("old"), &text("new"), Some(1), frame(&theme, 40, 20));
+        let rows = rows(&drawn);
+        assert_eq!(rows.len(), 20);
+        assert_eq!(rows[0], "-   1  old 1");
+        assert_eq!(rows[13], "-  14  old 14");
+        assert_eq!(rows[14], "… 181 more lines");
+        assert_eq!(rows[15], "+  96  new 96");
+        assert_eq!(rows[19], "+ 100  new 100");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use super::{cell_mark, width};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Columns of a row of prose where the screen has more: from the end of a longer one the eye does not find the next.
+pub(crate) const PROSE_COLUMNS: usize = 120;
+
 /// The prefix of the first row and of the following ones: a bullet, then blanks of the same width.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HangingIndent {
@@ -34,6 +37,32 @@ impl HangingIndent {
 /// dropped, newlines begin rows. Returns at least one row. An indent that leaves less than two columns is dropped.
 pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Words)
+}
+
+/// Like [`words`], in rows of [`PROSE_COLUMNS`] at most after the indent. With a longer word, such as an address, rows take the whole width, where the terminal
+/// itself wraps it and copies it in one piece.
+pub(crate) fn prose(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
+    let indent = width::of_spans(&hang.first).max(width::of_spans(&hang.rest));
+    let narrow = width.min(PROSE_COLUMNS + indent);
+    let width = match narrow < width && longest_word(spans) > PROSE_COLUMNS {
+        true => width,
+        false => narrow,
+    };
+    words(spans, width, hang)
+}
+
+/// Columns of the longest part of the text that has neither a blank nor a wide character, between which rows may end.
+fn longest_word(spans: &[Span<'_>]) -> usize {
+    let (mut longest, mut word) = (0, 0);
+    for cell in cells(spans, usize::MAX) {
+        word = match cell.kind {
+            ClusterKind::Blank | ClusterKind::Newline => 0,
+            _ if cell.columns > 1 => 0,
+            _ => word + cell.columns,
+        };
+        longest = longest.max(word);
+    }
+    longest
 }
 
 /// Breaks where the row ends and keeps every blank: for code.

@@ -1,5 +1,9 @@
 //! The state of the full-screen interface: user input becomes calls of the session, session updates become frames.
 
+mod copy;
+mod lists;
+mod questions;
+
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,15 +11,14 @@ use std::time::{Duration, Instant};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
-use super::clipboard;
 use super::colours::ScreenColours;
 use super::part::Tone;
-use super::picker::{PickerOutcome, SessionPicker};
+use super::picker::Picker;
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
+use crate::app::session::pasted_path;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
-use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
@@ -25,7 +28,6 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::web_address;
 
 /// After a pause of this length in a draft, the next key answers a waiting question.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);
@@ -79,15 +81,21 @@ pub(super) struct App {
     /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
-    /// The list of sessions, while it is open.
-    picker: Option<SessionPicker>,
+    /// The list to choose from, while it is open.
+    picker: Option<Picker>,
     flash: Option<Flash>,
+    /// What the key makes of all tool results when it is pressed again.
+    unfolds_all: Option<bool>,
+    /// The address that the key before this one has copied.
+    copied_address: Option<String>,
     interrupts: Interrupts,
     attention: Attention,
     /// When the last key went into the input.
     typed: Option<Instant>,
     /// The latest text of the model.
     said: String,
+    /// Its last sentence before the calls that run.
+    reason: String,
     colours: ScreenColours,
     theme: Theme,
     placed: RowLayout,
@@ -113,10 +121,13 @@ impl App {
                 words: "F1 shows the keys".to_owned(),
                 end: None,
             }),
+            unfolds_all: None,
+            copied_address: None,
             interrupts: Interrupts::default(),
             attention: Attention::default(),
             typed: None,
             said: String::new(),
+            reason: String::new(),
             theme: colours.theme(),
             colours,
             placed: RowLayout::default(),
@@ -181,9 +192,14 @@ impl App {
                     self.said = crate::base::text::tail(&self.said, MAX_REASON_BYTES).to_owned();
                 }
             }
+            // What was said before an earlier round of calls is no reason for the next.
+            UiUpdate::Event(Event::ToolsStarted(_)) => {
+                self.reason = ask::reason(&std::mem::take(&mut self.said));
+            }
             UiUpdate::UserMessage { .. } => self.said.clear(),
             UiUpdate::AnswerEnd(_) => {
                 self.said.clear();
+                self.reason.clear();
                 self.waiting.clear();
                 if self
                     .open_question
@@ -204,7 +220,7 @@ impl App {
                 self.editor.set_text(&draft);
             }
             UiUpdate::Insert(text) => {
-                self.editor.paste(&text);
+                let _ = self.mention(&text) || self.editor.paste(&text) == Outcome::Changed;
             }
             UiUpdate::FilesFound(found) => {
                 self.editor.set_found_files(&found);
@@ -218,7 +234,10 @@ impl App {
                 self.theme = self.colours.theme();
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
-            UiUpdate::ChooseSession(rows) => self.picker = Some(SessionPicker::new(rows)),
+            UiUpdate::ChooseSession { rows, at_start } => {
+                self.picker = Some(Picker::of_sessions(rows, at_start));
+            }
+            UiUpdate::Choose(list) => self.picker = Some(Picker::new(list)),
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
@@ -279,7 +298,9 @@ impl App {
                 Input::Paste(text) if self.help.is_none() => {
                     self.session
                         .voice_key(VoiceKey::Typing, self.editor.is_empty());
-                    self.editor.paste_folded(&text);
+                    if !self.mention(&text) {
+                        self.editor.paste_folded(&text);
+                    }
                 }
                 Input::Paste(_) => {}
                 Input::Wheel(rows) => self.turn_wheel(rows),
@@ -314,10 +335,23 @@ impl App {
 
     /// Lets the session search for the file whose name is typed. A comment to the model and a line for the shell attach none.
     fn search_files(&mut self) {
-        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
-        let takes_files = !declining && !self.session.has_shell();
+        let takes_files = self.takes_files();
         let query = self.editor.file_query().filter(|_| takes_files);
         self.session.search_files(query);
+    }
+
+    fn takes_files(&self) -> bool {
+        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
+        !declining && !self.session.has_shell()
+    }
+
+    /// Attaches the image whose path was pasted: a file that was dragged onto the terminal. False when it is anything else.
+    fn mention(&mut self, pasted: &str) -> bool {
+        if !self.takes_files() || !pasted_path::takes_mentions(self.editor.text()) {
+            return false;
+        }
+        let image = pasted_path::image(pasted, self.session.context());
+        image.is_some_and(|path| self.editor.mention(&path))
     }
 
     /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.
@@ -338,6 +372,12 @@ impl App {
     }
 
     fn act(&mut self, action: Action) {
+        if action != Action::UnfoldAll {
+            self.unfolds_all = None;
+        }
+        if action != Action::CopyAddress {
+            self.copied_address = None;
+        }
         if self.help.is_some() && self.act_in_help(action) {
             return;
         }
@@ -383,18 +423,14 @@ impl App {
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
-            Action::CopyAddress => {
-                let reply = self.session.reply().unwrap_or_default();
-                let address = web_address::last(reply).map(str::to_owned);
-                self.copy(address, "address");
-            }
+            Action::CopyAddress => self.copy_address(),
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
                 if !unfolded {
                     self.say("There is no tool result to unfold.");
                 }
             }
-            Action::UnfoldAll => self.chat.unfold_all(),
+            Action::UnfoldAll => self.unfold_more(),
             Action::Thinking => self.toggle_thinking(),
             Action::PasteClipboard => self.session.paste_clipboard(),
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
@@ -444,43 +480,6 @@ impl App {
         }
     }
 
-    fn act_in_picker(&mut self, action: Action) {
-        let Some(picker) = &mut self.picker else {
-            return;
-        };
-        match picker.act(action) {
-            PickerOutcome::Open => {}
-            PickerOutcome::Closed => self.picker = None,
-            PickerOutcome::Chosen(id) => {
-                self.picker = None;
-                self.session.resume_chosen(&id);
-                self.receive();
-            }
-            PickerOutcome::Pass => self.pass(action),
-        }
-    }
-
-    /// True when the help handled the key.
-    fn act_in_help(&mut self, action: Action) -> bool {
-        let page = self.placed.height.max(2) - 1;
-        let Some(at) = &mut self.help else {
-            return false;
-        };
-        match action {
-            Action::PageDown | Action::Insert(' ') => *at += page,
-            Action::PageUp => *at = at.saturating_sub(page),
-            Action::TenDown => *at = at.saturating_add_signed(SCROLL_ROWS),
-            Action::TenUp => *at = at.saturating_add_signed(-SCROLL_ROWS),
-            Action::Down | Action::ScrollDown => *at += 1,
-            Action::Up | Action::ScrollUp => *at = at.saturating_sub(1),
-            Action::Top => *at = 0,
-            Action::Bottom => *at = usize::MAX / 2,
-            Action::Quit | Action::QuitIfEmpty | Action::Suspend | Action::Redraw => return false,
-            _ => self.help = None,
-        }
-        true
-    }
-
     fn submit(&mut self, text: &str) {
         if let Some(open_question) = self
             .open_question
@@ -500,53 +499,6 @@ impl App {
         self.chat.go_to_end();
         self.session.submit(text);
         self.receive();
-    }
-
-    /// Approves only a question that was shown in full.
-    fn approve(&mut self, verdict: Verdict) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(QuestionPrompt::is_read)
-        {
-            self.answer(verdict);
-        } else {
-            self.say("Space or PgDn shows the rest; then y approves.");
-        }
-    }
-
-    /// Scrolls the question by this many rows, or the conversation if the question fits.
-    fn scroll_question(&mut self, by: impl FnOnce(&QuestionPrompt) -> isize, chat: isize) {
-        let scrolled = self.open_question.as_mut().is_some_and(|open_question| {
-            let by = by(open_question);
-            open_question.scroll(by)
-        });
-        if !scrolled {
-            self.scroll(chat);
-        }
-    }
-
-    fn answer(&mut self, verdict: Verdict) {
-        if let Some(open_question) = self.open_question.take() {
-            // The turn may already be over.
-            let _ = open_question.question.reply.send(verdict);
-        }
-        self.next_question();
-    }
-
-    fn next_question(&mut self) {
-        if self.open_question.is_some() {
-            return;
-        }
-        let Some(question) = self.waiting.pop_front() else {
-            return;
-        };
-        self.open_question = Some(QuestionPrompt::new(question, ask::reason(&self.said)));
-    }
-
-    fn restore_draft(&mut self) {
-        let draft = std::mem::take(&mut self.draft);
-        self.editor.set_text(&draft);
     }
 
     fn escape(&mut self) {
@@ -631,32 +583,21 @@ impl App {
         }
     }
 
-    /// Scrolls what is on the screen; never the history of the input.
-    fn turn_wheel(&mut self, rows: isize) {
-        if let Some(at) = &mut self.help {
-            *at = at.saturating_add_signed(rows);
-        } else if !self.editor.turn_menu(rows) {
-            self.scroll_question(|_| rows, rows);
-        }
+    /// An arrow key would walk through the history or the draft.
+    pub(super) fn arrows_edit(&self) -> bool {
+        let is_free = self.help.is_none() && self.picker.is_none() && !self.takes_answer();
+        is_free && !self.editor.has_menu()
     }
 
-    fn copy(&mut self, text: Option<String>, what: &str) {
-        let Some(text) = text else {
-            return self.say(&format!("There is no {what} to copy."));
-        };
-        let words = match clipboard::copy(&text, &mut crate::ui::term::tty::Tty) {
-            Ok(true) => format!(
-                "Copied the {what}, {}.",
-                plural(text.chars().count(), "character")
-            ),
-            Ok(false) => format!("The {what} is too long for the terminal's clipboard."),
-            Err(_) => {
-                return self
-                    .host_actions
-                    .push_back(HostAction::Leave(TERMINAL_GONE));
-            }
-        };
-        self.say(&words);
+    /// Scrolls what is on the screen; never the history of the input.
+    fn turn_wheel(&mut self, rows: isize) {
+        if let Some(picker) = &mut self.picker {
+            picker.turn(rows);
+        } else if let Some(at) = &mut self.help {
+            *at = at.saturating_add_signed(rows);
+        } else if self.takes_answer() || !self.editor.turn_menu(rows) {
+            self.scroll_question(|_| rows, rows);
+        }
     }
 
     fn say(&mut self, words: &str) {
@@ -721,9 +662,9 @@ impl App {
         let status = self.session.status();
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let clock = self.session.context().clock.hour_minute();
-        let typing = self.is_typing();
+        let (typing, covered) = (self.is_typing(), self.picker.is_some());
         if let Some(open_question) = &mut self.open_question {
-            open_question.accepts_keys = open_question.has_settled() && !typing;
+            open_question.accepts_keys = open_question.has_settled() && !typing && !covered;
         }
         let buffer = screen.frame();
         self.columns = usize::from(buffer.area.width);

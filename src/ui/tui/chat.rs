@@ -3,6 +3,7 @@
 //! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the conversation. The
 //! scroll position is held by part and row, so that nothing moves under the user's eyes when more arrives below.
 
+mod folding;
 mod scrolling;
 mod transcript;
 
@@ -159,18 +160,15 @@ impl Chat {
             UiUpdate::Remark(words) => self.remark(words),
             UiUpdate::System(words) | UiUpdate::Alert(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
-            UiUpdate::CommandOutput { command, output } => {
-                let mut parts = texts(Tone::Dim, &clean(&format!("$ {command}")));
-                parts.extend(texts(Tone::Listing, &clean(output)));
-                self.add_parts(parts);
-            }
+            UiUpdate::CommandOutput { command, output } => self.add_command(command, output),
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Theme(_)
             | UiUpdate::ToggleThinking
             | UiUpdate::PlaceChanged
             | UiUpdate::Ask(_)
-            | UiUpdate::ChooseSession(_)
+            | UiUpdate::ChooseSession { .. }
+            | UiUpdate::Choose(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
             | UiUpdate::Voice(_)
@@ -183,6 +181,13 @@ impl Chat {
     /// Adds text as a part of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
         self.add_parts(texts(tone, &clean(text)));
+    }
+
+    /// Adds a command of the user and its output.
+    fn add_command(&mut self, command: &str, output: &str) {
+        let mut parts = texts(Tone::Dim, &clean(&format!("$ {command}")));
+        parts.extend(texts(Tone::Listing, &clean(output)));
+        self.add_parts(parts);
     }
 
     /// Adds a dim row. Of those about one compaction the last stays: the row of the wait says that it goes on.
@@ -252,29 +257,6 @@ impl Chat {
         }
         parts.reverse();
         (!parts.is_empty()).then(|| parts.concat())
-    }
-
-    /// Expands or collapses the last tool result; false when there is none.
-    pub(super) fn unfold(&mut self) -> bool {
-        for (index, part) in self.parts.iter_mut().enumerate().rev() {
-            if let ChatPart::Tool(call) = part {
-                call.unfolded = !call.unfolded;
-                self.cached.remove(&index);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Expands all tool results, or collapses them.
-    pub(super) fn unfold_all(&mut self) {
-        self.unfold_all = !self.unfold_all;
-        for part in &mut self.parts {
-            if let ChatPart::Tool(call) = part {
-                call.unfolded = self.unfold_all;
-            }
-        }
-        self.cached.clear();
     }
 
     /// Shows what the model thinks, or hides it; true when it is shown now.
@@ -655,18 +637,24 @@ impl Chat {
     }
 }
 
-/// Lines of a message of an earlier session that are shown.
-const MAX_PAST_LINES: usize = 20;
+/// Lines of a message of an earlier session that are shown: of its beginning, and of its end, where a question about pasted text is.
+const PAST_FIRST_LINES: usize = 12;
+const PAST_LAST_LINES: usize = 8;
 
-/// The beginning of a message, and how much follows.
+/// The beginning and the end of a message, and how much is between them.
 fn shortened(text: &str) -> Cow<'_, str> {
-    let more = text.lines().count().saturating_sub(MAX_PAST_LINES);
+    let text = text.trim_end_matches('\n');
+    let lines: Vec<&str> = text.lines().collect();
+    let Some((first, rest)) = lines.split_at_checked(PAST_FIRST_LINES) else {
+        return Cow::Borrowed(text);
+    };
+    let more = rest.len().saturating_sub(PAST_LAST_LINES);
     if more == 0 {
         return Cow::Borrowed(text);
     }
-    let shown: Vec<&str> = text.lines().take(MAX_PAST_LINES).collect();
+    let last = rest.get(more..).unwrap_or_default();
     let more = counted(more as u64, "more line");
-    format!("{}\n[{more}]", shown.join("\n")).into()
+    format!("{}\n… {more} …\n{}", first.join("\n"), last.join("\n")).into()
 }
 
 /// The lines of a block of code without its fences.

@@ -33,7 +33,11 @@ pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
 /// A duration as people read it: `0.4s`, `12s`, `3m 05s`.
 pub(super) fn format_duration(time: Duration) -> String {
     match time.as_secs() {
-        0..10 => format!("{:.1}s", time.as_secs_f64()),
+        // By the milliseconds, which is what a session's file has.
+        0..10 => {
+            let tenths = (time.as_millis() + 50) / 100;
+            format!("{}.{}s", tenths / 10, tenths % 10)
+        }
         10.. => duration::compact(time),
     }
 }
@@ -62,6 +66,8 @@ mod tests {
     #[test]
     fn durations_read_well() {
         assert_eq!(format_duration(Duration::from_millis(412)), "0.4s");
+        assert_eq!(format_duration(Duration::from_micros(150_900)), "0.2s");
+        assert_eq!(format_duration(Duration::from_millis(150)), "0.2s");
         assert_eq!(format_duration(Duration::from_secs(185)), "3m 05s");
         assert_eq!(format_running(Duration::from_millis(6900)), "6s");
     }

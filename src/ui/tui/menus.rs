@@ -23,7 +23,10 @@ pub(super) fn commands(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &
     }
     let at = menu.selected.unwrap_or(0);
     let first = first_shown(at, candidates.len(), room);
-    let abouts = menu.abouts.iter().map(|about| about.unwrap_or_default());
+    let abouts = menu
+        .abouts
+        .iter()
+        .map(|about| about.as_deref().unwrap_or_default());
     let shown = candidates.iter().zip(abouts).skip(first).take(room);
     let shown: Vec<(&String, &str)> = shown.collect();
     let counts = counts(at, candidates.len(), shown.len(), bottom);

@@ -12,6 +12,7 @@ mod colours;
 mod help;
 mod layout_context;
 mod menus;
+mod mouse;
 mod part;
 mod picker;
 mod reply;
@@ -32,7 +33,6 @@ use crate::app::session::Session;
 use crate::app::session::approve::AskMode;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
-use crate::app::theme_choice::ThemeChoice;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
@@ -128,17 +128,16 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     };
     // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(sender.clone()).map_err(cannot)?;
-    let modes = TerminalModes::of(
-        env.get("TERM"),
-        env.get("TERM_PROGRAM"),
-        env.get("TMUX").is_some() && env.get("STY").is_none(),
-    );
-    let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);
     let mut warnings = Vec::new();
+    let in_tmux = env.get("TMUX").is_some() && env.get("STY").is_none();
+    let mouse = mouse::reports(&env, in_tmux, &mut |text| warnings.push(text));
+    let modes = TerminalModes::of(env.get("TERM"), env.get("TERM_PROGRAM"), in_tmux, mouse);
+    let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);
+    let has_italics = modes.has_italics;
     let notifier = Notifier::new(&env, has_commands, &mut |text| warnings.push(text));
     let guard = TerminalGuard::enter(modes, crash).map_err(cannot)?;
     let keyboard = Keyboard::start(sender, unmarked).map_err(cannot)?;
-    let choice = ThemeChoice::read(&env, &mut |text| warnings.push(text));
+    let choice = session.first_theme(&mut |text| warnings.push(text));
     let screen_colours = ScreenColours::new(mode, choice, &env);
     let asks_background = has_commands && screen_colours.depend_on_background();
     Ok(Screenful {
@@ -150,7 +149,9 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         inputs,
         keyboard,
         signals,
-        screen: Screen::new(Tty, tty::size(), colours).with_links(link_support::has_links(&env)),
+        screen: Screen::new(Tty, tty::size(), colours)
+            .with_links(link_support::has_links(&env))
+            .with_italics(has_italics),
         clock,
         guard,
     })
@@ -206,6 +207,7 @@ impl Screenful {
                 // A terminal that is gone is noticed by the next frame.
                 let _ = Tty.write_all(BACKGROUND_QUESTION.as_bytes());
             }
+            self.keyboard.set_arrow_care(self.app.arrows_edit());
             // While an answer streams the inbox is read once a frame: what arrives in between is merged there. Keys do not put that off, however fast they
             // come.
             let frame = received + FRAME;

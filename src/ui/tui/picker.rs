@@ -1,20 +1,21 @@
-//! The list of sessions over the conversation: arrows choose, typing filters.
+//! A list over the conversation (sessions, models, themes): arrows choose, typing filters.
 
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::ask::rule;
+use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow};
 use crate::app::sessions::list::SessionRow;
 use crate::ui::keys::Action;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// From this many columns on, a row tells the length and the place too.
+/// From this many columns on, a row has its details and its note too.
 const ROOM_FOR_DETAILS: usize = 60;
 /// Columns that the title keeps beside the details.
 const TITLE_COLUMNS: usize = 24;
-/// Rows above the sessions: the title and the filter.
+/// Rows above the list: the title and the filter.
 const HEADER_ROWS: usize = 2;
 
 /// What a key has done.
@@ -22,30 +23,43 @@ const HEADER_ROWS: usize = 2;
 pub(super) enum PickerOutcome {
     Open,
     Closed,
-    /// The session of this id was chosen.
-    Chosen(String),
+    /// None was chosen before the conversation.
+    Leave,
+    /// The row of this id was chosen.
+    Chosen(ChoiceKind, String),
     /// The key is not for the list.
     Pass,
 }
 
 /// The list.
 #[derive(Debug)]
-pub(super) struct SessionPicker {
-    sessions: Vec<SessionRow>,
+pub(super) struct Picker {
+    kind: ChoiceKind,
+    rows: Vec<ChoiceRow>,
+    hint: String,
+    /// There is no conversation yet to go back to.
+    at_start: bool,
     filter: String,
-    /// Indices of the sessions that fit the filter.
+    /// Indices of the rows that fit the filter.
     fitting: Vec<usize>,
     selected: usize,
     /// The first visible of the fitting ones.
     top: usize,
-    /// Sessions that fit on the screen.
+    /// Rows of the list that fit on the screen.
     page: usize,
 }
 
-impl SessionPicker {
-    pub(super) fn new(sessions: Vec<SessionRow>) -> Self {
+impl Picker {
+    pub(super) fn new(mut list: ChoiceList) -> Self {
+        for row in &mut list.rows {
+            row.title = clean_line(&row.title);
+            row.note = clean_line(&row.note);
+        }
         let mut picker = Self {
-            sessions,
+            kind: list.kind,
+            rows: list.rows,
+            hint: list.hint,
+            at_start: false,
             filter: String::new(),
             fitting: Vec::new(),
             selected: 0,
@@ -56,6 +70,20 @@ impl SessionPicker {
         picker
     }
 
+    /// The sessions, in a conversation or before it.
+    pub(super) fn of_sessions(sessions: Vec<SessionRow>, at_start: bool) -> Self {
+        let list = ChoiceList {
+            kind: ChoiceKind::Sessions,
+            rows: sessions.into_iter().map(ChoiceRow::from).collect(),
+            hint: String::new(),
+            listing: String::new(),
+        };
+        Self {
+            at_start,
+            ..Self::new(list)
+        }
+    }
+
     /// Adds text to the filter.
     pub(super) fn filter(&mut self, text: &str) {
         self.filter
@@ -64,10 +92,20 @@ impl SessionPicker {
     }
 
     fn apply_filter(&mut self) {
-        let fits = |(_, row): &(usize, &SessionRow)| row.fits(&self.filter);
-        let fitting = self.sessions.iter().enumerate().filter(fits);
+        let fits = |(_, row): &(usize, &ChoiceRow)| row.fits(&self.filter);
+        let fitting = self.rows.iter().enumerate().filter(fits);
         self.fitting = fitting.map(|(at, _)| at).collect();
-        (self.selected, self.top) = (0, 0);
+        let current = match self.filter.is_empty() {
+            true => self.rows.iter().position(|row| row.is_current),
+            false => None,
+        };
+        (self.selected, self.top) = (current.unwrap_or_default(), 0);
+    }
+
+    /// Moves the selection by this many rows, no further than to an end.
+    pub(super) fn turn(&mut self, rows: isize) {
+        let last = self.fitting.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(rows).min(last);
     }
 
     pub(super) fn act(&mut self, action: Action) -> PickerOutcome {
@@ -99,12 +137,15 @@ impl SessionPicker {
             }
             Action::Send => {
                 let chosen = self.fitting.get(self.selected);
-                let chosen = chosen.and_then(|at| self.sessions.get(*at));
+                let chosen = chosen.and_then(|at| self.rows.get(*at));
                 return match chosen {
-                    Some(row) => PickerOutcome::Chosen(row.id.clone()),
+                    Some(row) => PickerOutcome::Chosen(self.kind, row.id.clone()),
                     None => PickerOutcome::Open,
                 };
             }
+            Action::Escape if self.at_start => return PickerOutcome::Leave,
+            // Only a second Ctrl-C leaves, as everywhere.
+            Action::Cancel if self.at_start => return PickerOutcome::Pass,
             Action::Escape | Action::Cancel => return PickerOutcome::Closed,
             Action::Quit | Action::QuitIfEmpty | Action::Suspend | Action::Redraw => {
                 return PickerOutcome::Pass;
@@ -126,17 +167,24 @@ impl SessionPicker {
             .top
             .min(self.selected)
             .max((self.selected + 1).saturating_sub(self.page));
-        let title = match columns < ROOM_FOR_DETAILS {
-            true => "Sessions: Enter, Esc",
-            false => "Sessions: Enter opens, typing filters, Esc closes",
+        let (name, verb) = match self.kind {
+            ChoiceKind::Sessions => ("Sessions", "opens"),
+            ChoiceKind::Models => ("Models", "chooses"),
+            ChoiceKind::Themes => ("Themes", "chooses"),
         };
-        let count = format!("{} of {}", self.fitting.len(), self.sessions.len());
+        let end = if self.at_start { "quits" } else { "closes" };
+        let title = match columns < ROOM_FOR_DETAILS {
+            true => format!("{name}: Enter, Esc"),
+            false => format!("{name}: Enter {verb}, typing filters, Esc {end}"),
+        };
+        let count = format!("{} of {}", self.fitting.len(), self.rows.len());
         let filter = match self.filter.is_empty() {
+            true if !self.hint.is_empty() => format!("{count} · {}", self.hint),
             true => count,
             false => format!("{count} with \"{}\"", self.filter),
         };
         let mut rows = vec![
-            rule(title, columns, theme),
+            rule(&title, columns, theme),
             Line::styled(width::clip(&filter, columns), theme.dim),
         ];
         let visible = self
@@ -146,8 +194,8 @@ impl SessionPicker {
             .skip(self.top)
             .take(self.page);
         for (place, at) in visible {
-            if let Some(session) = self.sessions.get(*at) {
-                rows.push(session_row(session, place == self.selected, columns, theme));
+            if let Some(row) = self.rows.get(*at) {
+                rows.push(choice_row(row, place == self.selected, columns, theme));
             }
         }
         rows.truncate(height);
@@ -155,19 +203,16 @@ impl SessionPicker {
     }
 }
 
-fn session_row(
-    row: &SessionRow,
-    is_selected: bool,
-    columns: usize,
-    theme: &Theme,
-) -> Line<'static> {
+fn choice_row(row: &ChoiceRow, is_selected: bool, columns: usize, theme: &Theme) -> Line<'static> {
     let mark = if is_selected { "› " } else { "  " };
-    let mut left = format!("{mark}{}  ", row.when);
+    let mut left = format!("{mark}{}  ", row.lead);
     let mut right = String::new();
     if columns >= ROOM_FOR_DETAILS {
-        left.push_str(&format!("{:>12}  ", row.length));
+        if !row.detail.is_empty() {
+            left.push_str(&format!("{}  ", row.detail));
+        }
         let room = columns.saturating_sub(width::of(&left) + TITLE_COLUMNS + 2);
-        right = width::clip(&row.place, room);
+        right = width::clip(&row.note, room);
     }
     let room = columns.saturating_sub(width::of(&left) + width::of(&right) + 2);
     let title = width::pad(&width::clip(&row.title, room), room);
@@ -190,7 +235,7 @@ mod tests {
     use super::*;
     use crate::ui::text::theme::ColorMode;
 
-    fn picker(count: usize) -> SessionPicker {
+    fn picker(count: usize) -> Picker {
         let row = |n: usize| SessionRow {
             id: format!("id-{n}"),
             short: format!("id-{n}"),
@@ -199,10 +244,10 @@ mod tests {
             place: "~/src/fetcher".to_owned(),
             title: format!("title {n} with wide 日本語 words"),
         };
-        SessionPicker::new((0..count).map(row).collect())
+        Picker::of_sessions((0..count).map(row).collect(), false)
     }
 
-    fn text(picker: &mut SessionPicker, columns: usize, height: usize) -> Vec<String> {
+    fn text(picker: &mut Picker, columns: usize, height: usize) -> Vec<String> {
         let theme = Theme::new(ColorMode::None);
         let rows = picker.rows(columns, height, &theme);
         rows.iter().map(ToString::to_string).collect()
@@ -217,14 +262,14 @@ mod tests {
         picker.act(Action::Up);
         assert_eq!(
             picker.act(Action::Send),
-            PickerOutcome::Chosen("id-2".to_owned())
+            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-2".to_owned())
         );
         picker.act(Action::Insert('2'));
         picker.act(Action::Insert('9'));
         assert!(text(&mut picker, 80, 10)[1].starts_with("1 of 30 with \"29\""));
         assert_eq!(
             picker.act(Action::Send),
-            PickerOutcome::Chosen("id-29".to_owned())
+            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-29".to_owned())
         );
         picker.filter("x\ny");
         assert_eq!(picker.act(Action::Send), PickerOutcome::Open, "none fits");
@@ -232,10 +277,36 @@ mod tests {
         picker.act(Action::Bottom);
         assert_eq!(
             picker.act(Action::Send),
-            PickerOutcome::Chosen("id-29".to_owned())
+            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-29".to_owned())
         );
         assert_eq!(picker.act(Action::Escape), PickerOutcome::Closed);
         assert_eq!(picker.act(Action::Quit), PickerOutcome::Pass);
+    }
+
+    #[test]
+    fn what_is_in_use_is_selected_until_something_is_typed() {
+        let row = |n: usize| ChoiceRow {
+            id: format!("id-{n}"),
+            lead: format!("  provider-{n}"),
+            title: format!("model\u{202e}-{n}"),
+            is_current: n == 7,
+            ..ChoiceRow::default()
+        };
+        let mut picker = Picker::new(ChoiceList {
+            kind: ChoiceKind::Models,
+            rows: (0..9).map(row).collect(),
+            hint: "more with Tab".to_owned(),
+            listing: String::new(),
+        });
+        let chosen = |id: &str| PickerOutcome::Chosen(ChoiceKind::Models, id.to_owned());
+        let rows = text(&mut picker, 40, 5);
+        assert_eq!(rows[1], "9 of 9 · more with Tab");
+        assert!(rows[4].starts_with("›   provider-7  model-7"), "{rows:?}");
+        assert_eq!(picker.act(Action::Send), chosen("id-7"));
+        picker.filter("model");
+        assert_eq!(picker.act(Action::Send), chosen("id-0"));
+        picker.act(Action::KillLine);
+        assert_eq!(picker.act(Action::Send), chosen("id-7"));
     }
 
     #[test]

@@ -218,7 +218,8 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
     }
     if status.tokens.total() > 0 {
         // Without a price the tokens are all there is to say.
-        let priority = match status.cost > 0.0 {
+        let has_price = status.cost > 0.0 || status.run_spent.is_some_and(|run| run.cost > 0.0);
+        let priority = match has_price {
             true => priority::TOKENS,
             false => priority::COST,
         };
@@ -229,13 +230,17 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         }));
         parts.push(tokens_part);
     }
-    if status.cost > 0.0 {
+    let run = status.run_spent;
+    let run_cost = run.map_or(0.0, |run| run.cost);
+    if status.cost > 0.0 || run_cost > 0.0 {
+        let run = run.map(|run| money(run.cost, run.estimated));
         let text = money(status.cost, status.cost_estimated);
-        parts.push(part(text, theme.dim, priority::COST));
+        parts.push(cost_part(text, run, theme));
     }
     let spent = credits("", status.credits);
+    let run_spent = run.map(|run| credits("", run.credits));
     if !spent.is_empty() {
-        parts.push(part(spent, theme.dim, priority::COST));
+        parts.push(cost_part(spent, run_spent, theme));
     }
     if let Some(percent) = status.context {
         let text = format!("ctx {percent}%");
@@ -257,6 +262,22 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         parts.push(place_part(place, theme));
     }
     parts
+}
+
+/// `$0.01 ($0.0004 this run)`: what the session has cost, and what this run has spent where that is another amount.
+fn cost_part(session: String, run: Option<String>, theme: &Theme) -> StatusPart {
+    let run = run.filter(|run| !run.is_empty() && *run != session);
+    match run {
+        Some(run) => StatusPart {
+            shorter: Some(session.clone()),
+            ..part(
+                format!("{session} ({run} this run)"),
+                theme.dim,
+                priority::COST,
+            )
+        },
+        None => part(session, theme.dim, priority::COST),
+    }
 }
 
 /// `fetcher (retry-fix)`: the folder and the branch that is checked out in it.
@@ -359,7 +380,9 @@ fn short(count: u64) -> String {
 /// `$0.25`, `$0.0004` where cents would not show it, `<$0.0001`.
 fn money(cost: f64, estimated: bool) -> String {
     let mark = estimate_mark(estimated);
-    if cost >= 0.01 {
+    if cost <= 0.0 {
+        "$0".to_owned()
+    } else if cost >= 0.01 {
         format!("{mark}${cost:.2}")
     } else if cost >= 0.0001 {
         format!("{mark}${cost:.4}")
@@ -388,6 +411,7 @@ fn gauge(percent: u64) -> String {
 mod tests {
     use super::*;
     use crate::app::session::ui_update::RunningCall;
+    use crate::store::sessions::record::Spent;
     use crate::ui::text::theme::ColorMode;
     use proptest::prelude::*;
 
@@ -400,6 +424,7 @@ mod tests {
             cost: 0.0004,
             cost_estimated: false,
             credits: 0.0,
+            run_spent: None,
             tokens: Tokens {
                 input: 1_200,
                 cached: 900,
@@ -457,6 +482,31 @@ mod tests {
             "{narrow}"
         );
         shown(&status(), 14);
+    }
+
+    #[test]
+    fn the_cost_of_the_session_comes_before_that_of_the_run() {
+        let mut status = status();
+        let run = |cost| Spent {
+            cost,
+            ..Spent::default()
+        };
+        status.cost = 1.204;
+        status.run_spent = Some(run(0.0004));
+        let line = shown(&status, 120);
+        assert!(line.contains(" · $1.20 ($0.0004 this run) · "), "{line}");
+        let narrow = shown(&status, 42);
+        assert!(
+            narrow.contains("$1.20") && !narrow.contains("run"),
+            "{narrow}"
+        );
+        // Nothing was asked since the session was resumed.
+        status.run_spent = Some(run(0.0));
+        assert!(shown(&status, 120).contains(" · $1.20 ($0 this run) · "));
+        // A new session of a process that has spent something.
+        status.cost = 0.0;
+        status.run_spent = Some(run(0.5));
+        assert!(shown(&status, 120).contains(" · $0 ($0.50 this run) · "));
     }
 
     #[test]
@@ -619,16 +669,30 @@ mod tests {
         );
     }
 
+    fn any_spent() -> impl Strategy<Value = Spent> {
+        let cost = prop_oneof![Just(0.0), 0.0..200.0f64];
+        cost.prop_map(|cost| Spent {
+            cost,
+            ..Spent::default()
+        })
+    }
+
     fn any_status() -> impl Strategy<Value = SessionStatus> {
         let name = "[a-z日é -]{0,30}";
         let counts = (0usize..3, 0u64..50_000, 0usize..3, any::<bool>());
         let shown = (
-            prop_oneof![Just(0.0), 0.0..200.0f64],
+            any_spent(),
+            proptest::option::of(any_spent()),
             proptest::option::of(0u64..=100),
             proptest::option::of((name, proptest::option::of(name))),
         );
         (name, name, counts, shown).prop_map(
-            |(model, profile, (messages, tokens, topics, coding), (cost, context, place))| {
+            |(
+                model,
+                profile,
+                (messages, tokens, topics, coding),
+                (spent, run_spent, context, place),
+            )| {
                 SessionStatus {
                     model,
                     profile,
@@ -639,7 +703,8 @@ mod tests {
                     },
                     topics,
                     coding,
-                    cost,
+                    cost: spent.cost,
+                    run_spent,
                     context,
                     place: place.map(|(folder, branch)| Place { folder, branch }),
                     ..status()

@@ -12,7 +12,8 @@ use super::layout_context::{
 use crate::base::params::Type;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
-use crate::chat::message::ToolCall;
+use crate::chat::message::{ToolCall, ToolOutput};
+use crate::store::sessions::record::CallRecord;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::parameter::Parameter;
 use crate::tools::engine::registry::Registry;
@@ -81,10 +82,35 @@ impl CallTimer {
 
 #[derive(Debug, Clone)]
 struct CallOutcome {
-    outcome: CallEnd,
-    duration: Duration,
+    kind: OutcomeKind,
     /// Cleaned.
     text: String,
+}
+
+/// How a call ended, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutcomeKind {
+    Known(CallEnd, Duration),
+    /// The session's file does not say: it was no success for the model, or it was one.
+    Unknown {
+        failed: bool,
+    },
+    /// Marvin ended before the call did.
+    NoResult,
+}
+
+impl OutcomeKind {
+    fn is_success(self) -> bool {
+        matches!(self, Self::Known(CallEnd::Success, _))
+    }
+
+    /// The first line of the result says what went wrong.
+    fn shows_reason(self) -> bool {
+        matches!(
+            self,
+            Self::Known(CallEnd::Failure, _) | Self::Unknown { failed: true }
+        )
+    }
 }
 
 impl ToolCallCell {
@@ -148,8 +174,27 @@ impl ToolCallCell {
             },
         });
         self.end = Some(CallOutcome {
-            outcome,
-            duration,
+            kind: OutcomeKind::Known(outcome, duration),
+            text: clean(text).into_owned(),
+        });
+    }
+
+    /// A call of a session that goes on, with what its file has of the result and of what the user saw.
+    pub(super) fn finish_past(&mut self, output: Option<&ToolOutput>, record: Option<&CallRecord>) {
+        let text = output.map_or("", |output| &output.text);
+        if let Some(record) = record {
+            self.answered_by = clean_line(&record.answered_by.join(", "));
+            let took = Duration::from_millis(record.took_ms);
+            return self.finish(record.end, took, text, record.display.as_ref());
+        }
+        let kind = match output {
+            Some(output) => OutcomeKind::Unknown {
+                failed: output.failed,
+            },
+            None => OutcomeKind::NoResult,
+        };
+        self.end = Some(CallOutcome {
+            kind,
             text: clean(text).into_owned(),
         });
     }
@@ -282,7 +327,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     let changed = call
         .end
         .as_ref()
-        .filter(|end| end.outcome == CallEnd::Success)
+        .filter(|end| end.kind.is_success())
         .and_then(|_| drawn(call, layout_ctx));
     let left = format!("🔧 {}  {}", call.name, call.key_arguments);
     let (right, style): (String, Style) = match (&call.end, &changed) {
@@ -300,7 +345,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     if let Some(end) = &call.end {
         if call.unfolded {
             rows.extend(result(&end.text, layout_ctx));
-        } else if end.outcome == CallEnd::Failure {
+        } else if end.kind.shows_reason() {
             let line = end.text.lines().next().unwrap_or_default().to_owned();
             rows.extend(wrap::words(
                 &[Span::styled(line, theme.error)],
@@ -357,13 +402,19 @@ fn finished(
     answered_by: &str,
     layout_ctx: LayoutContext<'_>,
 ) -> (String, Style) {
-    let duration = format_duration(end.duration);
-    let words = match end.outcome {
+    let theme = layout_ctx.theme;
+    let (outcome, duration) = match end.kind {
+        OutcomeKind::Known(outcome, duration) => (outcome, format_duration(duration)),
+        OutcomeKind::Unknown { failed: true } => return ("✗".to_owned(), theme.error),
+        OutcomeKind::Unknown { failed: false } => return (String::new(), theme.dim),
+        OutcomeKind::NoResult => return ("no result".to_owned(), theme.dim),
+    };
+    let words = match outcome {
         CallEnd::Success if !answered_by.is_empty() && layout_ctx.width >= ROOM_FOR_SERVICES => {
             let services = width::clip(answered_by, layout_ctx.width / 3);
-            return (format!("✓ {services} {duration}"), layout_ctx.theme.dim);
+            return (format!("✓ {services} {duration}"), theme.dim);
         }
-        CallEnd::Success => return (format!("✓ {duration}"), layout_ctx.theme.dim),
+        CallEnd::Success => return (format!("✓ {duration}"), theme.dim),
         CallEnd::ExitCode(code) => format!("✗ exit {code} {duration}"),
         CallEnd::Signal(signal) => format!("✗ signal {signal} {duration}"),
         CallEnd::Timeout => format!("✗ timeout {duration}"),
@@ -372,7 +423,7 @@ fn finished(
         CallEnd::Declined => "✗ declined".to_owned(),
         CallEnd::Stopped => "✗ stopped".to_owned(),
     };
-    (words, layout_ctx.theme.error)
+    (words, theme.error)
 }
 
 fn drawn(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Option<diff::DrawnDiff> {
@@ -526,6 +577,36 @@ mod tests {
     }
 
     #[test]
+    fn a_past_call_says_only_what_is_known_of_it() {
+        let output = |failed| ToolOutput {
+            id: "1".to_owned(),
+            name: "run_command".to_owned(),
+            text: "Error: why".to_owned(),
+            failed,
+        };
+        let rows = |output: Option<ToolOutput>, record: Option<CallRecord>| {
+            let mut run = call("run_command", r#"{"command": "make"}"#);
+            run.finish_past(output.as_ref(), record.as_ref());
+            let rows = text(&run, 60);
+            let ending = rows[0].split("make").nth(1).unwrap().trim().to_owned();
+            (ending, rows.len())
+        };
+        let record = |end| CallRecord {
+            end,
+            took_ms: 5_000,
+            answered_by: Vec::new(),
+            display: None,
+        };
+        let declined = rows(Some(output(true)), Some(record(CallEnd::Declined)));
+        assert_eq!(declined, ("✗ declined".to_owned(), 1));
+        let exit = rows(Some(output(false)), Some(record(CallEnd::ExitCode(3))));
+        assert_eq!(exit, ("✗ exit 3 5.0s".to_owned(), 1));
+        assert_eq!(rows(Some(output(false)), None), (String::new(), 1));
+        assert_eq!(rows(Some(output(true)), None), ("✗".to_owned(), 2));
+        assert_eq!(rows(None, None), ("no result".to_owned(), 1));
+    }
+
+    #[test]
     fn the_line_omits_what_the_display_shows() {
         let display = diff("one\n", "two\nthree\u{1b}[31m\n");
         for args in [
@@ -578,7 +659,9 @@ mod tests {
         );
         let folded = text(&edit, 60);
         assert_eq!(folded.len(), 41);
-        assert_eq!(folded[40], "… 161 more lines, Ctrl-O unfolds");
+        assert_eq!(folded[29], "+  29  line 29");
+        assert_eq!(folded[30], "… 161 more lines, Ctrl-O unfolds");
+        assert_eq!(folded[40], "+ 200  line 200");
         edit.unfolded = true;
         let whole = text(&edit, 60);
         assert_eq!(whole.len(), 202, "the line, the file, the result");

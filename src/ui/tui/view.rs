@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, ScrollAnchor, layout_ctx};
-use super::picker::SessionPicker;
+use super::picker::Picker;
 use super::{help, menus, status};
 use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
@@ -26,8 +26,8 @@ pub(super) struct FrameContent<'a> {
     pub(super) open_question: Option<&'a mut QuestionPrompt>,
     /// The scroll position of the help, if it is open.
     pub(super) help: Option<&'a mut usize>,
-    /// The list of sessions, if it is open.
-    pub(super) picker: Option<&'a mut SessionPicker>,
+    /// The list to choose from, if it is open.
+    pub(super) picker: Option<&'a mut Picker>,
     pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
     pub(super) queue: &'a [String],
@@ -39,7 +39,7 @@ pub(super) struct FrameContent<'a> {
 /// Where the rows of the conversation were in a frame: the next frame needs this to detect scrolling.
 #[derive(Default)]
 pub(super) struct RowLayout {
-    rows: Vec<ScrollAnchor>,
+    pub(super) rows: Vec<ScrollAnchor>,
     /// Rows of the conversation.
     pub(super) height: usize,
 }
@@ -133,11 +133,16 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         put(buffer, y, [line]);
         y += 1;
     }
+    // A key may approve what is asked here: no menu of a draft covers it.
+    let menu_bottom = match question_rows {
+        0 => y - status_rows,
+        _ => height,
+    };
     if let Some(open) = scene.editor.menu() {
-        menus::commands(open, buffer, y - status_rows, theme);
+        menus::commands(open, buffer, menu_bottom, theme);
     }
     if let Some(open) = scene.editor.file_menu() {
-        menus::files(open, buffer, y - status_rows, theme);
+        menus::files(open, buffer, menu_bottom, theme);
     }
     for (index, row) in input.rows.iter().take(input_rows).enumerate() {
         let lead = if index == 0 {

@@ -11,6 +11,8 @@ use crate::provider::Provider;
 use crate::terminal::Terminal;
 
 const ROUNDS: usize = 41;
+/// [`FRAME_END`] as text.
+const FRAME_SHOWN: &str = "\x1b[?25h";
 /// Questions that a terminal would answer: attributes, the cursor's place, colours, modes, names.
 const QUESTIONS: [&str; 9] = [
     "\x1b[c", "\x1b[6n", ";?\x07", ";?\x1b\\", "$p", "\x1b[>c", "\x1b[>0c", "\x1b[>q", "\x1b[?u",
@@ -39,7 +41,9 @@ pub fn rows() -> Vec<Row> {
                 text.contains('>'),
                 "a first frame without its prompt: {text:?}"
             );
-            asks |= QUESTIONS.iter().any(|question| text.contains(question));
+            // What is asked after the frame delays nothing.
+            let frame = text.split(FRAME_SHOWN).next().unwrap_or_default();
+            asks |= QUESTIONS.iter().any(|question| frame.contains(question));
         }
         if let Some(aichat) = &aichat {
             times[4].push(peer(aichat, &empty, &provider));

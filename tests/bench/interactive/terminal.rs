@@ -158,6 +158,11 @@ impl Terminal {
         (kib(&status, "VmRSS:"), kib(&status, "VmHWM:"))
     }
 
+    /// Bytes that no other process shares: neither pages of the program nor of libraries.
+    pub fn own_memory(&self) -> u64 {
+        kib(&self.status("status"), "RssAnon:")
+    }
+
     /// CPU time of all threads that live.
     pub fn cpu(&self) -> Duration {
         let nanos = |text: String| {

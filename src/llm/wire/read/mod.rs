@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod billed;
+mod called_function;
 mod calls;
 mod decode;
 mod details;

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{CallArguments, CallFragment};
+use super::called_function::{CalledFunction, add_call};
+use super::calls::CallFragment;
 use super::draft::{RawUsage, ReplyDraft};
 use super::template::TextSpan;
 use crate::llm::wire::errors::ProviderError;
@@ -46,16 +47,7 @@ struct OllamaCall<'a> {
     #[serde(borrow)]
     id: LenientText<'a>,
     #[serde(borrow)]
-    function: Option<OllamaFunction<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct OllamaFunction<'a> {
-    #[serde(borrow)]
-    name: LenientText<'a>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
+    function: Option<CalledFunction<'a>>,
 }
 
 impl OllamaMessage<'_> {
@@ -81,8 +73,8 @@ pub(super) fn apply(
         .message
         .iter()
         .flat_map(|message| message.tool_calls.iter().flatten());
-    let mut raw = calls.filter_map(|call| call.function.as_ref()?.arguments);
-    if raw.any(|raw| repair_json::has_lone_surrogate(raw.get())) {
+    let mut functions = calls.filter_map(|call| call.function.as_ref());
+    if functions.any(CalledFunction::has_lone_surrogate) {
         return Err(serde::de::Error::custom(repair_json::LONE_SURROGATE));
     }
     draft.events += 1;
@@ -96,26 +88,12 @@ pub(super) fn apply(
         draft.think(message.thinking.filled().unwrap_or_default());
         draft.say(message.content.filled().unwrap_or_default());
         for call in message.tool_calls.iter().flatten() {
-            let function = call.function.as_ref();
-            let raw = function
-                .and_then(|function| function.arguments)
-                .map(RawValue::get);
-            let text = raw
-                .filter(|raw| raw.starts_with('"'))
-                .and_then(|raw| serde_json::from_str::<LenientText<'_>>(raw).ok())
-                .unwrap_or_default();
             // Calls are never split, so the index is not needed; older versions sent 0 for every call.
-            draft.calls.add(CallFragment {
-                index: None,
+            let piece = CallFragment {
                 id: call.id.filled(),
-                name: function.and_then(|function| function.name.filled()),
-                args: match (&text.0, raw) {
-                    (Some(text), _) => CallArguments::Text(text),
-                    (None, Some(raw)) if !raw.starts_with('"') => CallArguments::Whole(raw),
-                    (None, _) => CallArguments::None,
-                },
-                extra: None,
-            });
+                ..CallFragment::default()
+            };
+            add_call(&mut draft.calls, call.function.as_ref(), piece);
         }
     }
     if let Some(word) = line.done_reason.filled() {

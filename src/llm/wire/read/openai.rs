@@ -7,7 +7,8 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::billed;
-use super::calls::{CallArguments, CallFragment};
+use super::called_function::{CalledFunction, add_call};
+use super::calls::CallFragment;
 use super::draft::{RawUsage, ReplyDraft, is_limit};
 use super::template::TextSpan;
 use crate::llm::wire::errors::ProviderError;
@@ -84,18 +85,9 @@ struct DeltaCall<'a> {
     #[serde(borrow)]
     id: LenientText<'a>,
     #[serde(borrow)]
-    function: Option<DeltaFunction<'a>>,
+    function: Option<CalledFunction<'a>>,
     #[serde(borrow)]
     extra_content: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct DeltaFunction<'a> {
-    #[serde(borrow)]
-    name: LenientText<'a>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -240,8 +232,8 @@ impl FirstChoice<'_> {
             .flatten()
             .flat_map(|part| part.tool_calls.iter().flatten());
         calls
-            .filter_map(|call| call.function.as_ref()?.arguments)
-            .any(|raw| repair_json::has_lone_surrogate(raw.get()))
+            .filter_map(|call| call.function.as_ref())
+            .any(CalledFunction::has_lone_surrogate)
     }
 }
 
@@ -298,25 +290,13 @@ fn apply_message(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
         draft.merge_extra_content(extra.get());
     }
     for call in part.tool_calls.iter().flatten() {
-        let function = call.function.as_ref();
-        let raw = function
-            .and_then(|function| function.arguments)
-            .map(RawValue::get);
-        let text = raw
-            .filter(|raw| raw.starts_with('"'))
-            .and_then(|raw| serde_json::from_str::<LenientText<'_>>(raw).ok())
-            .unwrap_or_default();
-        draft.calls.add(CallFragment {
+        let piece = CallFragment {
             index: call.index.0,
             id: call.id.filled(),
-            name: function.and_then(|function| function.name.filled()),
-            args: match (&text.0, raw) {
-                (Some(text), _) => CallArguments::Text(text),
-                (None, Some(raw)) if !raw.starts_with('"') => CallArguments::Whole(raw),
-                (None, _) => CallArguments::None,
-            },
             extra: call.extra_content.map(RawValue::get),
-        });
+            ..CallFragment::default()
+        };
+        add_call(&mut draft.calls, call.function.as_ref(), piece);
     }
 }
 

@@ -8,7 +8,7 @@ use super::entry::PlaceEntry;
 use super::{gcloud, remembered};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::ServiceResponse;
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::GOOGLE_PLACES;
 use crate::tools::engine::context::ToolContext;
 
@@ -50,13 +50,17 @@ pub(super) fn ask(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Google
     }
 }
 
-fn with_key(ctx: &ToolContext, path: &str, body: &Value, key: &str) -> Outcome<ServiceResponse> {
-    let ask = ctx
-        .service(&GOOGLE_PLACES)
+/// A request for places, without a login.
+fn request<'a>(ctx: &'a ToolContext, path: &str) -> RequestBuilder<'a> {
+    ctx.service(&GOOGLE_PLACES)
         .path(path)
         .without_retry()
-        .timeout(GOOGLE_TIMEOUT);
-    ask.header("x-goog-fieldmask", FIELDS)
+        .timeout(GOOGLE_TIMEOUT)
+        .header("x-goog-fieldmask", FIELDS)
+}
+
+fn with_key(ctx: &ToolContext, path: &str, body: &Value, key: &str) -> Outcome<ServiceResponse> {
+    request(ctx, path)
         .secret_header("x-goog-api-key", key, key.to_owned())
         .json(body)
 }
@@ -69,16 +73,7 @@ fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<Ser
             return Ok(last);
         };
         let bearer = format!("Bearer {}", token.secret);
-        let ask = ctx
-            .service(&GOOGLE_PLACES)
-            .path(path)
-            .without_retry()
-            .timeout(GOOGLE_TIMEOUT);
-        let ask = ask.header("x-goog-fieldmask", FIELDS).secret_header(
-            "authorization",
-            &token.secret,
-            bearer,
-        );
+        let ask = request(ctx, path).secret_header("authorization", &token.secret, bearer);
         let ask = match token.project {
             Some(project) => ask.header("x-goog-user-project", project),
             None => ask,

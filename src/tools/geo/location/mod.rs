@@ -14,21 +14,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::remembered::LocationCache;
+use crate::base::params::choice;
 use crate::base::problem::Outcome;
 use crate::formats::distance::DistanceUnit;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
 };
 use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::tool::tools;
 use crate::tools::output::distance::preferred_unit;
 use crate::tools::{OUTSIDE, READ};
 
-crate::choice! {
+choice! {
     /// What comes first.
     pub(crate) enum RankBy { Popularity = "POPULARITY", Distance = "DISTANCE" }
 }
 
-crate::tools! { "location";
+tools! { "location";
     /// Find where the user is and say how that was determined.
     get_my_location(GetMyLocation; READ.seconds(15).service("os-location, ip-geolocation").asks(const { &[&IP_API, &IPAPI_CO, &IPINFO] })) {
     } => here, says ["where am i", "my location", "what is my location"];

@@ -13,6 +13,7 @@ use crate::formats::distance::DistanceUnit;
 use crate::net::services::{self, OPEN_METEO, OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::distance::preferred_unit;
 use crate::tools::output::measures::duration;
 use mode::{Mode, RequestedMode};
@@ -23,7 +24,7 @@ const ROADS: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE];
 /// The services with road data and weather.
 const ROADS_AND_SKY: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE, &OPEN_METEO];
 
-crate::tools! { "travel";
+tools! { "travel";
     /// Free-flow distance and duration between two points.
     estimate_travel_time(EstimateTravelTime; READ.seconds(10).service("osrm").asks(ROADS)) {
         /// start latitude

@@ -11,6 +11,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{OPEN_METEO, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::distance::preferred_unit;
 use service::ForecastQuery;
 
@@ -21,7 +22,7 @@ const DAILY: &str = "weather_code,temperature_2m_max,temperature_2m_min,sunrise,
 
 const SKY: &[&Service] = &[&OPEN_METEO];
 
-crate::tools! { "weather";
+tools! { "weather";
     /// Current conditions and a daily forecast.
     weather_forecast(WeatherForecast; READ.seconds(15).service("open-meteo").asks(SKY).compact()) {
         /// latitude

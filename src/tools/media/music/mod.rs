@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::base::params::{Param, Type};
 use crate::net::services::{MUSICBRAINZ, Service};
 use crate::tools::READ;
+use crate::tools::engine::tool::tools;
 use lookup::lookup;
 use search::search;
 
@@ -69,7 +70,7 @@ impl Entity {
     }
 }
 
-crate::tools! { "music";
+tools! { "music";
     /// Search MusicBrainz.
     music_search(MusicSearch; READ.seconds(10).service("musicbrainz").asks(ASKS)) {
         /// artist, album or song

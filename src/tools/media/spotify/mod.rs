@@ -12,10 +12,12 @@ mod rank;
 mod search;
 mod sign_in;
 
+use crate::base::params::choice;
 use crate::base::problem::Outcome;
 use crate::net::services::{SPOTIFY_ACCOUNTS, SPOTIFY_API, Service};
 use crate::store::spotify_account::TokenStore;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::{OUTSIDE, READ};
 use add::add;
 use create::create;
@@ -27,12 +29,12 @@ const BOTH: &[&Service] = &[&SPOTIFY_API, &SPOTIFY_ACCOUNTS];
 /// Services for signing in.
 const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
 
-crate::choice! {
+choice! {
     /// Kind of catalogue object.
     pub(crate) enum CatalogType { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
 }
 
-crate::tools! { "spotify";
+tools! { "spotify";
     /// Connect a Spotify account.
     spotify_auth(SpotifyAuth; OUTSIDE.slow().seconds(130).service("spotify").asks(ACCOUNTS).additive()) {
         /// code or pasted redirect URL; empty starts the flow

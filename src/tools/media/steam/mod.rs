@@ -17,13 +17,14 @@ use crate::net::service::ServiceResponse;
 use crate::net::services::{STEAM_API, STEAM_STORE, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::labeled::{plain, quoted};
 use crate::tools::output::web_links;
 
 static STORE: [&Service; 1] = [&STEAM_STORE];
 static API: [&Service; 1] = [&STEAM_API];
 
-crate::tools! { "steam";
+tools! { "steam";
     /// Search the Steam store.
     steam_search(SteamSearch; READ.seconds(10).service("steam store").asks(&STORE)) {
         /// title

@@ -6,12 +6,14 @@ mod web_fallback;
 
 use std::time::Duration;
 
+use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, OMDB, RAWG, Service};
 use crate::tools::READ;
+use crate::tools::engine::tool::tools;
 
-crate::choice! {
+choice! {
     /// Kind of title.
     pub(crate) enum TitleKind { Any = "", Movie = "movie", Series = "series", Episode = "episode" }
 }
@@ -32,7 +34,7 @@ static FILMS: [&Service; 3] = [&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static GAMES: [&Service; 3] = [&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static GAME: [&Service; 1] = [&RAWG];
 
-crate::tools! { "media";
+tools! { "media";
     /// Find films and series.
     search_movies(SearchMovies; READ.seconds(10).service("omdb, duckduckgo").asks(&FILMS)) {
         /// title

@@ -20,11 +20,12 @@ use crate::store::calendar::files::CalendarFiles;
 use crate::store::calendar::occurrence::{Occurrence, OccurrenceList, between};
 use crate::store::calendar::versions::Versions;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::personal::alarms;
 use crate::tools::{OUTSIDE, READ};
 use new::{EventTime, NewEvent, uuid};
 
-crate::tools! { "calendar";
+tools! { "calendar";
     /// Add an event and its reminders.
     calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh").additive().planned_as_written().compact()) {
         /// summary

@@ -9,11 +9,12 @@ use crate::base::text::{clip, counted, escape_controls, plural};
 use crate::disk::beneath::{DirEntry, FileKind, RelPath, Root};
 use crate::store::notes::{MAX_NOTE_BYTES, NotesDir, lock};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::engine::write_allowlist;
 use crate::tools::output::file_edit;
 use crate::tools::{NOTES, READ, ToolOk};
 
-crate::tools! { "notes";
+tools! { "notes";
     /// Write or extend a Markdown note.
     write_note(WriteNote; NOTES.in_children().seconds(5).displays(&["content"]).planned_as_written()) {
         /// path inside the notes directory; parents are created

@@ -10,13 +10,14 @@ use crate::net::services::{NTFY, Service};
 use crate::store::subscriptions::{LastSeen, MessageReader, Subscription, is_name};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::{MEMORY, OUTSIDE, RECORDS};
 
 /// The ntfy server.
 static SERVER: [&Service; 1] = [&NTFY];
 
-crate::tools! { "ntfy";
+tools! { "ntfy";
     /// Invent a topic name and subscribe to it.
     generate_ntfy_topic(GenerateNtfyTopic; RECORDS.seconds(5).service("ntfy.sh")) {
         /// friendly name

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use self::command::{Caller, TicketCli};
 use self::show::Filter;
+use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::MARVIN_TICKET;
 use crate::formats::front_matter::{NewTicket, tags};
@@ -17,9 +18,10 @@ use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::TicketLocation;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::ticket_gate::TicketGate;
+use crate::tools::engine::tool::tools;
 use crate::tools::{MEMORY, READ};
 
-crate::choice! {
+choice! {
     /// Kinds of tickets.
     pub(crate) enum TicketKind {
         /// Something is broken.
@@ -35,7 +37,7 @@ crate::choice! {
     }
 }
 
-crate::choice! {
+choice! {
     /// What a list is limited to.
     pub(crate) enum TicketStatus {
         /// Everything.
@@ -49,7 +51,7 @@ crate::choice! {
     }
 }
 
-crate::tools! { "tickets", in_children;
+tools! { "tickets", in_children;
     /// Create a ticket.
     create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli").planned_as_written()) {
         /// short title

@@ -7,6 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, escape_controls, plural, thousands};
 use crate::disk::beneath::{FileKind, ListingOptions, Root};
@@ -17,12 +18,13 @@ use crate::proc::git::clone::{CloneRequest, is_there};
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::READ_WARN;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::project::search::{SearchQuery, hits};
 use crate::tools::{OUTSIDE, READ};
 use name::RepoName;
 
-crate::choice! {
+choice! {
     /// What to search.
     pub(crate) enum SearchType { Repositories = "repositories", Code = "code", Issues = "issues", Commits = "commits", Users = "users" }
 }
@@ -30,7 +32,7 @@ crate::choice! {
 /// The service that clones come from.
 static CLONES: [&services::Service; 1] = [&services::GITHUB];
 
-crate::tools! { "github";
+tools! { "github";
     /// Search GitHub.
     github_search(GithubSearch; READ.seconds(30).service("gh cli").open_world(true)) {
         /// search text with qualifiers

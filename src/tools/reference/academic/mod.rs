@@ -5,17 +5,19 @@ mod atom;
 mod scholar;
 mod terms;
 
+use crate::base::params::choice;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, thousands};
 use crate::net::services::{ARXIV, SEMANTIC_SCHOLAR, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 use crate::tools::output::untrusted::{fenced, line};
 
 const SCHOLAR: &[&Service] = &[&SEMANTIC_SCHOLAR];
 const PREPRINTS: &[&Service] = &[&ARXIV];
 
-crate::tools! { "academic";
+tools! { "academic";
     /// Search Semantic Scholar.
     search_papers(SearchPapers; READ.seconds(15).service("semantic-scholar").asks(SCHOLAR)) {
         /// topic
@@ -41,7 +43,7 @@ crate::tools! { "academic";
     } => arxiv, says ["search arxiv for {query}", "latest on arxiv about {query} {sort_by=submittedDate}"];
 }
 
-crate::choice! {
+choice! {
     /// The order of arXiv's results.
     pub(crate) enum SortBy {
         /// What fits best.

@@ -6,14 +6,16 @@ mod body;
 mod pauses;
 mod questions;
 
+use crate::base::params::choice;
 use crate::net::services::{STACKEXCHANGE, Service};
 use crate::tools::READ;
+use crate::tools::engine::tool::tools;
 use answers::answers;
 use questions::search;
 
 const ASKED: &[&Service] = &[&STACKEXCHANGE];
 
-crate::tools! { "stack";
+tools! { "stack";
     /// Search Stack Exchange questions.
     stack_search(StackSearch; READ.seconds(10).service("stackexchange").asks(ASKED)) {
         /// text
@@ -40,7 +42,7 @@ crate::tools! { "stack";
     } => answers, says ["answers to stack overflow question {question_id}", "stack answers {question_id}"];
 }
 
-crate::choice! {
+choice! {
     /// A site, by its name in the API.
     pub(crate) enum Site {
         /// Stack Overflow.
@@ -62,7 +64,7 @@ crate::choice! {
     }
 }
 
-crate::choice! {
+choice! {
     /// The order of results.
     pub(crate) enum QuestionOrder {
         /// What fits best.

@@ -16,12 +16,13 @@ use crate::formats::units::{Converted, currency};
 use crate::net::services::{DICTIONARYAPI, FRANKFURTER, MYMEMORY, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 
 const RATES: &[&Service] = &[&FRANKFURTER];
 const WORDS: &[&Service] = &[&DICTIONARYAPI];
 const LANGUAGES: &[&Service] = &[&MYMEMORY];
 
-crate::tools! { "utilities";
+tools! { "utilities";
     /// Convert units or currencies.
     convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(RATES).compact()) {
         /// amount

@@ -10,6 +10,7 @@ mod title;
 mod whole;
 
 use crate::net::services::{Service, WIKIPEDIA};
+use crate::tools::engine::tool::tools;
 use crate::tools::{MEMORY, READ};
 use search::search;
 use summary::summary;
@@ -17,7 +18,7 @@ use whole::{full, grep};
 
 const ASKED: &[&Service] = &[&WIKIPEDIA];
 
-crate::tools! { "wiki";
+tools! { "wiki";
     /// Find Wikipedia articles.
     wiki_search(WikiSearch; READ.seconds(10).service("wikipedia").asks(ASKED)) {
         /// search text

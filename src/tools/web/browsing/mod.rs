@@ -16,10 +16,12 @@ mod scrape;
 mod search;
 pub(crate) mod top_page;
 
+use crate::base::params::choice;
 use crate::base::problem::Outcome;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 
 /// Services for pages, and for news, which falls back to the former.
 static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
@@ -31,7 +33,7 @@ static NEWS: [&Service; 5] = [
     &DUCKDUCKGO_LITE,
 ];
 
-crate::choice! {
+choice! {
     /// How old a page may be.
     pub(crate) enum Recency {
         /// Of any age.
@@ -47,7 +49,7 @@ crate::choice! {
     }
 }
 
-crate::choice! {
+choice! {
     /// How old an article may be.
     pub(crate) enum NewsAge {
         /// Two days.
@@ -61,7 +63,7 @@ crate::choice! {
     }
 }
 
-crate::choice! {
+choice! {
     /// What to take from a page.
     pub(crate) enum Extract {
         /// Its visible text.
@@ -73,7 +75,7 @@ crate::choice! {
     }
 }
 
-crate::tools! { "web";
+tools! { "web";
     /// General web search; the default choice for lookups.
     web_search(WebSearch; READ.seconds(15).service("duckduckgo").asks(&SEARCH)) {
         /// search text

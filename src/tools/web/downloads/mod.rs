@@ -9,8 +9,9 @@ use crate::net::download::{DownloadTarget, download, size};
 use crate::net::guarded_client::GuardedClient;
 use crate::tools::OUTSIDE;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::tool::tools;
 
-crate::tools! { "downloads";
+tools! { "downloads";
     /// Download to ~/Downloads.
     download_file(DownloadFile; OUTSIDE.seconds(120).slow().additive()) {
         /// address

@@ -74,6 +74,7 @@ fn every_key_is_parsed() {
         (b"\x1b[", "A-Char('[')"),
         (b"\x1bO", "A-S-Char('O')"),
         // Responses to modes and queries of other programs are ignored.
+        (b"\x1b[<0;10;5m\x1b[<35;1;1Mc", "Char('c')"),
         (b"\x1b[<0;10;5Ma\x1b[M !!b", "Char('a') Char('b')"),
         (b"\x1b[?62;4ca\x1b[24;80Rb", "Char('a') Char('b')"),
         (

@@ -1,8 +1,8 @@
 //! The colours of the themes: one table each for dark and for light backgrounds.
 //!
 //! They are numbers of xterm's table of 256, whose colours from 16 on are the same in every terminal. Each has a contrast of at least 4.5:1 with backgrounds
-//! that are usual for its table, by the formula of WCAG 2 (<https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>); a test counts. Of the sixteen named colours,
-//! which every terminal shows its own way, xterm's defaults on black and white are counted.
+//! that are usual for its table (4.3:1 where the background is unknown), by the formula of WCAG 2 (<https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio>); a test
+//! counts. Of the sixteen named colours, which every terminal shows its own way, xterm's defaults on black and white are counted.
 
 use ratatui::style::Color;
 
@@ -88,6 +88,11 @@ static NAMED_LIGHT: Palette = Palette {
     bold: false,
 };
 
+/// What can be read on black and on white, for terminals that do not say which they have: of 4.5:1 with both only a few colours come close.
+static EITHER: Palette = Palette {
+    dim: None,
+    ..indexed([131, 29, 130, 63, 163, 30], 0)
+};
 static DARK: Palette = indexed([210, 114, 179, 111, 176, 80], 247);
 static LIGHT: Palette = indexed([124, 22, 94, 25, 90, 23], 240);
 static CONTRAST_DARK: Palette = indexed([217, 120, 228, 153, 219, 123], 252);
@@ -144,7 +149,7 @@ pub(super) fn palette(
         _ => match background {
             Some(Background::Dark) => &DARK,
             Some(Background::Light) => &LIGHT,
-            None => &NAMED,
+            None => &EITHER,
         },
     }
 }
@@ -244,6 +249,8 @@ mod tests {
         for (name, palette, backgrounds, least) in [
             ("dark", &DARK, &DARKS[..], 4.5),
             ("light", &LIGHT, &LIGHTS[..], 4.5),
+            ("unknown background", &EITHER, black, 4.4),
+            ("unknown background", &EITHER, white, 4.3),
             ("contrast", &CONTRAST_DARK, &DARKS[..], 7.0),
             ("contrast, light", &CONTRAST_LIGHT, &LIGHTS[..2], 7.0),
             ("color-blind", &COLOR_BLIND_DARK, black, 4.5),
@@ -350,6 +357,6 @@ mod tests {
         let unknown = Theme::choose(ColorMode::Ansi16, ThemeChoice::Auto, None);
         assert_eq!(unknown, Theme::new(ColorMode::Ansi16));
         let unknown = Theme::choose(ColorMode::True, ThemeChoice::Auto, None);
-        assert_eq!(unknown, Theme::new(ColorMode::True));
+        assert_eq!(unknown, Theme::with(ColorMode::True, &EITHER));
     }
 }

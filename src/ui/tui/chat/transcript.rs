@@ -1,14 +1,10 @@
 //! Shows another session in the place of the conversation.
 
-use std::time::Duration;
-
 use super::{Chat, ChatPart};
-use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
-use crate::chat::event::CallEnd;
-use crate::chat::message::{ToolCall, ToolOutput};
+use crate::app::sessions::transcript::{PastCall, TranscriptContent, TranscriptEntry};
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
-use crate::ui::tui::part::Tone;
+use crate::ui::tui::part::{Tone, texts};
 use crate::ui::tui::tool::ToolCallCell;
 
 impl Chat {
@@ -30,31 +26,28 @@ impl Chat {
             match &entry.content {
                 TranscriptContent::User(text) => self.past(&said(LogRole::You, text)),
                 TranscriptContent::Assistant(text) => self.past(&said(LogRole::Assistant, text)),
-                TranscriptContent::Call(call, output) => {
-                    self.past_call(call, output.as_ref(), tools);
+                TranscriptContent::Call(past) => self.past_call(past, tools),
+                TranscriptContent::Command { command, output } => {
+                    self.add_command(command, output);
                 }
+                TranscriptContent::Stopped => {
+                    self.settle();
+                    self.parts.extend(texts(Tone::Dim, "stopped"));
+                }
+                TranscriptContent::Error(text) => self.add(Tone::Error, &format!("Error: {text}")),
                 TranscriptContent::Notice(text) => self.add(Tone::Dim, text),
             }
         }
     }
 
-    fn past_call(&mut self, call: &ToolCall, output: Option<&ToolOutput>, tools: &Registry) {
+    fn past_call(&mut self, past: &PastCall, tools: &Registry) {
         self.settle();
         if !matches!(self.parts.last(), Some(ChatPart::Tool(_))) {
             self.empty_row();
         }
-        let mut cell = ToolCallCell::new(call, tools);
+        let mut cell = ToolCallCell::new(&past.call, tools);
         cell.unfolded = self.unfold_all;
-        match output {
-            Some(output) => {
-                let end = match output.failed {
-                    true => CallEnd::Failure,
-                    false => CallEnd::Success,
-                };
-                cell.finish(end, Duration::ZERO, &output.text, None);
-            }
-            None => cell.finish(CallEnd::Stopped, Duration::ZERO, "stopped", None),
-        }
+        cell.finish_past(past.output.as_ref(), past.record.as_ref());
         self.parts.push(ChatPart::Tool(Box::new(cell)));
     }
 }

@@ -158,7 +158,7 @@ fn a_round_of_tools() {
     stage.marvin("Mended.");
     stage.assert_snapshot("round-with-changes");
     stage.assert_style_snapshot("round-with-changes", ColorMode::Ansi256);
-    stage.chat.unfold_all();
+    stage.chat.set_all_unfolded(true);
     stage.assert_snapshot("round-unfolded");
 }
 
@@ -234,6 +234,48 @@ fn a_question_must_be_seen_in_full_before_a_key_approves() {
         }
     }
     stage.assert_snapshot("question-two-rows");
+}
+
+#[test]
+fn neither_a_long_change_nor_a_menu_hides_a_question() {
+    let mut stage = Stage::new();
+    stage.you("Write it and run it.");
+    stage.calls(&[("1", "create_file", r#"{"path": "new.txt"}"#)]);
+    let lines: String = (1..=120).map(|n| format!("line {n}\n")).collect();
+    let change = Display::Diff {
+        old: String::new(),
+        new: lines,
+        first_line: Some(1),
+    };
+    stage.done_showing("1", CallEnd::Success, "Created new.txt.", Some(change));
+    stage.calls(&[("2", "run_command", r#"{"command": "cat new.txt"}"#)]);
+    let drafts = ["", "/t", "look at @src/fi"];
+    for (size, draft) in [(30, 7), (40, 12), (80, 24)]
+        .into_iter()
+        .flat_map(|size| drafts.map(|draft| (size, draft)))
+    {
+        stage.editor.set_text("");
+        for c in draft.chars() {
+            stage.editor.act(Action::Insert(c), &Files);
+        }
+        stage.editor.set_found_files(&FoundFiles {
+            query: "src/fi".to_owned(),
+            count: 1,
+            paths: vec!["src/file.rs".to_owned()],
+            is_complete: true,
+        });
+        let is_open = stage.editor.menu().is_some() || stage.editor.file_menu().is_some();
+        assert_eq!(is_open, !draft.is_empty(), "{draft:?}");
+        for unfolded in [false, true] {
+            stage.chat.set_all_unfolded(unfolded);
+            stage.ask("cat new.txt", "");
+            let rows = visible_rows(&mut stage, size).join("\n");
+            let keys = if size.0 == 30 { " y a n e" } else { " y once" };
+            for shown in ["Run this command?", " cat new.txt", "fetcher", keys] {
+                assert!(rows.contains(shown), "no {shown} with {draft:?}:\n{rows}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl Stage {
                 cost: 0.0004,
                 cost_estimated: false,
                 credits: 0.0,
+                run_spent: None,
                 tokens: Tokens {
                     input: 1_200,
                     cached: 900,

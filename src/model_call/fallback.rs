@@ -1,9 +1,8 @@
-//! Another model answers when the chosen one fails and nothing of its answer was shown yet.
+//! Another model answers when the chosen one fails and nothing of its answer was shown yet: who it is, and what the user is told.
 
 use super::model_target::ModelTarget;
 use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
-use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::tools::engine::context::ToolContext;
@@ -46,16 +45,8 @@ pub(crate) fn announce(ctx: &ToolContext, target: &ModelTarget, failure: &Failur
     ctx.listener.emit(Event::Notice(Level::Warning, words));
 }
 
-/// Takes the conversation back to the user's message.
-pub(super) fn rewind(messages: &mut Vec<Message>) {
-    let is_user = |message: &Message| matches!(message, Message::User(_));
-    if let Some(at) = messages.iter().rposition(is_user) {
-        messages.truncate(at + 1);
-    }
-}
-
 /// The failure when the successor fails too: the first is what the user has to do something about.
-pub(super) fn both(first: Failure, second: Failure) -> Failure {
+pub(crate) fn both(first: Failure, second: Failure) -> Failure {
     if second.problem.is_cancelled() {
         return second;
     }

@@ -1,6 +1,5 @@
 //! Limits that are known before a request is sent: what the run may cost, and what the model's window holds.
 
-use super::ending::{COST, TOO_LARGE};
 use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::base::text::thousands;
@@ -8,6 +7,11 @@ use crate::chat::usage::dollars;
 use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::tools::engine::context::ToolContext;
+
+/// Words of the message when no more may be spent.
+pub(crate) const COST_LIMIT_WORDS: &str = "cost limit";
+/// Words of the message when a request does not fit into the window.
+pub(crate) const TOO_LARGE_WORDS: &str = "was not sent";
 
 /// Refuses a request when what was spent has reached the user's limit.
 pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
@@ -17,14 +21,16 @@ pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Fail
         return Ok(());
     }
     let spent = dollars(totals.cost, totals.cost_estimated());
-    let problem = Problem::limit(format!("The {COST} of ${max} is reached ({spent} spent)."))
-        .next("Raise --max-cost to continue.");
+    let problem = Problem::limit(format!(
+        "The {COST_LIMIT_WORDS} of ${max} is reached ({spent} spent)."
+    ))
+    .next("Raise --max-cost to continue.");
     Err(Failure::new(FailureKind::Refused, problem))
 }
 
 /// The size of a request in tokens.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RequestSize {
+pub(crate) struct RequestSize {
     /// About how many it has.
     pub about: u64,
     /// How many it has at least.
@@ -34,7 +40,7 @@ pub(super) struct RequestSize {
 }
 
 /// Refuses a request that the model's window cannot hold.
-pub(super) fn check_window(target: &ModelTarget, request: RequestSize) -> Result<(), Failure> {
+pub(crate) fn check_window(target: &ModelTarget, request: RequestSize) -> Result<(), Failure> {
     let limit = target.info.prompt_limit();
     if request.at_least <= limit || !target.info.known || !has_known_window(target) {
         return Ok(());
@@ -42,7 +48,7 @@ pub(super) fn check_window(target: &ModelTarget, request: RequestSize) -> Result
     let model = &target.model;
     let (size, window) = (thousands(request.about), thousands(limit));
     let mut what = format!(
-        "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE}."
+        "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE_WORDS}."
     );
     let schemas = u64::try_from(request.schemas).unwrap_or(u64::MAX);
     let mut ways = "Send less, compact the conversation,".to_owned();

@@ -1,0 +1,63 @@
+//! Lists to choose from with arrows and by typing: what an interface is given to show one.
+
+use serde::Serialize;
+
+/// What a list is of, and so what choosing does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChoiceKind {
+    /// `/resume`.
+    Sessions,
+    /// `/model`.
+    Models,
+    /// `/theme`.
+    Themes,
+}
+
+/// A row of a list: every text is one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ChoiceRow {
+    /// What the command takes for it.
+    pub id: String,
+    /// Columns before the title.
+    pub lead: String,
+    /// More of them, where there is room.
+    pub detail: String,
+    pub title: String,
+    /// After the title, where there is room.
+    pub note: String,
+    /// It is in use.
+    pub is_current: bool,
+    /// What a filter looks for besides the title and the note.
+    pub more_words: String,
+}
+
+impl ChoiceRow {
+    /// True when every word of `filter` occurs in the row.
+    pub(crate) fn fits(&self, filter: &str) -> bool {
+        let all = format!("{} {} {}", self.title, self.note, self.more_words);
+        has_all_words(&all, filter)
+    }
+}
+
+/// True when every word of `filter` occurs in `text`, whatever the case.
+pub(crate) fn has_all_words(text: &str, filter: &str) -> bool {
+    let (text, filter) = (text.to_lowercase(), filter.to_lowercase());
+    filter.split_whitespace().all(|word| text.contains(word))
+}
+
+/// A list to choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ChoiceList {
+    pub kind: ChoiceKind,
+    pub rows: Vec<ChoiceRow>,
+    /// How to get more of them.
+    pub hint: String,
+    /// The same as text, for an interface where nothing is chosen with arrows.
+    pub listing: String,
+}
+
+/// Before what is in use, and before what is not.
+pub(super) fn mark(is_current: bool) -> &'static str {
+    if is_current { "*" } else { " " }
+}

@@ -1,0 +1,29 @@
+//! What the model is told about the user.
+
+use std::sync::LazyLock;
+
+/// Facts about the user, read from the profile's files by whoever starts a turn.
+pub(crate) struct UserFacts {
+    /// One per line. Read for each message: when they change, a new prompt is needed.
+    pub preferences: String,
+    /// Commands that run in the background, one per line.
+    pub jobs: String,
+    /// The saved places, one per line.
+    pub places: LazyText,
+    /// The latest entries of the chat log, shortened, one per line.
+    pub history: LazyText,
+}
+
+/// Read from disk on first use: not every request needs it.
+pub(crate) type LazyText = LazyLock<String, Box<dyn FnOnce() -> String + Send>>;
+
+impl Default for UserFacts {
+    fn default() -> Self {
+        Self {
+            preferences: String::new(),
+            jobs: String::new(),
+            places: LazyText::new(Box::new(String::new)),
+            history: LazyText::new(Box::new(String::new)),
+        }
+    }
+}

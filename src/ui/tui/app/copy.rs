@@ -1,0 +1,64 @@
+//! What is copied to the clipboard, and what is said about it.
+
+use std::collections::HashSet;
+
+use super::{App, HostAction, TERMINAL_GONE};
+use crate::base::text::plural;
+use crate::ui::keys::{self, Action};
+use crate::ui::term::tty::Tty;
+use crate::ui::text::clean::clean_line;
+use crate::ui::text::web_address;
+use crate::ui::tui::clipboard;
+
+impl App {
+    pub(super) fn copy(&mut self, text: Option<String>, what: &str) {
+        let Some(text) = text else {
+            return self.say(&format!("There is no {what} to copy."));
+        };
+        let length = plural(text.chars().count(), "character");
+        self.copy_saying(&text, what, &format!("Copied the {what}, {length}."));
+    }
+
+    /// Copies the last address of the reply; the same key again, the one before it.
+    pub(super) fn copy_address(&mut self) {
+        let reply = self.session.reply().unwrap_or_default();
+        // Each once, the last one first.
+        let mut known = HashSet::new();
+        let places = web_address::all(reply).into_iter().rev();
+        let addresses = places.filter_map(|place| reply.get(place));
+        let addresses: Vec<&str> = addresses.filter(|one| known.insert(*one)).collect();
+        let is_copied = |one: &&str| self.copied_address.as_deref() == Some(*one);
+        let at = match addresses.iter().position(is_copied) {
+            Some(copied) => (copied + 1) % addresses.len(),
+            None => 0,
+        };
+        let count = addresses.len();
+        let Some(address) = addresses.get(at).map(|one| (*one).to_owned()) else {
+            return self.copy(None, "address");
+        };
+        if count == 1 {
+            return self.copy(Some(address), "address");
+        }
+        let key = keys::name(Action::CopyAddress).unwrap_or_default();
+        let words = format!(
+            "Copied address {} of {count}, {key} copies another: {}",
+            count - at,
+            clean_line(&address)
+        );
+        self.copy_saying(&address, "address", &words);
+        self.copied_address = Some(address);
+    }
+
+    /// Copies `text`, and says `words` if that was possible.
+    fn copy_saying(&mut self, text: &str, what: &str, words: &str) {
+        match clipboard::copy(text, &mut Tty) {
+            Ok(true) => self.say(words),
+            Ok(false) => self.say(&format!(
+                "The {what} is too long for the terminal's clipboard."
+            )),
+            Err(_) => self
+                .host_actions
+                .push_back(HostAction::Leave(TERMINAL_GONE)),
+        }
+    }
+}
