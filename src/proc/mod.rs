@@ -20,4 +20,4 @@ mod spawn;
 pub(crate) mod supervise;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,8 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use rustix::termios::{
     ControlModes, InputModes, LocalModes, OutputModes, SpecialCodeIndex, Winsize, tcgetattr,
     tcsetwinsize,
 };
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::register_conditional_shutdown;
 
 use super::home::Home;
 
@@ -123,6 +126,7 @@ impl Pty {
         if let Some(dir) = command.get_current_dir() {
             session.current_dir(dir);
         }
+        catch_interrupts();
         let mut child = session.spawn().expect("setsid starts");
         // Its copies of the other end would keep the terminal from closing.
         drop(session);
@@ -360,4 +364,13 @@ fn emulate(emulator: &mut vt100::Parser, bytes: &[u8]) {
             emulator.process(b"\x1b[?1049h");
         }
     }
+}
+
+/// Lets programs that are started begin with SIGINT at its default: they inherit an ignored one, as a test runner in the background has it.
+fn catch_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let on = Arc::new(AtomicBool::new(true));
+        register_conditional_shutdown(SIGINT, 130, on).expect("a handler");
+    });
 }

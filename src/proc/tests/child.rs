@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::env;
+use super::{catch_interrupts, env};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::ProblemKind;
@@ -176,6 +176,7 @@ fn the_limit_kills_grandchildren_that_ignore_term() {
 
 #[test]
 fn an_interrupt_lets_the_program_end_by_itself() {
+    catch_interrupts();
     let dir = tempfile::tempdir().unwrap();
     let begun = dir.path().join("begun");
     let interrupt = Cancel::new();

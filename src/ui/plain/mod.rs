@@ -143,12 +143,13 @@ impl PlainUi {
             let shell = self.session.status().shell.is_some();
             let prompt = if shell { "$ " } else { "You: " };
             match self.read(prompt) {
-                ReadLine::Text(line) => {
+                Some(ReadLine::Text(line)) => {
                     self.session.submit(&line);
                     self.until_idle();
                 }
-                ReadLine::End => return 0,
-                ReadLine::Interrupted => self.interrupt(),
+                Some(ReadLine::End) => return 0,
+                Some(ReadLine::Interrupted) => self.interrupt(),
+                None => {}
             }
         }
     }
@@ -178,10 +179,25 @@ impl PlainUi {
         status
     }
 
-    /// Reads a line; a signal meanwhile ends the process.
-    fn read(&mut self, prompt: &str) -> ReadLine {
+    /// Reads a line; a signal meanwhile ends the process. `None` when a signal came before it: Ctrl-C right after an answer or a hint.
+    fn read(&mut self, prompt: &str) -> Option<ReadLine> {
         let _reading = self.watch.reading();
-        self.reader.line(prompt, &mut self.ahead, &mut self.printer)
+        let early = self.watch.take_signals();
+        if early.is_empty() {
+            return Some(self.reader.line(prompt, &mut self.ahead, &mut self.printer));
+        }
+        for signal in early {
+            self.handle(signal);
+        }
+        None
+    }
+
+    /// Handles a signal while no line is read.
+    fn handle(&mut self, signal: SignalEvent) {
+        match signal {
+            SignalEvent::Interrupt => self.interrupt(),
+            signal => self.leave = signal.exit_status(),
+        }
     }
 
     /// Handles Ctrl-C.
@@ -232,8 +248,7 @@ impl PlainUi {
                 recv(late) -> _ => {}
                 recv(key_check) -> _ => {}
                 recv(self.watch.signals) -> signal => match signal {
-                    Ok(SignalEvent::Interrupt) => self.interrupt(),
-                    Ok(signal) => self.leave = signal.exit_status(),
+                    Ok(signal) => self.handle(signal),
                     Err(_) => self.leave = Some(1),
                 }
             }

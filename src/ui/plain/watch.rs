@@ -3,8 +3,7 @@
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,16 +27,26 @@ pub(super) struct LineWatch {
     pub(super) signals: Receiver<SignalEvent>,
     /// Gets a byte for each of them, for `poll` together with the terminal.
     pub(super) woken: UnixStream,
-    reading: Arc<AtomicBool>,
+    reading: IsReading,
     _source: Signals,
 }
 
+/// Whether a line is being read; locked while a signal is sorted by it.
+#[derive(Clone, Default)]
+struct IsReading(Arc<Mutex<bool>>);
+
+impl IsReading {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Marks that a line is being read, until it is dropped.
-pub(super) struct ReadGuard(Arc<AtomicBool>);
+pub(super) struct ReadGuard(IsReading);
 
 impl Drop for ReadGuard {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::SeqCst);
+        *self.0.lock() = false;
     }
 }
 
@@ -55,8 +64,8 @@ impl LineWatch {
             .and_then(|()| wake.set_nonblocking(true))
             .map_err(cannot)?;
         let (sender, signals) = unbounded();
-        let reading = Arc::new(AtomicBool::new(false));
-        let read = Arc::clone(&reading);
+        let reading = IsReading::default();
+        let is_reading = reading.clone();
         thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
@@ -68,7 +77,9 @@ impl LineWatch {
                     let Some(status) = signal.exit_status() else {
                         continue;
                     };
-                    if read.load(Ordering::SeqCst) {
+                    let line = is_reading.lock();
+                    if *line {
+                        drop(line);
                         let before = interrupted.replace(Instant::now());
                         let again = before.is_some_and(|at| at.elapsed() < DOUBLE_PRESS);
                         if twice && signal == SignalEvent::Interrupt && !again {
@@ -102,8 +113,8 @@ impl LineWatch {
 
     /// Marks that a line is being read, until the returned guard is dropped.
     pub(super) fn reading(&self) -> ReadGuard {
-        self.reading.store(true, Ordering::SeqCst);
-        ReadGuard(Arc::clone(&self.reading))
+        *self.reading.lock() = true;
+        ReadGuard(self.reading.clone())
     }
 }
 

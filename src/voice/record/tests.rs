@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::variables::MARVIN_RECORD_COMMAND;
+use crate::proc::tests::catch_interrupts;
 use crate::voice::testing;
 
 struct Place {
@@ -271,6 +272,7 @@ fn a_finished_recording_is_kept_and_a_stopped_one_is_not() {
 
 #[test]
 fn a_recording_that_is_ended_before_the_first_sound_is_empty() {
+    catch_interrupts();
     let place = Place::new();
     let begun = place.dir.path().join("begun");
     let command = place.script(&format!(
