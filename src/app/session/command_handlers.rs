@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::inbox::{ProfileSwitch, WorkerEvent};
 use super::{BackendState, Queued, SEED, Session, shell};
@@ -19,6 +18,7 @@ use crate::chat::image::without_markers;
 use crate::chat::message::Message;
 use crate::llm::choose;
 use crate::llm::provider::Effort;
+use crate::proc::last_lines::LastLines;
 use crate::store::chat_log::{ChatLog, LogRole};
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
@@ -81,11 +81,15 @@ impl Session {
     }
 
     pub(super) fn run_shell(&mut self, text: String, background: bool, dir: PathBuf) {
-        let id = self.number();
-        match shell::ShellJob::start(id, text, background, dir, self) {
-            Ok(job) => self.jobs.push(job),
-            Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
-        }
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        self.run_job(text.clone(), background, move |id, stop| {
+            let mut show = |lines: &LastLines| {
+                let lines = lines.text();
+                inbox.send(WorkerEvent::CommandOutput { id, lines });
+            };
+            let outcome = shell::run(&text, &dir, background, &context, &stop, &mut show);
+            inbox.send(WorkerEvent::Command { id, outcome });
+        });
     }
 
     pub(super) fn stop_background(&mut self) {
@@ -134,30 +138,16 @@ impl Session {
             }
             DirectRequest::Call { tool, args } => (tool, args),
         };
-        let id = self.number();
-        let (stop, with_session) = self.stop_all.child();
-        let ctx = ToolContext {
-            approval: Approval::UserInvoked,
-            ..ToolContext::new(Arc::clone(&self.context), stop.clone(), Arc::new(NullSink))
-        };
         let call = direct_call::call(tool.name(), args);
-        let inbox = Arc::clone(&self.inbox);
-        let job = shell::ShellJob {
-            id,
-            command: tool.name().to_owned(),
-            background: false,
-            since: Instant::now(),
-            output: String::new(),
-            stop,
-            _with_session: with_session,
-        };
-        let called = move || {
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        self.run_job(tool.name().to_owned(), false, move |id, stop| {
+            let ctx = ToolContext {
+                approval: Approval::UserInvoked,
+                ..ToolContext::new(context, stop, Arc::new(NullSink))
+            };
             let ended = Box::new(batch::run_one(&ctx, &call));
             inbox.send(WorkerEvent::ToolCalled { id, ended });
-        };
-        if self.work("tool", called) {
-            self.jobs.push(job);
-        }
+        });
         Ok(())
     }
 

@@ -1,10 +1,8 @@
 //! `/memory`: what is remembered about the user, from within a conversation.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::inbox::WorkerEvent;
-use super::shell::ShellJob;
 use super::{BackendState, Session};
 use crate::app::memory::ProfileMemory;
 use crate::app::memory::command::MemoryCommand;
@@ -70,20 +68,9 @@ impl Session {
             provider: Some(target.provider.name().to_owned()),
             model: Some(target.model.clone()),
         };
-        let id = self.number();
-        let (stop, with_session) = self.stop_all.child();
-        let job = ShellJob {
-            id,
-            command: "memory".to_owned(),
-            background: false,
-            since: Instant::now(),
-            output: String::new(),
-            stop: stop.clone(),
-            _with_session: with_session,
-        };
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         let spending = self.spending.clone();
-        let started = self.work("memory", move || {
+        self.run_job("memory".to_owned(), false, move |id, stop| {
             let mut tell = |text: String| inbox.send(WorkerEvent::Notice(text));
             let ctx = ToolContext::new(Arc::clone(&context), stop, Arc::new(NullSink));
             // A call that is cut off closes the connections of its provider, so an answer that is on its way has another one.
@@ -95,9 +82,6 @@ impl Session {
                 });
             inbox.send(WorkerEvent::Report { id, outcome });
         });
-        if started {
-            self.jobs.push(job);
-        }
         Ok(())
     }
 }

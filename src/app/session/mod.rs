@@ -17,6 +17,7 @@ mod disk_writer;
 pub(crate) mod file_search;
 mod flow;
 mod inbox;
+mod job;
 mod listing;
 mod log_writer;
 mod memory;
@@ -159,7 +160,7 @@ pub(crate) struct Session {
     /// The turn that the session continued without, and the number of messages at that time.
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
-    jobs: Vec<shell::ShellJob>,
+    jobs: Vec<job::Job>,
     reviews: reviews::ReviewList,
     history: Option<Arc<Mutex<InputHistory>>>,
     ntfy_inbox: NtfyInbox,

@@ -1,86 +1,45 @@
 //! Commands that the user types: no approval, no path fence, and a timeout of two minutes. Their output becomes part of the conversation.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::Session;
-use super::inbox::WorkerEvent;
-use crate::base::cancel::{Cancel, OnFire};
+use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::last_lines::LastLines;
 use crate::proc::shell::ShellCommand;
+use crate::tools::engine::context::SessionContext;
 
 /// Applies in the foreground and in the background.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
-/// A running command.
-pub(super) struct ShellJob {
-    pub(super) id: u64,
-    pub(super) command: String,
-    pub(super) background: bool,
-    pub(super) since: Instant,
-    /// The last lines that it has written.
-    pub(super) output: String,
-    pub(super) stop: Cancel,
-    pub(super) _with_session: OnFire,
-}
-
-impl ShellJob {
-    /// Starts `command` in `dir` on a thread that reports how it ended.
-    pub(super) fn start(
-        id: u64,
-        command: String,
-        background: bool,
-        dir: PathBuf,
-        session: &Session,
-    ) -> Outcome<Self> {
-        let (stop, with_session) = session.stop_all.child();
-        let (context, inbox) = (Arc::clone(&session.context), Arc::clone(&session.inbox));
-        let (text, halt) = (command.clone(), stop.clone());
-        thread::Builder::new()
-            .name("command".to_owned())
-            .spawn(move || {
-                let outcome = context
-                    .paths
-                    .profile(&context.profile())
-                    .and_then(|profile| {
-                        let limit = if background {
-                            BACKGROUND
-                        } else {
-                            COMMAND_TIMEOUT
-                        };
-                        let command = ShellCommand {
-                            text: &text,
-                            dir: &dir,
-                            // A Marvin that the user starts is nobody's child.
-                            variables: Vec::new(),
-                            limit,
-                            spill: &profile.logs(),
-                            supervisor: None,
-                        };
-                        let mut show = |lines: &LastLines| {
-                            let lines = lines.text();
-                            inbox.send(WorkerEvent::CommandOutput { id, lines });
-                        };
-                        let ran = command.run(&context.env, &halt, &mut show);
-                        ran.map(|ran| ran.text)
-                    });
-                inbox.send(WorkerEvent::Command { id, outcome });
-            })
-            .map_err(|error| Problem::system("Cannot start a thread for the command", error))?;
-        Ok(Self {
-            id,
-            command,
-            background,
-            since: Instant::now(),
-            output: String::new(),
-            stop,
-            _with_session: with_session,
-        })
-    }
+/// Runs `text` in `dir`; returns its output and how it ended. `show` gets the last lines while it runs.
+///
+/// # Errors
+/// The command cannot be started.
+pub(super) fn run(
+    text: &str,
+    dir: &Path,
+    background: bool,
+    context: &SessionContext,
+    stop: &Cancel,
+    show: &mut dyn FnMut(&LastLines),
+) -> Outcome<String> {
+    let profile = context.paths.profile(&context.profile())?;
+    let command = ShellCommand {
+        text,
+        dir,
+        // A Marvin that the user starts is nobody's child.
+        variables: Vec::new(),
+        limit: if background {
+            BACKGROUND
+        } else {
+            COMMAND_TIMEOUT
+        },
+        spill: &profile.logs(),
+        supervisor: None,
+    };
+    Ok(command.run(&context.env, stop, show)?.text)
 }
 
 /// The new directory when the line is only `cd DIR`, relative to `now`; `None` for any other line. Each line runs in a new shell, so the session has

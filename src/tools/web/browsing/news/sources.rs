@@ -82,18 +82,7 @@ fn read_gnews(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
         None if value.at("totalArticles").is_some() => {}
         _ => return Err(answer.unreadable()),
     }
-    let article = |item: &Value| {
-        let raw = RawArticle {
-            title: item.text("title"),
-            outlet: item.text("source/name"),
-            time: item.text("publishedAt").and_then(parse_time),
-            url: item.text("url"),
-            description: item.text("description"),
-        };
-        raw.article(GNEWS.name)
-    };
-    let articles = value.list("articles").iter().filter_map(article);
-    Ok(articles.take(max).collect())
+    Ok(articles(&value, GNEWS.name, max))
 }
 
 /// The errors in a response, a list or an object by parameter.
@@ -193,6 +182,11 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
         }
         (None, _) => return Err(answer.unreadable()),
     }
+    Ok(articles(&value, NEWSAPI.name, max))
+}
+
+/// The first articles of a list whose entries have the same fields at both services.
+fn articles(value: &Value, source: &'static str, max: usize) -> Vec<Article> {
     let article = |item: &Value| {
         let raw = RawArticle {
             title: item.text("title"),
@@ -201,10 +195,10 @@ fn read_newsapi(answer: &ServiceResponse, max: usize) -> Outcome<Vec<Article>> {
             url: item.text("url"),
             description: item.text("description"),
         };
-        raw.article(NEWSAPI.name)
+        raw.article(source)
     };
     let articles = value.list("articles").iter().filter_map(article);
-    Ok(articles.take(max).collect())
+    articles.take(max).collect()
 }
 
 /// Best effort: programs are refused most of the time.
