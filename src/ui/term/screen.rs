@@ -378,6 +378,12 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
         .chunks(width)
         .zip(new.content.chunks(width))
         .collect();
+    // Before anything is written: the cursor must not move between a row and the one that it wraps into.
+    for (y, row) in (0..new.area.height).zip(&rows) {
+        if stops_wrapping(*row) {
+            RowDiff::new(pen, y, row.0, row.1).erase(0);
+        }
+    }
     let mut wraps = false;
     for (y, (old, new)) in (0..new.area.height).zip(&rows) {
         let next = rows.get(usize::from(y) + 1);
@@ -391,6 +397,9 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
         if wrapped || wraps || old.iter().zip(*new).any(|(old, new)| !same(old, new)) {
             let mut row = RowDiff::new(pen, y, old, new);
             (row.rewrites_first, row.rewrites_last) = (wrapped, wraps);
+            if stops_wrapping((old, new)) {
+                row.erased = 0;
+            }
             row.write();
         }
     }
@@ -405,6 +414,12 @@ fn wraps_anew((old, new): (&[Cell], &[Cell]), next: (&[Cell], &[Cell])) -> bool 
     };
     new.last().is_some_and(continues)
         && (changes(old.last(), new.last()) || changes(next.0.first(), next.1.first()))
+}
+
+/// The terminal wrapped behind the old row, and the new one ends. All of it is erased then: tmux forgets only with that that it went on, and would join
+/// it with the next row in what is copied.
+fn stops_wrapping((old, new): (&[Cell], &[Cell])) -> bool {
+    old.last().is_some_and(continues) && !new.last().is_some_and(continues)
 }
 
 /// The differences of one row.

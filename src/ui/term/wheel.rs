@@ -45,6 +45,8 @@ pub(super) struct WheelDetector {
     /// When an arrow was last a key.
     typed: Option<Moment>,
     care: ArrowCare,
+    /// The terminal reports the wheel: arrows are keys.
+    is_reported: bool,
     /// An arrow that is a key unless another one follows at once.
     unsure: Option<(Moment, Input)>,
 }
@@ -62,7 +64,9 @@ impl WheelDetector {
         let mut out = Vec::with_capacity(batch.len());
         let mut batch = batch.into_iter().peekable();
         while let Some(input) = batch.next() {
-            let Some(direction) = rows(&input) else {
+            // A terminal that reports the wheel sends no arrows for it.
+            self.is_reported |= matches!(input, Input::Wheel(_));
+            let Some(direction) = rows(&input).filter(|_| !self.is_reported) else {
                 out.extend(self.settle());
                 out.push(input);
                 continue;

@@ -330,6 +330,27 @@ fn a_row_that_goes_on_is_wrapped_by_the_terminal_itself() {
 }
 
 #[test]
+fn a_row_that_no_longer_goes_on_is_erased_whole() {
+    let mut screen = screen(10, 3);
+    let mut draw = |rows: [&str; 2], marked: bool| {
+        for (y, row) in (0u16..).zip(rows) {
+            screen.frame().set_string(0, y, row, Style::new());
+        }
+        if marked {
+            let go_on = cell_mark::continued(Style::new(), true);
+            screen.frame()[(9, 0)].set_style(go_on);
+        }
+        screen.flush(None, None).unwrap();
+        String::from_utf8(std::mem::take(screen.out())).unwrap()
+    };
+    draw(["0123456789", "abc"], true);
+    // The beginning stayed the same, and is written again all the same.
+    let bytes = draw(["01234", "abc"], false);
+    assert!(bytes.contains("\x1b[K01234"), "{bytes:?}");
+    assert!(!bytes.contains("abc"), "{bytes:?}");
+}
+
+#[test]
 fn a_link_is_written_only_where_the_terminal_has_them_and_never_left_open() {
     let link = cell_mark::linked(Style::new(), "https://screen.example/");
     for has_links in [false, true] {
