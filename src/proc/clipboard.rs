@@ -1,9 +1,9 @@
-//! Reads the clipboard of the desktop: wl-paste(1) on Wayland, xclip(1) on X11.
+//! The clipboard of the desktop: read with wl-paste(1) on Wayland and xclip(1) on X11, written with wl-copy(1), xclip(1), and in tmux(1) through that.
 
 use std::time::Duration;
 
 use super::capture::KeepLimits;
-use super::child::ProgramSpec;
+use super::child::{Leftovers, ProgramSpec, Stdin};
 use super::child_env;
 use super::program::find_program;
 use crate::base::cancel::Cancel;
@@ -100,6 +100,69 @@ pub(crate) fn read(env: &Env, stop: &Cancel) -> Outcome<ClipboardContent> {
     Ok(ClipboardContent::Text(text))
 }
 
+/// The variable with the socket of the tmux that the terminal belongs to.
+const TMUX: &str = "TMUX";
+
+/// True when tmux is the terminal itself, with nothing in between.
+pub(crate) fn is_in_tmux(env: &Env) -> bool {
+    env.get(TMUX).is_some() && env.get("STY").is_none()
+}
+
+/// A program that copies, and its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Copier(&'static [&'static str]);
+
+impl Copier {
+    /// By default tmux drops what a program writes to copy (OSC 52, <https://github.com/tmux/tmux/wiki/Clipboard>). This puts the text into its newest buffer, and
+    /// on the clipboard of the terminal that shows it; needs tmux 3.2.
+    const TMUX: Self = Self(&["tmux", "load-buffer", "-w", "-"]);
+    const WAYLAND: Self = Self(&["wl-copy"]);
+    const X11: Self = Self(&["xclip", "-selection", "clipboard", "-in"]);
+
+    /// The one for the terminal of `env`; `None` where only the terminal itself can copy.
+    pub(crate) fn find(env: &Env) -> Option<Self> {
+        if is_in_tmux(env) {
+            return Some(Self::TMUX);
+        }
+        // Over ssh the desktop is another one than the user's.
+        let is_remote = env.get("SSH_CONNECTION").is_some();
+        let has = |name| !is_remote && env.get(name).is_some();
+        let desktops = [("WAYLAND_DISPLAY", Self::WAYLAND), ("DISPLAY", Self::X11)];
+        let known = desktops
+            .into_iter()
+            .find(|(name, copier)| has(name) && find_program(copier.program(), env).is_some());
+        known.map(|(_, copier)| copier)
+    }
+
+    fn program(self) -> &'static str {
+        self.0.first().copied().unwrap_or_default()
+    }
+
+    /// Copies `text`.
+    ///
+    /// # Errors
+    /// The program is not installed, too old, or does not answer.
+    pub(crate) fn copy(self, text: &str, env: &Env, stop: &Cancel) -> Outcome<()> {
+        let mut variables = child_env::command_env(env);
+        let socket = env
+            .get(TMUX)
+            .map(|socket| (TMUX.to_owned(), socket.to_owned()));
+        variables.extend(socket);
+        let args = self.0.iter().skip(1).copied();
+        let mut run = ProgramSpec::new(self.program(), args, variables);
+        run.stdin = Stdin::Bytes(text.as_bytes().to_vec());
+        run.limit = TIMEOUT;
+        // It stays to hand the text out, until something else is copied.
+        run.leftovers = Leftovers::Leave;
+        let output = run.run(stop)?;
+        if output.success() {
+            return Ok(());
+        }
+        let problem = Problem::missing(format!("{} did not take the text.", self.program()));
+        Err(problem.facts(output.stderr.text().trim().to_owned()))
+    }
+}
+
 fn output(tool: ClipboardTool, args: &[&str], env: &Env, stop: &Cancel) -> Outcome<Vec<u8>> {
     let mut run = ProgramSpec::new(tool.program(), args, child_env::command_env(env));
     run.limit = TIMEOUT;
@@ -163,6 +226,42 @@ mod tests {
             read_with(dir.path(), true).unwrap(),
             ClipboardContent::Text("two\nlines".to_owned())
         );
+    }
+
+    #[test]
+    fn text_goes_to_the_program_of_the_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let got = dir.path().join("got");
+        let script = format!("echo \"$TMUX $*\" > {0}; cat >> {0}", got.display());
+        let path = format!("{}:/usr/bin:/bin", dir.path().display());
+        let copier = |pairs: &[(&str, &str)]| {
+            let path = ("PATH", path.as_str());
+            let set = std::iter::once(&path).chain(pairs);
+            let env = Env::new(set.map(|(name, value)| (name.into(), value.into())));
+            let copier = Copier::find(&env)?;
+            copier.copy("fn main() {}\n", &env, &Cancel::new()).ok()?;
+            Some(fs::read_to_string(&got).unwrap())
+        };
+        program(dir.path(), "tmux", &script);
+        let tmux = [("TMUX", "/tmp/socket,1,0"), ("DISPLAY", ":0")];
+        let expected = "/tmp/socket,1,0 load-buffer -w -\nfn main() {}\n";
+        assert_eq!(copier(&tmux).as_deref(), Some(expected));
+        program(dir.path(), "tmux", "echo 'unknown option -- w' >&2; exit 1");
+        assert_eq!(copier(&tmux), None);
+        program(dir.path(), "xclip", &script);
+        let expected = " -selection clipboard -in\nfn main() {}\n";
+        assert_eq!(copier(&[("DISPLAY", ":0")]).as_deref(), Some(expected));
+        program(dir.path(), "wl-copy", &script);
+        let both = [("DISPLAY", ":0"), ("WAYLAND_DISPLAY", "wayland-0")];
+        assert_eq!(copier(&both).as_deref(), Some(" \nfn main() {}\n"));
+        assert_eq!(copier(&[]), None);
+        let remote = [
+            ("DISPLAY", ":10"),
+            ("SSH_CONNECTION", "192.0.2.1 5 192.0.2.2 22"),
+        ];
+        assert_eq!(copier(&remote), None);
+        let nested = [("TMUX", "x"), ("STY", "1.pts-0")];
+        assert_eq!(copier(&nested), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::attach::Attachments;
 use crate::app::session::choice::ChoiceList;
-use crate::app::session::ui_update::{FoundFiles, PendingQuestion, Place};
+use crate::app::session::ui_update::{CopiedText, FoundFiles, PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::app::sessions::BegunSession;
 use crate::app::sessions::list::SessionRow;
@@ -83,6 +83,8 @@ pub(super) enum WorkerEvent {
     Prepared(u64, Outcome<Attachments>),
     /// The clipboard was read.
     Clipboard(Outcome<ClipboardContent>),
+    /// A text to copy was copied by a program, or has to be copied in another way.
+    Copied(CopiedText),
     /// Files that fit what the user types.
     FilesFound(FoundFiles),
     /// A session to go on with was opened.

@@ -8,13 +8,13 @@ use std::thread;
 use super::attach::{self, Attachments, MoreImages, OnFailure};
 use super::inbox::WorkerEvent;
 use super::{Queued, Session};
-use crate::app::session::ui_update::UiUpdate;
+use crate::app::session::ui_update::{CopiedText, UiUpdate};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::escape_controls;
 use crate::chat::event::NullSink;
 use crate::model_call::model_target::ModelTarget;
-use crate::proc::clipboard::{self, ClipboardContent};
+use crate::proc::clipboard::{self, ClipboardContent, Copier};
 use crate::tools::engine::context::ToolContext;
 
 /// Pasted images that are kept for messages to come; the oldest is dropped.
@@ -136,6 +136,17 @@ impl Session {
                 inbox.send(WorkerEvent::Clipboard(clipboard::read(&env, &stop)));
             })
             .is_ok();
+    }
+
+    /// Copies a text with a program, on a thread; it comes back as [`UiUpdate::Copied`].
+    pub(crate) fn copy_with(&mut self, copier: Copier, copied: CopiedText) {
+        let (env, inbox) = (self.context.env.clone(), Arc::clone(&self.inbox));
+        let (stop, with_session) = self.stop_all.child();
+        self.work("copy", move || {
+            let _with_session = with_session;
+            let is_done = copier.copy(&copied.text, &env, &stop).is_ok();
+            inbox.send(WorkerEvent::Copied(CopiedText { is_done, ..copied }));
+        });
     }
 
     /// The clipboard was read.

@@ -17,6 +17,18 @@ use crate::store::chat_log::LogEntry;
 use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::ApprovalRequest;
 
+/// A text that the user copies.
+#[derive(Debug, Serialize)]
+pub(crate) struct CopiedText {
+    pub(crate) text: String,
+    /// What it is, a reply or a block of code.
+    pub(crate) what: String,
+    /// What to say when it is copied.
+    pub(crate) words: String,
+    /// It is on the clipboard; else the terminal is to be told.
+    pub(crate) is_done: bool,
+}
+
 /// One update, to be shown in order.
 ///
 /// Its JSON form is `{"type": …, "data": …}`, like that of an [`Event`].
@@ -75,6 +87,8 @@ pub(crate) enum UiUpdate {
     Unsent(String),
     /// Text from the clipboard for the input.
     Insert(String),
+    /// The end of [`Session::copy_with`](super::Session::copy_with).
+    Copied(CopiedText),
     /// The folder or the branch of the status is another one.
     PlaceChanged,
     /// Files that fit the name that the user types.

@@ -79,6 +79,7 @@ impl Session {
             WorkerEvent::Voice(id, event) => self.voice_event(id, event),
             WorkerEvent::Prepared(id, outcome) => self.prepared(id, outcome),
             WorkerEvent::Clipboard(outcome) => self.pasted(outcome),
+            WorkerEvent::Copied(copied) => self.updates.push(UiUpdate::Copied(copied)),
             WorkerEvent::FilesFound(found) => self.updates.push(UiUpdate::FilesFound(found)),
             WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
             WorkerEvent::Sessions { rows, at_start } => self.sessions_listed(rows, at_start),

@@ -174,7 +174,8 @@ impl Chat {
             | UiUpdate::Voice(_)
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
-            | UiUpdate::Insert(_) => {}
+            | UiUpdate::Insert(_)
+            | UiUpdate::Copied(_) => {}
         }
     }
 

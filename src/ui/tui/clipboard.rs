@@ -1,4 +1,4 @@
-//! Copies to the clipboard of the user's terminal, also over ssh and in tmux, by OSC 52.
+//! Copies to the clipboard of the user's terminal by OSC 52, also over ssh: where no program of the desktop does it.
 
 use std::io::{self, Write};
 

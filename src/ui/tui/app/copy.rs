@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use super::{App, HostAction, TERMINAL_GONE};
+use crate::app::session::ui_update::CopiedText;
 use crate::base::text::plural;
+use crate::proc::clipboard::Copier;
 use crate::ui::keys::{self, Action};
 use crate::ui::term::tty::Tty;
 use crate::ui::text::clean::clean_line;
@@ -51,7 +53,25 @@ impl App {
 
     /// Copies `text`, and says `words` if that was possible.
     fn copy_saying(&mut self, text: &str, what: &str, words: &str) {
-        match clipboard::copy(text, &mut Tty) {
+        let copied = CopiedText {
+            text: text.to_owned(),
+            what: what.to_owned(),
+            words: words.to_owned(),
+            is_done: false,
+        };
+        match Copier::find(&self.session.context().env) {
+            Some(copier) => self.session.copy_with(copier, copied),
+            None => self.copied(&copied),
+        }
+    }
+
+    /// Tells the terminal to copy what nobody has taken yet, and says how that went.
+    pub(super) fn copied(&mut self, copied: &CopiedText) {
+        let CopiedText { what, words, .. } = copied;
+        if copied.is_done {
+            return self.say(words);
+        }
+        match clipboard::copy(&copied.text, &mut Tty) {
             Ok(true) => self.say(words),
             Ok(false) => self.say(&format!(
                 "The {what} is too long for the terminal's clipboard."
