@@ -270,9 +270,13 @@ fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
     let pty = full(&home, &server);
     pty.send("do it\r");
     pty.send("a draft");
-    pty.wait_text("Run this command?");
-    // Keys without a pause belong to the draft.
+    // Letters belong to the draft until the question is chosen.
+    pty.wait_text("Tab: answer this, your text stays");
     std::thread::sleep(PAUSE);
+    pty.send("e");
+    pty.wait_for("the letter", |screen| input(screen) == "> a drafte");
+    pty.send("\x7f\t");
+    pty.wait_text(LIVE);
     pty.send("e");
     pty.wait_text("why not:");
     pty.send("use make instead\r");
@@ -289,6 +293,51 @@ fn no_with_a_comment_reaches_the_model_and_restores_the_draft() {
         log(&home),
         messages(&[("you", "do it"), ("assistant", "That was it.")])
     );
+}
+
+#[test]
+fn enter_sends_the_draft_beside_a_question_and_approves_nothing() {
+    let home = Home::new();
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})),
+        says("That was it."),
+        says("To the draft."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    pty.send("next, the docs");
+    pty.wait_text("Tab: answer this");
+    std::thread::sleep(PAUSE);
+    pty.send("\r");
+    pty.wait_text("queued  next, the docs");
+    assert!(!home.has("work/made.txt"), "Enter ran it");
+    // The input is empty: the question gets the keys.
+    pty.wait_text(LIVE);
+    pty.send("n");
+    pty.wait_text("To the draft.");
+    assert!(!home.has("work/made.txt"));
+    quit(pty, &home);
+}
+
+#[test]
+fn esc_and_the_page_keys_are_the_questions_beside_a_draft_too() {
+    let home = Home::new();
+    let server = asks(1);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    pty.send("a draft");
+    pty.wait_text("Tab: answer this");
+    // Tab gives the keys to the question and takes them back.
+    pty.send("\t");
+    pty.wait_text(LIVE);
+    pty.send("\t");
+    pty.wait_text("Tab: answer this");
+    pty.send("\x1b");
+    pty.wait_text("That was it.");
+    assert!(last_sent(&server, 1).contains("declined"));
+    assert_eq!(pty.with(input), "> a draft");
+    pty.send("\x15");
+    quit(pty, &home);
 }
 
 #[test]
@@ -333,7 +382,7 @@ fn a_question_does_not_take_the_letters_of_a_draft_for_its_answer() {
     }
     std::thread::sleep(PAUSE);
     assert!(!home.has("work/made.txt"), "a letter of the draft ran it");
-    pty.send("n");
+    pty.send("\tn");
     pty.wait_text("That was it.");
     assert!(!home.has("work/made.txt"));
     // The draft, in as many rows as it takes.
@@ -405,12 +454,16 @@ fn a_key_in_transit_does_not_answer() {
         latch.open();
         pty.wait_text(WAITS);
         pty.send(key);
-        pty.wait_text(LIVE);
+        match key {
+            "\r" => pty.wait_text(LIVE),
+            _ => pty.wait_text("Tab: answer this"),
+        }
         assert!(!home.has("work/made.txt"), "{key:?} ran it");
         assert_eq!(server.requests().len(), 1, "{key:?} answered");
         // A letter is in the input, as all that is typed.
         if key != "\r" {
             assert_eq!(pty.with(input), format!("> {key}"));
+            pty.send("\t");
         }
         pty.send("n");
         pty.wait_text("That was it.");
@@ -526,4 +579,39 @@ fn type_ahead_does_not_answer_a_question() {
     assert_eq!(last_sent(&server, 3), "half a line");
     pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn a_question_that_was_read_can_be_read_again() {
+    let home = Home::new();
+    let long: String = (1..=43).map(|n| format!("echo line-{n}-\n")).collect();
+    let server = playing([
+        calls("run_command", json!({"command": long})),
+        says("That was it."),
+    ]);
+    let pty = Pty::spawn(&command(&home, &server), (80, 14));
+    pty.wait_text("test-model");
+    pty.send("do it\r");
+    pty.wait_for("a part of it", |screen| unread(screen).is_some());
+    while pty.with(unread).is_some() {
+        pty.send(" ");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    pty.wait_text("echo line-43-");
+    pty.send("\x1b[5~".repeat(20));
+    pty.wait_text("echo line-1-");
+    // What is hidden again is told, and y still answers.
+    pty.wait_for("how much is below", |screen| {
+        let screen = screen.contents();
+        screen.contains(" rows below") && screen.contains("y once")
+    });
+    pty.send("\x1b[B");
+    pty.wait_for("a row down", |screen| {
+        !screen.contents().contains("line-1-")
+    });
+    pty.send(" ".repeat(20));
+    pty.wait_text("echo line-43-");
+    pty.send("n");
+    pty.wait_text("That was it.");
+    quit(pty, &home);
 }

@@ -281,3 +281,52 @@ fn in_tmux_the_wheel_comes_as_mouse_reports() {
     let bytes = String::from_utf8_lossy(&pty.raw()).into_owned();
     assert!(bytes.rfind("\x1b[?1000h") < bytes.rfind("\x1b[?1006l\x1b[?1000l"));
 }
+
+#[test]
+fn a_queued_message_that_the_history_brings_back_is_not_sent_twice() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([end(begin("Slowly").pause(&latch)), says("To the second.")]);
+    let pty = full(&home, &server);
+    pty.send("first\r");
+    pty.wait_text("Slowly");
+    pty.send("second\r");
+    pty.wait_text("queued  second");
+    pty.send("half a draft");
+    pty.wait_for("the draft", |screen| input(screen) == "> half a draft");
+    pty.send("\x1b[A");
+    pty.wait_text("Taken back from the queue.");
+    pty.wait_for("it alone", |screen| {
+        input(screen) == "> second" && !screen.contents().contains("queued")
+    });
+    pty.send(", changed\r");
+    pty.wait_text("queued  second, changed");
+    latch.open();
+    pty.wait_text("To the second.");
+    pty.wait_text("4 msgs");
+    assert_eq!(last_sent(&server, 1), "second, changed");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_page_key_jumps_over_nothing_on_a_small_screen() {
+    let home = Home::new();
+    let server = playing([long_answer()]);
+    let pty = Pty::spawn(&command(&home, &server), (60, 7));
+    pty.wait_text("test-model");
+    pty.send("tell me\r");
+    pty.wait_text("row 60");
+    pty.wait_text("ctx");
+    // The rows of the answer are every second one.
+    let first = |screen: &vt100::Screen| {
+        let rows = crate::stage::rows(screen);
+        let row = rows.iter().find(|row| row.starts_with("row "))?;
+        row.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let before = pty.with(first).unwrap();
+    pty.send("\x1b[5~");
+    pty.wait_for("a page up", |screen| first(screen) < Some(before));
+    let now = pty.with(first).unwrap();
+    assert!(before - now <= 2, "{before} and then {now}");
+    quit(pty, &home);
+}

@@ -283,7 +283,9 @@ fn the_help_opens_and_closes() {
             !screen.contents().contains("Alt-Enter")
         });
     }
-    // In a text it is a letter.
+    // In a text it is a letter; what is typed over the help closes it and is kept.
+    pty.send("?");
+    pty.wait_text("Alt-Enter");
     pty.send("why?");
     pty.wait_for("a question", |screen| input(screen) == "> why?");
     quit(pty, &home);

@@ -206,6 +206,11 @@ fn run(seed: u64) {
         "{}",
         home.read("config/crash.log")
     );
+    // A key that does nothing ends what the last one made the status line say.
+    pty.send("\x05");
+    pty.wait_for("nothing said", |screen| {
+        !screen.contents().contains("Up restores it")
+    });
     redrawn_the_same(&pty);
     let requests = server.requests().len();
     assert!(requests > 3, "only {requests} messages went");

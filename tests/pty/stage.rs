@@ -184,5 +184,7 @@ pub(crate) fn input(screen: &vt100::Screen) -> String {
         .iter()
         .rposition(|row| row.starts_with("> ") || row.starts_with("$ ") || row == ">" || row == "$")
         .unwrap_or(0);
-    rows[from..].join("\n").trim_end().to_owned()
+    // Written and erased blanks are the same.
+    let rows: Vec<&str> = rows[from..].iter().map(|row| row.trim_end()).collect();
+    rows.join("\n").trim_end().to_owned()
 }

@@ -237,3 +237,41 @@ fn a_turn_that_runs_out_of_rounds_names_the_mode_with_more() {
     pty.wait_text("/code, a turn has more rounds.");
     quit(pty, &home);
 }
+
+#[test]
+fn what_is_folded_while_its_middle_is_in_view_shows_its_beginning() {
+    let home = Home::new();
+    let lines: String = (1..=80).map(|n| format!("entry {n} of it\n")).collect();
+    home.write("work/long.txt", lines);
+    let server = playing([
+        calls("read_file", json!({"path": "long.txt"})),
+        says("Read."),
+        says("More."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("read it\r");
+    pty.wait_text("Read.");
+    pty.control('o');
+    // It stays in view from its beginning.
+    pty.wait_for("the beginning", |screen| {
+        let screen = screen.contents();
+        screen.contains("long.txt") && screen.contains("entry 3 of it")
+    });
+    pty.send("and more\r");
+    pty.wait_text("More.");
+    pty.send("\x1b[5;2~");
+    pty.wait_for("the middle", |screen| {
+        let screen = screen.contents();
+        screen.contains("entry 70 of it") && !screen.contains("long.txt")
+    });
+    pty.control('o');
+    pty.wait_for("its line, above what follows", |screen| {
+        let rows = rows(screen);
+        let line = rows.iter().position(|row| row.contains("long.txt"));
+        line.is_some_and(|at| rows.iter().skip(at).any(|row| row.contains("Read.")))
+    });
+    // Each key still moves.
+    pty.send("\x1b[1;2A");
+    pty.wait_text("read it");
+    quit(pty, &home);
+}

@@ -108,6 +108,20 @@ impl fmt::Display for Key {
     }
 }
 
+/// Whether a question takes this key although there is a draft: what scrolls it, what declines it other than as a letter, and what gives it the other keys.
+pub(crate) fn answers_beside_a_draft(event: &KeyEvent) -> bool {
+    let is_letter = matches!(event.code, KeyCode::Char(_))
+        && !(event.modifiers).intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    let answer = action(event, KeyContext::Question);
+    let takes = matches!(
+        answer,
+        Some(
+            Action::No | Action::QuestionPageUp | Action::QuestionPageDown | Action::ChooseQuestion
+        )
+    );
+    takes && !is_letter
+}
+
 /// The action of `event` in this context; `None` for an unbound key.
 ///
 /// A character without Ctrl and Alt is text unless a row of the table binds it; it is never text in answer to a question.

@@ -107,6 +107,8 @@ pub(crate) enum Action {
     OpenEditor,
     /// A question: yes, this once.
     Yes,
+    /// A question: give it the keys although there is a draft, or give them back.
+    ChooseQuestion,
     /// A question: yes, and not again for this exact command.
     Always,
     /// A question: no.
@@ -248,6 +250,7 @@ pub(super) const BINDINGS: &[KeyBinding] = &[
     row(When::Question, ANSWER, &[plain(KeyCode::PageUp), with_shift(KeyCode::PageUp)], Action::QuestionPageUp, "scroll up in it"),
     row(When::Question, ANSWER, &[plain(KeyCode::Down)], Action::QuestionDown, "a row down in it"),
     row(When::Question, ANSWER, &[plain(KeyCode::Up)], Action::QuestionUp, "a row up in it"),
+    row(When::Question, ANSWER, &[plain(KeyCode::Tab)], Action::ChooseQuestion, "answer although there is text in the input, or go on writing"),
 
     row(When::Input, MARVIN, &[plain(KeyCode::Esc)], Action::Escape, "stop the answer, or clear the input").input_first(),
     row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: quit").input_first(),

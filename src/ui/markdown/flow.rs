@@ -267,7 +267,7 @@ impl<'t> BlockLayout<'t> {
             }
             TagEnd::TableCell => {
                 self.cell = range.end;
-                let cell = std::mem::take(&mut self.inline);
+                let cell = with_bare_links(std::mem::take(&mut self.inline), self.completeness);
                 if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
                     row.push(cell);
                 }

@@ -7,9 +7,9 @@ mod questions;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::ask::{self, QuestionPrompt};
+use super::ask::{self, KeyTarget, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::colours::ScreenColours;
 use super::part::Tone;
@@ -29,8 +29,6 @@ use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
 
-/// After a pause of this length in a draft, the next key answers a waiting question.
-const TYPING_PAUSE: Duration = Duration::from_millis(600);
 /// Rows that PgUp and PgDn scroll.
 const SCROLL_ROWS: isize = 10;
 /// The exit status when the terminal is gone: 128 + SIGHUP.
@@ -222,6 +220,7 @@ impl App {
             UiUpdate::Insert(text) => {
                 let _ = self.mention(&text) || self.editor.paste(&text) == Outcome::Changed;
             }
+            UiUpdate::Copied(copied) => self.copied(&copied),
             UiUpdate::FilesFound(found) => {
                 self.editor.set_found_files(&found);
                 self.search_files();
@@ -251,7 +250,7 @@ impl App {
     pub(super) fn is_animated(&self) -> bool {
         let status = self.session.status();
         // A question that takes no keys yet has to be drawn again when it does.
-        let settles = (self.open_question.as_ref()).is_some_and(|question| !question.accepts_keys);
+        let settles = self.key_target() == Some(KeyTarget::Unclear);
         self.chat.is_animated()
             || settles
             || status.running.iter().any(|command| !command.background)
@@ -274,19 +273,10 @@ impl App {
                 }
                 Input::Key(key) => {
                     self.welcome_back();
-                    let situation = match (&self.open_question, self.help) {
-                        (Some(open_question), None)
-                            if !open_question.declining
-                                && open_question.has_settled()
-                                && !self.is_typing() =>
-                        {
-                            KeyContext::Question
-                        }
-                        _ => {
-                            self.typed = Some(Instant::now());
-                            self.editor.key_context()
-                        }
-                    };
+                    let situation = self.key_context(&key);
+                    if situation != KeyContext::Question {
+                        self.typed = Some(Instant::now());
+                    }
                     let action = keys::action(&key, situation);
                     if self.is_for_voice(action, situation) {
                         self.flash = None;
@@ -366,11 +356,6 @@ impl App {
         is_free && self.session.voice_key(key, self.editor.is_empty())
     }
 
-    /// True in the middle of a draft: a question that appears then must not take the next letter as its answer.
-    fn is_typing(&self) -> bool {
-        !self.editor.is_empty() && self.typed.is_some_and(|at| at.elapsed() < TYPING_PAUSE)
-    }
-
     fn act(&mut self, action: Action) {
         if action != Action::UnfoldAll {
             self.unfolds_all = None;
@@ -392,6 +377,7 @@ impl App {
             self.recall();
         }
         match self.editor.act(action, &Candidates(self.session.context())) {
+            Outcome::Changed if action == Action::Up => self.take_back_shown(),
             Outcome::Nothing | Outcome::Changed => {}
             Outcome::Submit(text) => self.submit(&text),
             Outcome::Pass(action) => self.pass(action),
@@ -414,8 +400,8 @@ impl App {
             Action::Redraw => self.host_actions.push_back(HostAction::Repaint),
             Action::PageUp => self.scroll(-self.page()),
             Action::PageDown => self.scroll(self.page()),
-            Action::TenUp => self.scroll(-SCROLL_ROWS),
-            Action::TenDown => self.scroll(SCROLL_ROWS),
+            Action::TenUp => self.scroll(-self.ten()),
+            Action::TenDown => self.scroll(self.ten()),
             Action::ScrollUp => self.scroll(-1),
             Action::ScrollDown => self.scroll(1),
             Action::Top => self.chat.go_to_top(),
@@ -435,13 +421,14 @@ impl App {
             Action::PasteClipboard => self.session.paste_clipboard(),
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
+            Action::ChooseQuestion => self.choose_question(),
             Action::Always => self.approve(Verdict::Always),
             Action::QuestionUp => self.scroll_question(|_| -1, -1),
             Action::QuestionDown => self.scroll_question(|_| 1, 1),
             Action::QuestionPageUp => {
-                self.scroll_question(|open_question| -open_question.page(), -SCROLL_ROWS);
+                self.scroll_question(|open_question| -open_question.page(), -self.ten());
             }
-            Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, SCROLL_ROWS),
+            Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, self.ten()),
             Action::No => self.answer(Verdict::No),
             Action::NoBecause => {
                 if let Some(open_question) = &mut self.open_question {
@@ -509,8 +496,9 @@ impl App {
         {
             self.restore_draft();
             self.answer(Verdict::No);
-        } else if !self.session.cancel() {
+        } else if !self.session.cancel() && !self.editor.is_empty() {
             self.clear_draft();
+            self.say("Cleared; Up restores it.");
         }
     }
 
@@ -546,7 +534,7 @@ impl App {
             }
             InterruptAction::Idle if draft => {
                 self.clear_draft();
-                self.offer("Cleared; Up restores it. Press Ctrl-C again to quit.");
+                self.offer("Ctrl-C again to quit; Up restores it.");
             }
             InterruptAction::Idle => self.offer("Press Ctrl-C again to quit."),
         }
@@ -561,10 +549,23 @@ impl App {
         text.is_some()
     }
 
+    /// Takes the last queued message from the queue when the walk through the history has come to it: it must not be sent twice.
+    fn take_back_shown(&mut self) {
+        let is_shown = |queued: &str| queued == self.editor.whole_text();
+        if self.session.queue().last().is_some_and(is_shown) && self.session.take_back().is_some() {
+            self.say("Taken back from the queue.");
+        }
+    }
+
     fn recall(&mut self) {
         if !std::mem::replace(&mut self.recalled, true) {
             self.editor.set_history(self.session.history());
         }
+    }
+
+    /// Ten rows, or a page where fewer are visible: none may be jumped over.
+    fn ten(&self) -> isize {
+        self.page().min(SCROLL_ROWS)
     }
 
     fn page(&self) -> isize {
@@ -662,9 +663,9 @@ impl App {
         let status = self.session.status();
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let clock = self.session.context().clock.hour_minute();
-        let (typing, covered) = (self.is_typing(), self.picker.is_some());
+        let key_target = self.key_target().unwrap_or_default();
         if let Some(open_question) = &mut self.open_question {
-            open_question.accepts_keys = open_question.has_settled() && !typing && !covered;
+            open_question.key_target = key_target;
         }
         let buffer = screen.frame();
         self.columns = usize::from(buffer.area.width);

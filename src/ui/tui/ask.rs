@@ -1,13 +1,14 @@
 //! The question that a tool asks the user, as rows above the input.
 //!
 //! Directory, command and reason are shown in full; what does not fit can be scrolled to. No key approves before the last row was on the screen, nor in the
-//! first half second: such a key was meant for something else.
+//! first half second: such a key was meant for something else. Beside a draft, letters and Enter belong to the draft until Tab chooses the question.
 
 use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
 use crate::app::session::ui_update::PendingQuestion;
+use crate::base::text::plural;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -15,8 +16,22 @@ use crate::ui::text::wrap::{self, HangingIndent};
 
 /// How long a question is on the screen before a key answers it.
 const SETTLE: Duration = Duration::from_millis(500);
+/// Between the entries of a hint.
+const ENTRY_GAP: &str = "   ";
 /// A longer question leaves half of the room to the conversation.
 const SHORT_ROWS: usize = 10;
+
+/// Whom the next key is for while a question is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum KeyTarget {
+    /// Nobody can tell: it was on its way before the question was seen.
+    #[default]
+    Unclear,
+    /// The text that the user writes.
+    Draft,
+    /// The question.
+    Question,
+}
 
 /// A question, and the state of its answer.
 pub(super) struct QuestionPrompt {
@@ -25,13 +40,17 @@ pub(super) struct QuestionPrompt {
     pub(super) reason: String,
     /// The user is writing the reason for a no.
     pub(super) declining: bool,
-    /// No other key is in transit: the next one answers.
-    pub(super) accepts_keys: bool,
+    /// Whom the next key is for.
+    pub(super) key_target: KeyTarget,
+    /// The user wants to answer it, although there is a draft.
+    pub(super) is_chosen: bool,
     /// When it first appeared on the screen.
     painted: Option<Instant>,
     /// The first of its rows in view, and how many are in view.
     top: usize,
     window: usize,
+    /// All of its rows are in view at once.
+    fits: bool,
     /// The last of its rows has been in view.
     read: bool,
 }
@@ -42,10 +61,12 @@ impl QuestionPrompt {
             question,
             reason,
             declining: false,
-            accepts_keys: false,
+            key_target: KeyTarget::Unclear,
+            is_chosen: false,
             painted: None,
             top: 0,
             window: 0,
+            fits: false,
             read: false,
         }
     }
@@ -72,7 +93,7 @@ impl QuestionPrompt {
 
     /// Scrolls by rows; the next frame clamps the position. False when all of it is in view anyway.
     pub(super) fn scroll(&mut self, rows: isize) -> bool {
-        if self.read && self.top == 0 {
+        if self.fits {
             return false;
         }
         self.top = self.top.saturating_add_signed(rows);
@@ -92,37 +113,58 @@ pub(super) fn rows(
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let mut rows = Vec::new();
-    if room > 3 {
-        let title = open_question.question.request.question();
-        rows.push(rule(title, columns, theme));
-    }
+    let has_title = room > 3;
     let keys_rows = keys(open_question, columns, room, theme).len();
     let keys_rows = keys_rows.min(room.saturating_sub(1));
-    let free = room.saturating_sub(rows.len() + keys_rows);
+    let free = room.saturating_sub(usize::from(has_title) + keys_rows);
     let body = body(open_question, columns, theme);
     let whole = body.len();
     open_question.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
     open_question.top = open_question.top.min(whole - open_question.window);
     let below = whole - open_question.window - open_question.top;
+    open_question.fits = open_question.window == whole;
     open_question.read |= open_question.window > 0 && below == 0;
+    let mut rows = Vec::new();
+    if has_title {
+        let title = open_question.question.request.question();
+        // Once all of it was read, the hint names the keys that answer instead.
+        rows.push(match below {
+            1.. if open_question.read => {
+                let title = format!("{title} ── {} below", plural(below, "row"));
+                rule(&title, columns, theme)
+            }
+            _ => rule(title, columns, theme),
+        });
+    }
     rows.extend(
         body.into_iter()
             .skip(open_question.top)
             .take(open_question.window),
     );
-    let mut keys = if open_question.declining || open_question.accepts_keys && open_question.read {
-        keys(open_question, columns, room, theme)
-    } else if open_question.accepts_keys {
-        let long = format!("Space or PgDn: {below} more rows   n no   e no, and why");
-        let rows = hint(&long, columns, theme);
-        if rows.len() > keys_rows {
-            hint(&format!("Space: {below} more"), columns, theme)
-        } else {
-            rows
+    let more = plural(below, "more row");
+    let fitting = |long: &str, short: &str| {
+        let rows = hint(long, columns, theme);
+        match rows.len() > keys_rows {
+            true => hint(short, columns, theme),
+            false => rows,
         }
-    } else {
-        hint("Keys are accepted in a moment.", columns, theme)
+    };
+    let mut keys = match open_question.key_target {
+        _ if open_question.declining => keys(open_question, columns, room, theme),
+        KeyTarget::Unclear => hint("Keys are accepted in a moment.", columns, theme),
+        KeyTarget::Draft if open_question.read => fitting(
+            "Tab: answer this, your text stays   Esc no",
+            "Tab: answer this",
+        ),
+        KeyTarget::Draft => fitting(
+            &format!("Tab: answer this, your text stays   PgDn: {more}   Esc no"),
+            "Tab: answer this",
+        ),
+        KeyTarget::Question if open_question.read => keys(open_question, columns, room, theme),
+        KeyTarget::Question => fitting(
+            &format!("Space or PgDn: {more}   n no   e no, and why"),
+            &format!("Space: {below} more"),
+        ),
     };
     // The same height for every text, so that nothing moves when it changes.
     keys.resize(keys_rows, Line::default());
@@ -177,9 +219,23 @@ fn keys(
     }
 }
 
+/// Entries between three blanks, each whole in a row where there is room for it.
 fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let words = [Span::styled(words.to_owned(), theme.accent)];
-    wrap::words(&words, columns, &HangingIndent::blanks(1))
+    let mut lines: Vec<String> = Vec::new();
+    for entry in words.split(ENTRY_GAP) {
+        match lines.last_mut() {
+            Some(line) if 1 + width::of(line) + ENTRY_GAP.len() + width::of(entry) <= columns => {
+                line.push_str(ENTRY_GAP);
+                line.push_str(entry);
+            }
+            _ => lines.push(entry.to_owned()),
+        }
+    }
+    let wrapped = |line: String| {
+        let words = [Span::styled(line, theme.accent)];
+        wrap::words(&words, columns, &HangingIndent::blanks(1))
+    };
+    lines.into_iter().flat_map(wrapped).collect()
 }
 
 /// A horizontal rule with a title in it.

@@ -7,7 +7,6 @@ use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
-use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
 /// Who speaks.
@@ -89,9 +88,10 @@ fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line
         Tone::System => theme.system,
         Tone::Error => theme.error,
         Tone::Dim => theme.dim,
+        // One row where it fits.
         Tone::Remark => {
-            let row = width::clip(&text.replace('\n', " "), layout_ctx.width);
-            return vec![Line::styled(row, theme.dim)];
+            let row = Span::styled(text.replace('\n', " "), theme.dim);
+            return wrap::words(&[row], layout_ctx.width, &HangingIndent::default());
         }
     };
     text.split('\n')

@@ -75,6 +75,9 @@ pub(super) fn line(
     if let Some(flash) = flash {
         parts.insert(0, part(flash.to_owned(), theme.accent, priority::FLASH));
     }
+    // What was just said is worth more than the time.
+    let is_long = flash.is_some_and(|flash| 1 + width::of(flash) + width::of(clock) + 2 > columns);
+    let clock = if is_long { "" } else { clock };
     let room = columns.saturating_sub(width::of(clock) + 2);
     let parts = fitting(parts, room);
     let mut spans = vec![Span::raw(" ")];

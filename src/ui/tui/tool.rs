@@ -10,6 +10,7 @@ use super::layout_context::{
     CANCEL_HINT, LayoutContext, format_duration, format_running, spinner, two_ends,
 };
 use crate::base::params::Type;
+use crate::base::text::clip;
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::{ToolCall, ToolOutput};
@@ -29,8 +30,8 @@ const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
 /// Maximum bytes of arguments that are parsed.
 const MAX_ARGS_BYTES: usize = 8 << 20;
-/// Maximum characters of each argument on the line.
-const MAX_ARG_CHARS: usize = 120;
+/// Maximum characters of each argument that are kept: the line shows what it has room for, the unfolded call all of them.
+const MAX_ARG_CHARS: usize = 4_000;
 /// Minimum columns of a screen on which the line names the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
 
@@ -268,8 +269,8 @@ impl<'a> Arguments<'a> {
                 continue;
             }
             let text = match value {
-                Value::String(text) => crate::base::text::head(text, MAX_ARG_CHARS).to_owned(),
-                other => crate::base::text::head(&other.to_string(), MAX_ARG_CHARS).to_owned(),
+                Value::String(text) => clip(text, MAX_ARG_CHARS),
+                other => clip(&other.to_string(), MAX_ARG_CHARS),
             };
             // A word explains itself; a number or a yes needs the argument's name.
             let clear = match parameter {
@@ -340,6 +341,15 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
         (&right, style),
         layout_ctx.width,
     )];
+    let room = layout_ctx.width.saturating_sub(width::of(&right) + 1);
+    if call.unfolded && width::of(&left) > room {
+        let whole = Span::styled(call.key_arguments.clone(), theme.tool);
+        rows.extend(wrap::words(
+            &[whole],
+            layout_ctx.width,
+            &HangingIndent::blanks(3),
+        ));
+    }
     rows.extend(live_rows(&call.output, layout_ctx));
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
     if let Some(end) = &call.end {

@@ -26,8 +26,10 @@ impl App {
     pub(super) fn unfold_more(&mut self) {
         let Some(all) = self.unfolds_all else {
             self.unfolds_all = self.chat.unfold_in_view(&self.placed.rows);
-            if self.unfolds_all.is_none() {
-                self.say("There is no tool result to unfold.");
+            match self.unfolds_all {
+                Some(true) => self.say("Unfolded; again: all of them."),
+                Some(false) => self.say("Folded; again: all of them."),
+                None => self.say("There is no tool result to unfold."),
             }
             return;
         };
@@ -38,6 +40,10 @@ impl App {
         };
         self.chat.set_all_unfolded(all);
         self.unfolds_all = Some(!all);
+        self.say(match all {
+            true => "All results unfolded, also those to come.",
+            false => "All results folded.",
+        });
     }
 
     /// A question that came under the list must be seen before a key answers it.
@@ -62,6 +68,11 @@ impl App {
             Action::Top => *at = 0,
             Action::Bottom => *at = usize::MAX / 2,
             Action::Quit | Action::QuitIfEmpty | Action::Suspend | Action::Redraw => return false,
+            // The first letter of what is typed next belongs to that.
+            Action::Insert(_) => {
+                self.help = None;
+                return false;
+            }
             _ => self.help = None,
         }
         true

@@ -1,13 +1,68 @@
 //! Questions of the turn: one is open at a time, and the draft waits while the user writes why not.
 
+use std::time::Duration;
+
+use ratatui::crossterm::event::KeyEvent;
+
 use super::App;
 use crate::app::session::ui_update::Verdict;
-use crate::ui::tui::ask::QuestionPrompt;
+use crate::ui::keys::{self, KeyContext};
+use crate::ui::tui::ask::{KeyTarget, QuestionPrompt};
+
+/// A key that comes sooner after one of the input was meant for that too.
+const TYPING_PAUSE: Duration = Duration::from_millis(600);
 
 impl App {
-    /// A question is open, and not its comment.
+    /// A question is open, neither its comment nor a draft beside it is written.
     pub(super) fn takes_answer(&self) -> bool {
-        (self.open_question.as_ref()).is_some_and(|question| !question.declining)
+        self.key_target()
+            .is_some_and(|target| target != KeyTarget::Draft)
+    }
+
+    /// Whom the next key is for; `None` when no question waits for one.
+    pub(super) fn key_target(&self) -> Option<KeyTarget> {
+        let question = self.open_question.as_ref()?;
+        if question.declining {
+            return None;
+        }
+        let is_covered = self.help.is_some() || self.picker.is_some();
+        let is_typing = (self.typed).is_some_and(|at| at.elapsed() < TYPING_PAUSE);
+        Some(if !question.has_settled() || is_covered {
+            KeyTarget::Unclear
+        } else if question.is_chosen {
+            KeyTarget::Question
+        } else if !self.editor.is_empty() {
+            KeyTarget::Draft
+        } else if is_typing {
+            KeyTarget::Unclear
+        } else {
+            KeyTarget::Question
+        })
+    }
+
+    /// The state in which this key is pressed.
+    pub(super) fn key_context(&self, key: &KeyEvent) -> KeyContext {
+        let is_for_the_question = match self.key_target() {
+            Some(KeyTarget::Question) => true,
+            // What is open in the input takes its keys first.
+            Some(KeyTarget::Draft) => {
+                !self.editor.has_menu()
+                    && self.editor.searching().is_none()
+                    && keys::answers_beside_a_draft(key)
+            }
+            Some(KeyTarget::Unclear) | None => false,
+        };
+        match is_for_the_question {
+            true => KeyContext::Question,
+            false => self.editor.key_context(),
+        }
+    }
+
+    /// Gives the keys to the question, although there is a draft, or back to that.
+    pub(super) fn choose_question(&mut self) {
+        if let Some(question) = &mut self.open_question {
+            question.is_chosen = !question.is_chosen && !self.editor.is_empty();
+        }
     }
 
     /// Approves only a question that was shown in full.
@@ -38,7 +93,9 @@ impl App {
         }
     }
 
+    /// Answers the question, and shows what comes of it.
     pub(super) fn answer(&mut self, verdict: Verdict) {
+        self.chat.go_to_end();
         if let Some(open_question) = self.open_question.take() {
             // The turn may already be over.
             let _ = open_question.question.reply.send(verdict);

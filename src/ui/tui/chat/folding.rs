@@ -21,7 +21,20 @@ impl Chat {
         call.unfolded = !call.unfolded;
         let unfolded = call.unfolded;
         self.cached.remove(&at);
+        if !unfolded {
+            self.show_beginning_of(at);
+        } else if self.top.is_none() {
+            // What grows below must not push out of sight where it begins.
+            self.top = rows.first().copied();
+        }
         Some(unfolded)
+    }
+
+    /// Scrolls to the beginning of a part that the first visible row is in: what is folded away cannot stay there.
+    fn show_beginning_of(&mut self, part: usize) {
+        if let Some(top) = self.top.as_mut().filter(|top| top.part == part) {
+            top.row = 0;
+        }
     }
 
     /// Expands all tool results, also those to come, or collapses them. False when they were so already.
@@ -35,6 +48,10 @@ impl Chat {
             }
         }
         self.cached.clear();
+        let top = self.top.map(|top| top.part);
+        let folded =
+            top.filter(|at| !unfolded && matches!(self.parts.get(*at), Some(ChatPart::Tool(_))));
+        folded.into_iter().for_each(|at| self.show_beginning_of(at));
         any
     }
 }

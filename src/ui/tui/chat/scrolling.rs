@@ -18,6 +18,7 @@ impl Chat {
         }
         let tail = self.tail(queue, layout_ctx);
         let last = self.last_top(height, &tail, layout_ctx);
+        self.top = self.existing_top(&tail, layout_ctx);
         if self.top.is_some_and(|top| top >= last) {
             self.top = None;
         }
@@ -37,6 +38,21 @@ impl Chat {
             rows,
             more: self.top.is_some(),
         }
+    }
+
+    /// The first visible row, as far as the user has scrolled up. Its part may have fewer rows by now: it was folded, or the screen became wider.
+    fn existing_top(
+        &mut self,
+        tail: &[Rows],
+        layout_ctx: LayoutContext<'_>,
+    ) -> Option<ScrollAnchor> {
+        let top = self.top?;
+        let rows = self.rows(top.part, tail, layout_ctx);
+        let last_row = rows.map_or(0, |rows| rows.len().saturating_sub(1));
+        Some(ScrollAnchor {
+            row: top.row.min(last_row),
+            ..top
+        })
     }
 
     /// The first visible row when the last row is at the bottom.
@@ -113,7 +129,7 @@ impl Chat {
         let layout_ctx = self.with_choices(layout_ctx);
         let tail = self.tail(queue, layout_ctx);
         let last = self.last_top(height, &tail, layout_ctx);
-        let top = self.top.unwrap_or(last);
+        let top = self.existing_top(&tail, layout_ctx).unwrap_or(last);
         let distance = by.unsigned_abs();
         let to = if by < 0 {
             self.up(top, distance, &tail, layout_ctx)

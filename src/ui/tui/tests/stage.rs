@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Color;
 
-use super::super::ask::QuestionPrompt;
+use super::super::ask::{KeyTarget, QuestionPrompt};
 use super::super::chat::Chat;
 use super::super::view::{self, FrameContent, RowLayout};
 use crate::app::session::ui_update::{
@@ -165,7 +165,7 @@ impl Stage {
             reply: bounded(1).0,
         };
         let mut open_question = QuestionPrompt::new(question, reason.to_owned());
-        open_question.accepts_keys = true;
+        open_question.key_target = KeyTarget::Question;
         self.open_question = Some(open_question);
     }
 
