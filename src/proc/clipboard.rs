@@ -67,12 +67,13 @@ impl ClipboardTool {
 
     /// The one that fits the desktop of `env`, if it is installed.
     fn find(env: &Env) -> Option<Self> {
-        let order = match env.get("WAYLAND_DISPLAY") {
-            Some(display) if !display.is_empty() => [Self::WlPaste, Self::Xclip],
-            _ => [Self::Xclip, Self::WlPaste],
+        let order = match (env.get("WAYLAND_DISPLAY"), env.get("DISPLAY")) {
+            (Some(_), None) => &[Self::WlPaste][..],
+            (Some(_), Some(_)) => &[Self::WlPaste, Self::Xclip],
+            (None, _) => &[Self::Xclip, Self::WlPaste],
         };
-        let installed = |tool: &Self| find_program(tool.program(), env).is_some();
-        order.into_iter().find(installed)
+        let installed = |tool: &&Self| find_program(tool.program(), env).is_some();
+        order.iter().find(installed).copied()
     }
 }
 
@@ -116,7 +117,8 @@ impl Copier {
     /// By default tmux drops what a program writes to copy (OSC 52, <https://github.com/tmux/tmux/wiki/Clipboard>). This puts the text into its newest buffer, and
     /// on the clipboard of the terminal that shows it; needs tmux 3.2.
     const TMUX: Self = Self(&["tmux", "load-buffer", "-w", "-"]);
-    const WAYLAND: Self = Self(&["wl-copy"]);
+    /// Without a type it would guess one, and text with an escape sequence would be no text.
+    const WAYLAND: Self = Self(&["wl-copy", "--type", "text/plain"]);
     const X11: Self = Self(&["xclip", "-selection", "clipboard", "-in"]);
 
     /// The one for the terminal of `env`; `None` where only the terminal itself can copy.
@@ -169,6 +171,12 @@ fn output(tool: ClipboardTool, args: &[&str], env: &Env, stop: &Cancel) -> Outco
     run.stdout = KeepLimits::first(MAX_BYTES);
     let output = run.run(stop)?;
     stop.check()?;
+    if output.timed_out {
+        return Err(
+            Problem::timeout("The program that owns the clipboard does not answer.")
+                .next("Copy it again, and paste then."),
+        );
+    }
     if !output.success() {
         // Both say on standard error what is wrong, in words of X11 and Wayland; an empty clipboard is the usual reason.
         let problem = Problem::missing(format!(
@@ -253,7 +261,10 @@ mod tests {
         assert_eq!(copier(&[("DISPLAY", ":0")]).as_deref(), Some(expected));
         program(dir.path(), "wl-copy", &script);
         let both = [("DISPLAY", ":0"), ("WAYLAND_DISPLAY", "wayland-0")];
-        assert_eq!(copier(&both).as_deref(), Some(" \nfn main() {}\n"));
+        assert_eq!(
+            copier(&both).as_deref(),
+            Some(" --type text/plain\nfn main() {}\n")
+        );
         assert_eq!(copier(&[]), None);
         let remote = [
             ("DISPLAY", ":10"),

@@ -303,7 +303,8 @@ fn ctrl_v_attaches_the_image_on_the_clipboard() {
     let server = playing([says("Grey.")]);
     let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
     let pty = with_programs(&home, &server, &path);
-    pty.send("what is this? ");
+    // It becomes a word of its own.
+    pty.send("what is this?");
     pty.control('v');
     pty.wait_for("a name for it", |screen| {
         input(screen) == "> what is this? @clipboard-1.png"
@@ -313,6 +314,35 @@ fn ctrl_v_attaches_the_image_on_the_clipboard() {
     pty.wait_text("@clipboard-1.png  PNG, 640x480, ");
     let content = server.request(0).json()["messages"][1]["content"].clone();
     assert_eq!(content[1]["image_url"]["url"], data_url(&image));
+    quit(pty, &home);
+}
+
+#[test]
+fn a_clipboard_that_does_not_answer_is_waited_for_in_sight_and_esc_stops_that() {
+    let home = Home::new();
+    executable(&home.write("bin/xclip", "#!/bin/sh\nsleep 30\n"));
+    let server = playing([says("Without it.")]);
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let pty = with_programs(&home, &server, &path);
+    pty.send("what is this?");
+    pty.control('v');
+    pty.wait_text("Reading the clipboard; Esc stops.");
+    // The message does not go without what is on its way.
+    pty.send("\r");
+    pty.wait_text("The clipboard is still being read; Esc stops.");
+    assert_eq!(pty.with(input), "> what is this?");
+    pty.send("\x1b");
+    // Only the wait ends; the draft stays.
+    pty.wait_for("silence", |screen| {
+        !screen.contents().contains("being read")
+    });
+    assert_eq!(pty.with(input), "> what is this?");
+    crate::stage::until("it was sent", || {
+        pty.send("\r");
+        server.requests().len() == 1
+    });
+    pty.wait_text("Without it.");
+    assert_eq!(last_sent(&server, 0), "what is this?");
     quit(pty, &home);
 }
 

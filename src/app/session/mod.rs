@@ -201,7 +201,7 @@ pub(crate) struct Session {
     /// How many images were pasted.
     pasted_count: usize,
     /// The clipboard is being read.
-    is_pasting: bool,
+    pasting: Option<Cancel>,
     /// The message that could not be sent with its attachments; sent again, it goes without them.
     unsent: Option<String>,
 }
@@ -298,7 +298,7 @@ impl Session {
                 ..attach::MoreImages::default()
             },
             pasted_count: 0,
-            is_pasting: false,
+            pasting: None,
             unsent: None,
             settings,
         };
@@ -363,7 +363,7 @@ impl Session {
     pub(crate) fn busy(&self) -> bool {
         self.turn.is_some()
             || self.preparation.is_some()
-            || self.is_pasting
+            || self.is_pasting()
             || self.pending_changes > 0
             || self.listings > 0
             || !self.queue.is_empty()
@@ -454,6 +454,9 @@ impl Session {
     /// Cancels recording and speech and the running answer, else the last command in the foreground. False when nothing is running.
     pub(crate) fn cancel(&mut self) -> bool {
         let had_voice = self.cancel_voice();
+        if self.stop_pasting() {
+            return true;
+        }
         if self.stop_preparing() {
             self.send_next();
             return true;

@@ -18,8 +18,29 @@ pub(crate) fn takes_mentions(draft: &str) -> bool {
     matches!(commands::read(&format!("{draft} x")), InputLine::Message)
 }
 
-/// The path of the image file that `pasted` is, with nothing else in it. Looks at the disk once, and only for the name of an image.
-pub(crate) fn image(pasted: &str, context: &SessionContext) -> Option<String> {
+/// The paths of the image files that `pasted` names, with nothing else in it: one, or several that were dragged together. Looks at the disk only for names
+/// of images. `None` when it is anything else.
+pub(crate) fn images(pasted: &str, context: &SessionContext) -> Option<Vec<String>> {
+    if let Some(one) = image(pasted, context) {
+        return Some(vec![one]);
+    }
+    if pasted.len() > MAX_PATH_BYTES {
+        return None;
+    }
+    let lines: Vec<&str> = pasted.trim().lines().collect();
+    let several = match lines.len() {
+        0 => return None,
+        1 => shlex::split(pasted)?,
+        _ => lines.into_iter().map(str::to_owned).collect(),
+    };
+    if several.is_empty() {
+        return None;
+    }
+    several.iter().map(|one| image(one, context)).collect()
+}
+
+/// The path of the image file that `pasted` is, with nothing else in it.
+fn image(pasted: &str, context: &SessionContext) -> Option<String> {
     let path = path(pasted)?;
     let (_, ending) = path.rsplit_once('.')?;
     ImageKind::of_ending(ending)?;
@@ -121,6 +142,15 @@ mod tests {
         }
         let two = format!("{} {}", at("a.png"), at("d.gif"));
         assert_eq!(image(&two, &context), None);
+        // Files that were dragged together.
+        let both = Some(vec![at("a.png"), at("d.gif")]);
+        assert_eq!(images(&two, &context), both);
+        let urls = format!("file://{}\nfile://{}\n", at("a.png"), at("d.gif"));
+        assert_eq!(images(&urls, &context), both);
+        let mixed = format!("{} {}", at("a.png"), at("notes.txt"));
+        for none in ["", "# words", mixed.as_str()] {
+            assert_eq!(images(none, &context), None, "{none}");
+        }
     }
 
     #[test]

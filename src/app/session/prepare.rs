@@ -3,9 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 
-use super::attach::{self, Attachments, MoreImages, OnFailure};
+use super::attach::{self, Attachments, MoreImages, OnFailure, PastedImages};
 use super::inbox::WorkerEvent;
 use super::{Queued, Session};
 use crate::app::session::ui_update::{CopiedText, UiUpdate};
@@ -19,6 +18,8 @@ use crate::tools::engine::context::ToolContext;
 
 /// Pasted images that are kept for messages to come; the oldest is dropped.
 const MAX_PASTED: usize = 20;
+/// And bytes of them.
+const MAX_PASTED_BYTES: usize = 64 << 20;
 
 /// A message whose attachments are being read.
 pub(super) struct Preparation {
@@ -27,6 +28,11 @@ pub(super) struct Preparation {
     target: Arc<ModelTarget>,
     stop: Cancel,
     _with_session: OnFire,
+}
+
+/// The name that stands for the pasted image of this number. What kind it is, its bytes say.
+fn pasted_name(number: usize) -> String {
+    format!("clipboard-{number}.png")
 }
 
 impl Session {
@@ -124,18 +130,27 @@ impl Session {
 
     /// Takes what is on the clipboard into the input: a name that stands for the image, or text.
     pub(crate) fn paste_clipboard(&mut self) {
-        if self.is_pasting {
+        if self.pasting.is_some() {
             return;
         }
         let (env, inbox) = (self.context.env.clone(), Arc::clone(&self.inbox));
         let (stop, with_session) = self.stop_all.child();
-        self.is_pasting = thread::Builder::new()
-            .name("clipboard".to_owned())
-            .spawn(move || {
-                let _with_session = with_session;
-                inbox.send(WorkerEvent::Clipboard(clipboard::read(&env, &stop)));
-            })
-            .is_ok();
+        let reading = stop.clone();
+        let started = self.work("clipboard", move || {
+            let _with_session = with_session;
+            inbox.send(WorkerEvent::Clipboard(clipboard::read(&env, &reading)));
+        });
+        self.pasting = started.then_some(stop);
+    }
+
+    /// True while the clipboard is read.
+    pub(crate) fn is_pasting(&self) -> bool {
+        self.pasting.is_some()
+    }
+
+    /// Stops reading the clipboard; false when it is not read.
+    pub(super) fn stop_pasting(&mut self) -> bool {
+        self.pasting.as_ref().map(Cancel::fire).is_some()
     }
 
     /// Copies a text with a program, on a thread; it comes back as [`UiUpdate::Copied`].
@@ -151,21 +166,37 @@ impl Session {
 
     /// The clipboard was read.
     pub(super) fn pasted(&mut self, outcome: Outcome<ClipboardContent>) {
-        self.is_pasting = false;
-        self.updates.push(match outcome {
+        let was_stopped = (self.pasting.take()).is_some_and(|stop| stop.is_fired());
+        if was_stopped {
+            return;
+        }
+        let update = match outcome {
             Ok(ClipboardContent::Text(text)) => UiUpdate::Insert(text),
             Ok(ClipboardContent::Image(bytes)) => {
                 self.pasted_count += 1;
-                let name = format!("clipboard-{}.png", self.pasted_count);
+                let name = pasted_name(self.pasted_count);
                 self.images.pasted.insert(name.clone(), bytes.into());
-                if self.images.pasted.len() > MAX_PASTED {
-                    let oldest = self.pasted_count.saturating_sub(MAX_PASTED);
-                    (self.images.pasted).remove(&format!("clipboard-{oldest}.png"));
-                }
-                UiUpdate::Insert(format!("@{name} "))
+                self.forget_pasted();
+                UiUpdate::Mention(name)
             }
             Err(problem) => UiUpdate::Failed(problem),
-        });
+        };
+        self.updates.push(update);
+    }
+
+    /// Forgets the oldest pasted images beyond the limits, but never the newest.
+    fn forget_pasted(&mut self) {
+        let pasted = &mut self.images.pasted;
+        let is_too_much = |pasted: &PastedImages| {
+            let bytes: usize = pasted.values().map(|image| image.len()).sum();
+            pasted.len() > MAX_PASTED || bytes > MAX_PASTED_BYTES
+        };
+        for oldest in 1..self.pasted_count {
+            if !is_too_much(pasted) {
+                return;
+            }
+            pasted.remove(&pasted_name(oldest));
+        }
     }
 
     /// Says which images of the command line wait for the first message.

@@ -87,6 +87,8 @@ pub(crate) enum UiUpdate {
     Unsent(String),
     /// Text from the clipboard for the input.
     Insert(String),
+    /// An image from the clipboard, by the name that attaches it.
+    Mention(String),
     /// The end of [`Session::copy_with`](super::Session::copy_with).
     Copied(CopiedText),
     /// The folder or the branch of the status is another one.

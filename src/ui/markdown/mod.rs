@@ -4,6 +4,7 @@ mod code;
 mod flow;
 mod grammar;
 pub(crate) mod highlight;
+pub(crate) mod last_code;
 pub(crate) mod layout;
 mod lines;
 pub(crate) mod split;

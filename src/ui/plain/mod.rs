@@ -34,7 +34,7 @@ use ahead::{KeptTyping, ReadLine, TypedAhead};
 use key_watch::{KeyPress, KeyWatch};
 use print::Printer;
 use read::LineSource;
-use watch::LineWatch;
+use watch::{LineEditing, LineWatch};
 
 /// How often the end of a session looks whether its memory is written.
 const FAREWELL_CHECK: Duration = Duration::from_millis(500);
@@ -53,9 +53,13 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     let has_keys = settings.process.stdin_is_terminal;
     // On these terminals rustyline does not handle the keys.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
-    let twice = settings.process.stdin_is_terminal && undriven;
+    let lines = match (undriven, settings.process.stdin_is_terminal) {
+        (false, _) => LineEditing::Rustyline,
+        (true, true) => LineEditing::Terminal,
+        (true, false) => LineEditing::Nobody,
+    };
     let opened = Session::open(settings, asking).and_then(|(session, bell)| {
-        let watch = LineWatch::start(session.stopper(), twice)?;
+        let watch = LineWatch::start(session.stopper(), lines)?;
         Ok((session, bell, watch))
     });
     let (session, bell, watch) = match opened {

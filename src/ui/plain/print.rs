@@ -199,6 +199,7 @@ impl Printer {
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_)
+            | UiUpdate::Mention(_)
             | UiUpdate::Copied(_)
             | UiUpdate::Ask(_)
             | UiUpdate::Edit(_)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustyline::completion::{Completer, Pair};
-use rustyline::config::Configurer;
+use rustyline::config::{BellStyle, Configurer};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -149,6 +149,7 @@ impl LineSource {
             config
                 .auto_add_history(true)
                 .bracketed_paste(true)
+                .bell_style(BellStyle::None)
                 .completion_type(CompletionType::List)
                 .build()
         });

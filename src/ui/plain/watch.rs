@@ -16,10 +16,22 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::copilot;
 use crate::ui::term::signals::Signals;
+use crate::ui::term::tty::Tty;
 use crate::ui::term::{Input, SignalEvent};
 
 /// A second Ctrl-C within this time ends the process, where Ctrl-C can only arrive as a signal.
 const DOUBLE_PRESS: Duration = Duration::from_secs(2);
+
+/// Who edits the lines that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineEditing {
+    /// rustyline: the terminal is in raw mode, where Ctrl-C is a key, and marks pastes.
+    Rustyline,
+    /// The terminal alone: Ctrl-C is a signal, and must come twice to leave.
+    Terminal,
+    /// Nobody: the lines come from a pipe or a file.
+    Nobody,
+}
 
 /// Watches for signals.
 pub(super) struct LineWatch {
@@ -51,9 +63,8 @@ impl Drop for ReadGuard {
 }
 
 impl LineWatch {
-    /// Starts the watch; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is read, as on a terminal
-    /// that no line editor can drive; then it must be pressed twice to leave.
-    pub(super) fn start(stopper: Cancel, twice: bool) -> Outcome<Self> {
+    /// Starts the watch; `stopper` fires before a signal ends the process. `lines` says who edits the lines that are read.
+    pub(super) fn start(stopper: Cancel, lines: LineEditing) -> Outcome<Self> {
         let cannot = |reason: io::Error| Problem::system("Cannot watch for signals", reason);
         let modes = tcgetattr(stdio::stdin()).ok();
         let (give, take) = unbounded();
@@ -82,11 +93,18 @@ impl LineWatch {
                         drop(line);
                         let before = interrupted.replace(Instant::now());
                         let again = before.is_some_and(|at| at.elapsed() < DOUBLE_PRESS);
-                        if twice && signal == SignalEvent::Interrupt && !again {
+                        if lines == LineEditing::Terminal
+                            && signal == SignalEvent::Interrupt
+                            && !again
+                        {
                             say("[System] Press Ctrl-C again to quit.");
                             continue;
                         }
                         stopper.fire();
+                        if lines == LineEditing::Rustyline {
+                            // The line editor cannot end the line and give back the mode of pastes any more.
+                            let _ = Tty.write_all(b"\x1b[?2004l\r\n");
+                        }
                         restore(modes.as_ref());
                         copilot::close_all(copilot::HURRIED_CLOSE_TIMEOUT);
                         std::process::exit(status.into());

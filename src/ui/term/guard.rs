@@ -91,7 +91,10 @@ impl TerminalGuard {
     pub fn run_outside<T>(&self, keyboard: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
         let _paused = keyboard.pause();
         self.terminal.restore_if_taken();
+        let before = tcgetattr(stdio::stdin())?;
         let result = run();
+        // A program that crashed may have left the terminal in raw mode; that must not be what the shell gets at the end.
+        let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &before);
         self.terminal.take()?;
         Ok(result)
     }

@@ -218,8 +218,12 @@ impl App {
                 self.editor.set_text(&draft);
             }
             UiUpdate::Insert(text) => {
-                let _ = self.mention(&text) || self.editor.paste(&text) == Outcome::Changed;
+                self.flash = None;
+                if !self.mention(&text) {
+                    self.editor.paste_folded(&text);
+                }
             }
+            UiUpdate::Mention(name) => self.attach_pasted(&name),
             UiUpdate::Copied(copied) => self.copied(&copied),
             UiUpdate::FilesFound(found) => {
                 self.editor.set_found_files(&found);
@@ -335,13 +339,27 @@ impl App {
         !declining && !self.session.has_shell()
     }
 
-    /// Attaches the image whose path was pasted: a file that was dragged onto the terminal. False when it is anything else.
+    /// Attaches the images whose paths were pasted: files that were dragged onto the terminal. False when it is anything else.
     fn mention(&mut self, pasted: &str) -> bool {
         if !self.takes_files() || !pasted_path::takes_mentions(self.editor.text()) {
             return false;
         }
-        let image = pasted_path::image(pasted, self.session.context());
-        image.is_some_and(|path| self.editor.mention(&path))
+        let images = pasted_path::images(pasted, self.session.context());
+        images.is_some_and(|paths| {
+            // Where one cannot be mentioned, none can.
+            paths.iter().all(|path| self.editor.mention(path))
+        })
+    }
+
+    /// Attaches an image from the clipboard to the message that is written.
+    fn attach_pasted(&mut self, name: &str) {
+        self.flash = None;
+        if !self.takes_files() || !pasted_path::takes_mentions(self.editor.text()) {
+            self.say("An image goes with a message only.");
+        } else if !self.editor.mention(name) {
+            // In the middle of something: as a word of its own all the same.
+            self.editor.paste(&format!(" @{name} "));
+        }
     }
 
     /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.
@@ -408,7 +426,7 @@ impl App {
             Action::Bottom => self.chat.go_to_end(),
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
-            Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::CopyCode => self.copy_code(),
             Action::CopyAddress => self.copy_address(),
             Action::Unfold => {
                 let unfolded = self.chat.unfold();
@@ -418,7 +436,12 @@ impl App {
             }
             Action::UnfoldAll => self.unfold_more(),
             Action::Thinking => self.toggle_thinking(),
-            Action::PasteClipboard => self.session.paste_clipboard(),
+            Action::PasteClipboard => {
+                self.session.paste_clipboard();
+                if self.session.is_pasting() {
+                    self.say("Reading the clipboard; Esc stops.");
+                }
+            }
             Action::OpenEditor => self.host_actions.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::ChooseQuestion => self.choose_question(),
@@ -468,6 +491,10 @@ impl App {
     }
 
     fn submit(&mut self, text: &str) {
+        if self.session.is_pasting() {
+            self.editor.set_text(text);
+            return self.say("The clipboard is still being read; Esc stops.");
+        }
         if let Some(open_question) = self
             .open_question
             .take_if(|open_question| open_question.declining)

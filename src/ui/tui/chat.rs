@@ -175,6 +175,7 @@ impl Chat {
             | UiUpdate::FilesFound(_)
             | UiUpdate::Unsent(_)
             | UiUpdate::Insert(_)
+            | UiUpdate::Mention(_)
             | UiUpdate::Copied(_) => {}
         }
     }

@@ -7,6 +7,7 @@ use crate::app::session::ui_update::CopiedText;
 use crate::base::text::plural;
 use crate::proc::clipboard::Copier;
 use crate::ui::keys::{self, Action};
+use crate::ui::markdown::last_code;
 use crate::ui::term::tty::Tty;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::web_address;
@@ -14,11 +15,18 @@ use crate::ui::tui::clipboard;
 
 impl App {
     pub(super) fn copy(&mut self, text: Option<String>, what: &str) {
-        let Some(text) = text else {
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
             return self.say(&format!("There is no {what} to copy."));
         };
         let length = plural(text.chars().count(), "character");
         self.copy_saying(&text, what, &format!("Copied the {what}, {length}."));
+    }
+
+    /// Copies the last block of code: as the model wrote it, where it is in the last reply, else as it is shown.
+    pub(super) fn copy_code(&mut self) {
+        let written = self.session.reply().and_then(last_code::last_code);
+        let code = written.or_else(|| self.chat.code());
+        self.copy(code, "block of code");
     }
 
     /// Copies the last address of the reply; the same key again, the one before it.
