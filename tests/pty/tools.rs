@@ -33,8 +33,15 @@ fn ran(args: Value, key: &str) -> (Home, Pty) {
 
 #[test]
 fn a_command_that_fails_has_no_check_mark() {
-    let (home, pty) = ran(json!({"command": "echo out; exit 3"}), "y");
+    let command = "seq 1 40; echo 'no such file' >&2; exit 3";
+    let (home, pty) = ran(json!({"command": command}), "y");
     ends(&pty, "✗ exit 3 ");
+    // What went wrong is at the end of what it wrote.
+    pty.wait_for("its last lines", |screen| {
+        let screen = screen.contents();
+        screen.contains("… 38 more lines, Ctrl-O unfolds\n   39\n   40\n   no such file")
+            && !screen.contains("exit code: 3")
+    });
     quit(pty, &home);
 }
 

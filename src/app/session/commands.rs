@@ -3,7 +3,7 @@
 //! A command is its name after a mark: `/help`, or `!help`. Some names work as a word of their own too. What follows `!` and is no command goes to the
 //! shell; what follows `/` and is none is a message if it names a path, and answered here otherwise.
 
-use super::{Session, listing};
+use super::{Session, listing, shell};
 use crate::app::direct_call::catalogue;
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
@@ -443,6 +443,12 @@ fn words(rest: &str) -> Outcome<Vec<String>> {
 fn run_in_shell(session: &mut Session, text: &str) -> Outcome<()> {
     let (text, background) = shell_job(text)?;
     let dir = session.command_dir();
+    if let Some(Ok(_)) = shell::change_dir(&text, &dir, session.home().as_deref()) {
+        return Err(Problem::input(
+            "cd alone changes nothing: each command has a shell of its own.",
+        )
+        .next("/shell keeps the folder from one command to the next."));
+    }
     session.run_shell(text, background, dir);
     Ok(())
 }

@@ -67,13 +67,24 @@ pub(crate) fn rows(sessions: &[SessionSummary], clock: &Clock, env: &Env) -> Vec
             when: local_time(&session.time, &now),
             length: plural(session.messages, "message"),
             place: end_of(&one_line(&place)),
-            title: match clip(&one_line(session.title()), TITLE_CHARS) {
-                title if title.is_empty() => "(nothing said)".to_owned(),
-                title => title,
-            },
+            title: title(session),
         }
     };
     sessions.iter().map(row).collect()
+}
+
+/// Its name, and what it began with: two may have the same name.
+fn title(session: &SessionSummary) -> String {
+    let first = one_line(&session.first);
+    let title = match &session.name {
+        Some(name) if first.is_empty() => one_line(name),
+        Some(name) => format!("{}: {first}", one_line(name)),
+        None => first,
+    };
+    match clip(&title, TITLE_CHARS) {
+        title if title.is_empty() => "(nothing said)".to_owned(),
+        title => title,
+    }
 }
 
 /// Date and time in the zone of `now`; the text itself when it is not a moment.

@@ -57,14 +57,6 @@ fn as_text<S: serde::Serializer>(id: &SessionId, to: S) -> Result<S::Ok, S::Erro
 }
 
 impl SessionSummary {
-    /// What a person calls it: its name, else its first words.
-    pub fn title(&self) -> &str {
-        match &self.name {
-            Some(name) => name,
-            None => &self.first,
-        }
-    }
-
     /// Reads the file; `None` when it cannot be read.
     pub(super) fn read(id: SessionId, path: &Path, modified: SystemTime) -> Option<Self> {
         let file = open::read(path).ok()?;

@@ -370,7 +370,7 @@ fn a_list_shows_the_latest_first_whatever_the_ends_hold() {
     log.rename("fetcher").unwrap();
     let listed = folder.store.list();
     let session = &listed[0];
-    assert_eq!(session.title(), "fetcher");
+    assert_eq!(session.name.as_deref(), Some("fetcher"));
     assert_eq!(session.first, "the first words and more");
     assert_eq!((session.messages, session.spent.cost), (2, 0.25));
     // A turn under way, and a result longer than what is read of the end.
@@ -379,7 +379,8 @@ fn a_list_shows_the_latest_first_whatever_the_ends_hold() {
     messages.extend([user("second"), call("c1"), summary(&"x".repeat(20_000))]);
     turn.sync(&messages, ContextCause::Change);
     let listed = folder.store.list();
-    assert_eq!((listed[0].messages, listed[0].title()), (3, "fetcher"));
+    assert_eq!(listed[0].name.as_deref(), Some("fetcher"));
+    assert_eq!(listed[0].messages, 3);
     turn.end(TurnResult::Stopped.into(), Spent::default());
     assert_eq!(folder.store.list()[0].messages, 3);
     assert_eq!(folder.store.latest("/work"), Some(log.id().clone()));

@@ -10,7 +10,7 @@ use super::layout_context::{
     CANCEL_HINT, LayoutContext, format_duration, format_running, spinner, two_ends,
 };
 use crate::base::params::Type;
-use crate::base::text::clip;
+use crate::base::text::{clip, plural};
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::{ToolCall, ToolOutput};
@@ -28,6 +28,8 @@ use crate::ui::text::wrap::{self, HangingIndent};
 const DIFF_ROWS: usize = 40;
 const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
+/// Lines of a program that failed which are shown while its result is collapsed.
+const LAST_WORDS: usize = 3;
 /// Maximum bytes of arguments that are parsed.
 const MAX_ARGS_BYTES: usize = 8 << 20;
 /// Maximum characters of each argument that are kept: the line shows what it has room for, the unfolded call all of them.
@@ -103,6 +105,17 @@ enum OutcomeKind {
 impl OutcomeKind {
     fn is_success(self) -> bool {
         matches!(self, Self::Known(CallEnd::Success, _))
+    }
+
+    /// A program failed: the end of the result says what went wrong.
+    fn ended_its_program(self) -> bool {
+        matches!(
+            self,
+            Self::Known(
+                CallEnd::ExitCode(_) | CallEnd::Signal(_) | CallEnd::Timeout,
+                _
+            )
+        )
     }
 
     /// The first line of the result says what went wrong.
@@ -362,8 +375,33 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
                 layout_ctx.width,
                 &HangingIndent::blanks(3),
             ));
+        } else if end.kind.ended_its_program() {
+            rows.extend(last_words(&end.text, layout_ctx));
         }
     }
+    rows
+}
+
+/// The last lines of a program that failed: what went wrong is at the end. Its exit status is on the line of the call.
+fn last_words(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && *line != "stderr:")
+        .collect();
+    let said = lines.split_last().map_or(&[][..], |(_ending, said)| said);
+    let (hidden, shown) = said.split_at(said.len().saturating_sub(LAST_WORDS));
+    let mut rows = Vec::new();
+    if !hidden.is_empty() {
+        let key = keys::name(Action::UnfoldAll).unwrap_or_default();
+        let more = plural(hidden.len(), "more line");
+        let words = format!("   … {more}, {key} unfolds");
+        rows.push(Line::styled(
+            width::clip(&words, layout_ctx.width),
+            layout_ctx.theme.dim,
+        ));
+    }
+    let shown: Vec<String> = shown.iter().map(|line| (*line).to_owned()).collect();
+    rows.extend(live_rows(&shown, layout_ctx));
     rows
 }
 
@@ -476,7 +514,7 @@ fn result(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
         .collect();
     let more = text.lines().count().saturating_sub(RESULT_LINES);
     if more > 0 {
-        let more = crate::base::text::plural(more, "more line");
+        let more = plural(more, "more line");
         rows.push(Line::styled(format!("   … {more}"), dim));
     }
     rows
@@ -582,7 +620,11 @@ mod tests {
             let rows = text(&run, 60);
             assert!(rows[0].ends_with(wanted), "{rows:?}");
             let reason = rows.iter().any(|row| row.contains("Error: why"));
-            assert_eq!(reason, outcome == CallEnd::Failure);
+            let says_nothing = matches!(
+                outcome,
+                CallEnd::Success | CallEnd::Declined | CallEnd::Stopped
+            );
+            assert_eq!(reason, !says_nothing, "{outcome:?}");
         }
     }
 

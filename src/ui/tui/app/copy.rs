@@ -25,8 +25,15 @@ impl App {
     /// Copies the last block of code: as the model wrote it, where it is in the last reply, else as it is shown.
     pub(super) fn copy_code(&mut self) {
         let written = self.session.reply().and_then(last_code::last_code);
-        let code = written.or_else(|| self.chat.code());
-        self.copy(code, "block of code");
+        if written.is_some() {
+            return self.copy(written, "block of code");
+        }
+        let shown = self.chat.code();
+        let what = match shown {
+            Some(_) => "block of code of an earlier answer",
+            None => "block of code",
+        };
+        self.copy(shown, what);
     }
 
     /// Copies the last address of the reply; the same key again, the one before it.
