@@ -196,15 +196,9 @@ fn output(tool: ClipboardTool, args: &[&str], env: &Env, stop: &Cancel) -> Outco
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::tests::script;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
-
-    fn program(dir: &Path, name: &str, script: &str) {
-        let path = dir.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
 
     fn read_with(dir: &Path, wayland: bool) -> Outcome<ClipboardContent> {
         let path = format!("{}:/usr/bin:/bin", dir.display());
@@ -216,12 +210,12 @@ mod tests {
     #[test]
     fn an_image_comes_before_text() {
         let dir = tempfile::tempdir().unwrap();
-        program(
+        script(
             dir.path(),
             "xclip",
             r#"case "$*" in *TARGETS*) printf 'TARGETS\nUTF8_STRING\nimage/png\n';; *image/png*) printf 'PNG\0bytes';; *) exit 1;; esac"#,
         );
-        program(
+        script(
             dir.path(),
             "wl-paste",
             r#"case "$*" in --list-types) printf 'text/plain\nUTF8_STRING\n';; *UTF8_STRING) printf 'two\nlines';; *) exit 1;; esac"#,
@@ -240,7 +234,7 @@ mod tests {
     fn text_goes_to_the_program_of_the_terminal() {
         let dir = tempfile::tempdir().unwrap();
         let got = dir.path().join("got");
-        let script = format!("echo \"$TMUX $*\" > {0}; cat >> {0}", got.display());
+        let text = format!("echo \"$TMUX $*\" > {0}; cat >> {0}", got.display());
         let path = format!("{}:/usr/bin:/bin", dir.path().display());
         let copier = |pairs: &[(&str, &str)]| {
             let path = ("PATH", path.as_str());
@@ -250,16 +244,16 @@ mod tests {
             copier.copy("fn main() {}\n", &env, &Cancel::new()).ok()?;
             Some(fs::read_to_string(&got).unwrap())
         };
-        program(dir.path(), "tmux", &script);
+        script(dir.path(), "tmux", &text);
         let tmux = [("TMUX", "/tmp/socket,1,0"), ("DISPLAY", ":0")];
         let expected = "/tmp/socket,1,0 load-buffer -w -\nfn main() {}\n";
         assert_eq!(copier(&tmux).as_deref(), Some(expected));
-        program(dir.path(), "tmux", "echo 'unknown option -- w' >&2; exit 1");
+        script(dir.path(), "tmux", "echo 'unknown option -- w' >&2; exit 1");
         assert_eq!(copier(&tmux), None);
-        program(dir.path(), "xclip", &script);
+        script(dir.path(), "xclip", &text);
         let expected = " -selection clipboard -in\nfn main() {}\n";
         assert_eq!(copier(&[("DISPLAY", ":0")]).as_deref(), Some(expected));
-        program(dir.path(), "wl-copy", &script);
+        script(dir.path(), "wl-copy", &text);
         let both = [("DISPLAY", ":0"), ("WAYLAND_DISPLAY", "wayland-0")];
         assert_eq!(
             copier(&both).as_deref(),
@@ -278,14 +272,14 @@ mod tests {
     #[test]
     fn an_empty_clipboard_is_said() {
         let dir = tempfile::tempdir().unwrap();
-        program(
+        script(
             dir.path(),
             "xclip",
             "echo 'target TARGETS not available' >&2; exit 1",
         );
         let problem = read_with(dir.path(), false).unwrap_err();
         assert!(problem.what.contains("nothing on the clipboard"));
-        program(dir.path(), "xclip", "echo image/x-odd");
+        script(dir.path(), "xclip", "echo image/x-odd");
         let problem = read_with(dir.path(), false).unwrap_err();
         assert!(problem.what.contains("neither an image nor text"));
     }

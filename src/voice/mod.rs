@@ -18,24 +18,6 @@ fn last_words(stderr: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod testing {
-    use std::path::{Path, PathBuf};
-
-    /// A program in `dir`. It is copied there by another process: had this one ever had it open for writing, a child that is started at the same time
-    /// could still have, and the system would not run it ("text file busy").
-    pub(super) fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
-        let source = dir.join(format!("{name}.text"));
-        std::fs::write(&source, format!("#!/bin/sh\n{text}\n")).unwrap();
-        let path = dir.join(name);
-        let mut install = std::process::Command::new("install");
-        let status = install.args(["-m", "755"]).arg(&source).arg(&path).status();
-        assert!(status.unwrap().success());
-        std::fs::remove_file(source).unwrap();
-        path
-    }
-}
-
-#[cfg(test)]
 mod tests {
     #[test]
     fn the_last_line_of_an_error_is_shown_without_control_characters() {

@@ -274,7 +274,7 @@ fn describe(voice: &Path) -> (u32, Option<&'static Language>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voice::testing;
+    use crate::proc::tests::script;
     use std::fs;
 
     struct Place(tempfile::TempDir);
@@ -288,8 +288,8 @@ mod tests {
             self.0.path().join(name)
         }
 
-        fn program(&self, name: &str, script: &str) {
-            testing::script(self.0.path(), name, script);
+        fn program(&self, name: &str, text: &str) {
+            script(self.0.path(), name, text);
         }
 
         fn env(&self, vars: &[(&str, &str)]) -> Env {

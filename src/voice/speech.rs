@@ -89,14 +89,14 @@ impl Drop for Speech {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voice::testing;
+    use crate::proc::tests::script;
     use crossbeam_channel::bounded;
     use std::fs;
     use std::path::Path;
     use std::time::{Duration, Instant};
 
-    fn options(home: &Path, script: &str) -> SpeechOptions {
-        let talk = testing::script(home, "talk", script);
+    fn options(home: &Path, text: &str) -> SpeechOptions {
+        let talk = script(home, "talk", text);
         let env = Env::from([
             ("PATH", "/usr/bin:/bin"),
             ("HOME", home.to_str().unwrap()),

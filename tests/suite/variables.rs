@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use crate::support::home::Home;
 
 /// Variables that every program reads; they need no documentation by Marvin.
-const SYSTEM: [&str; 18] = [
+const SYSTEM: [&str; 20] = [
     "COLORFGBG",
     "COLORTERM",
     "DBUS_SYSTEM_BUS_ADDRESS",
+    "DISPLAY",
     "HOME",
     "KONSOLE_VERSION",
     "PATH",
     "PULSE_SERVER",
+    "SSH_CONNECTION",
     "TERM",
     "TERM_PROGRAM",
     "TERM_PROGRAM_VERSION",

@@ -10,7 +10,6 @@ mod tiers;
 mod upstream;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -22,6 +21,7 @@ use crate::base::env::Env;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::pipeline_event::PipelineEvent;
 use crate::disk::beneath::Root;
+use crate::proc::tests::program;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::policy::ToolPolicy;
 
@@ -83,9 +83,7 @@ impl Stage {
         for name in ["project", "calls", "home"] {
             fs::create_dir(path(name)).unwrap();
         }
-        let program = path("child");
-        fs::write(&program, format!("{PRELUDE}\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = program(dir.path(), "child", &format!("{PRELUDE}\n{script}\n"));
         let calls = path("calls").display().to_string();
         let home = path("home").display().to_string();
         let search = std::env::var("PATH").unwrap();

@@ -189,6 +189,20 @@ mod tests {
     }
 
     #[test]
+    fn an_address_in_a_table_is_a_link_in_each_of_its_rows() {
+        let address = "https://table.example/a/long/address/that/is/wrapped";
+        let table = format!("| what | where |\n| --- | --- |\n| docs | {address} |\n");
+        let rows = lay_out_all(&table, 40, &Theme::new(ColorMode::None));
+        let spans = rows.iter().flat_map(|row| &row.spans);
+        let linked: Vec<&str> = spans
+            .filter(|span| is_linked(span.style))
+            .map(|span| span.content.as_ref())
+            .collect();
+        assert!(linked.len() > 1, "{rows:?}");
+        assert_eq!(linked.concat().trim(), address);
+    }
+
+    #[test]
     fn markup_is_removed_and_words_stay() {
         are(
             "# Title *x*\ntext\n\n## Next ##",

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::base::variables::MARVIN_RECORD_COMMAND;
-use crate::proc::tests::catch_interrupts;
-use crate::voice::testing;
+use crate::proc::tests::{catch_interrupts, script};
 
 struct Place {
     dir: tempfile::TempDir,
@@ -46,7 +45,7 @@ impl Place {
     }
 
     fn script(&self, text: &str) -> String {
-        let path = testing::script(self.dir.path(), "recorder", text);
+        let path = script(self.dir.path(), "recorder", text);
         let path = path.display();
         format!("{path} {{file}} {{seconds}}")
     }
