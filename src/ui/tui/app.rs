@@ -1,6 +1,7 @@
 //! The state of the full-screen interface: user input becomes calls of the session, session updates become frames.
 
 mod copy;
+mod files;
 mod lists;
 mod questions;
 
@@ -16,7 +17,6 @@ use super::part::Tone;
 use super::picker::Picker;
 use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::pasted_path;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
 use crate::app::session::voice::VoiceKey;
 use crate::chat::event::Event;
@@ -325,41 +325,6 @@ impl App {
             }
         }
         self.search_files();
-    }
-
-    /// Lets the session search for the file whose name is typed. A comment to the model and a line for the shell attach none.
-    fn search_files(&mut self) {
-        let takes_files = self.takes_files();
-        let query = self.editor.file_query().filter(|_| takes_files);
-        self.session.search_files(query);
-    }
-
-    fn takes_files(&self) -> bool {
-        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
-        !declining && !self.session.has_shell()
-    }
-
-    /// Attaches the images whose paths were pasted: files that were dragged onto the terminal. False when it is anything else.
-    fn mention(&mut self, pasted: &str) -> bool {
-        if !self.takes_files() || !pasted_path::takes_mentions(self.editor.text()) {
-            return false;
-        }
-        let images = pasted_path::images(pasted, self.session.context());
-        images.is_some_and(|paths| {
-            // Where one cannot be mentioned, none can.
-            paths.iter().all(|path| self.editor.mention(path))
-        })
-    }
-
-    /// Attaches an image from the clipboard to the message that is written.
-    fn attach_pasted(&mut self, name: &str) {
-        self.flash = None;
-        if !self.takes_files() || !pasted_path::takes_mentions(self.editor.text()) {
-            self.say("An image goes with a message only.");
-        } else if !self.editor.mention(name) {
-            // In the middle of something: as a word of its own all the same.
-            self.editor.paste(&format!(" @{name} "));
-        }
     }
 
     /// Tells voice of a key. True when it was meant for that alone; keys that cancel do so by themselves.
