@@ -119,7 +119,8 @@ pub(crate) fn insert_summary(messages: &mut Vec<Message>, summary: Message) {
     messages.insert(at, summary);
 }
 
-fn is_summary(message: &Message) -> bool {
+/// True for a summary made by a compaction.
+pub(crate) fn is_summary(message: &Message) -> bool {
     matches!(message, Message::System { text } if is_summary_text(text))
 }
 

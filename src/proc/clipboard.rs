@@ -6,6 +6,7 @@ use super::capture::KeepLimits;
 use super::child::{Leftovers, ProgramSpec, Stdin};
 use super::child_env;
 use super::program::find_program;
+use super::tmux;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -101,14 +102,6 @@ pub(crate) fn read(env: &Env, stop: &Cancel) -> Outcome<ClipboardContent> {
     Ok(ClipboardContent::Text(text))
 }
 
-/// The variable with the socket of the tmux that the terminal belongs to.
-const TMUX: &str = "TMUX";
-
-/// True when tmux is the terminal itself, with nothing in between.
-pub(crate) fn is_in_tmux(env: &Env) -> bool {
-    env.get(TMUX).is_some() && env.get("STY").is_none()
-}
-
 /// A program that copies, and its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Copier(&'static [&'static str]);
@@ -123,7 +116,7 @@ impl Copier {
 
     /// The one for the terminal of `env`; `None` where only the terminal itself can copy.
     pub(crate) fn find(env: &Env) -> Option<Self> {
-        if is_in_tmux(env) {
+        if tmux::is_terminal(env) {
             return Some(Self::TMUX);
         }
         // Over ssh the desktop is another one than the user's.
@@ -146,10 +139,7 @@ impl Copier {
     /// The program is not installed, too old, or does not answer.
     pub(crate) fn copy(self, text: &str, env: &Env, stop: &Cancel) -> Outcome<()> {
         let mut variables = child_env::command_env(env);
-        let socket = env
-            .get(TMUX)
-            .map(|socket| (TMUX.to_owned(), socket.to_owned()));
-        variables.extend(socket);
+        variables.extend(tmux::socket(env));
         let args = self.0.iter().skip(1).copied();
         let mut run = ProgramSpec::new(self.program(), args, variables);
         run.stdin = Stdin::Bytes(text.as_bytes().to_vec());

@@ -18,6 +18,7 @@ pub(crate) mod pump;
 pub(crate) mod shell;
 mod spawn;
 pub(crate) mod supervise;
+pub(crate) mod tmux;
 
 #[cfg(test)]
 pub(crate) mod tests;

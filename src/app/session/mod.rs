@@ -200,7 +200,7 @@ pub(crate) struct Session {
     images: attach::MoreImages,
     /// How many images were pasted.
     pasted_count: usize,
-    /// The clipboard is being read.
+    /// Stops the reading of the clipboard, while it is read.
     pasting: Option<Cancel>,
     /// The message that could not be sent with its attachments; sent again, it goes without them.
     unsent: Option<String>,

@@ -12,7 +12,7 @@ use crate::app::setup;
 use crate::base::problem::Problem;
 use crate::base::redact::scrub;
 use crate::base::text::{clip, one_line};
-use crate::chat::budget::is_summary_text;
+use crate::chat::budget::is_summary;
 use crate::chat::message::Message;
 use crate::llm::copilot;
 use crate::llm::failure::FailureKind;
@@ -245,11 +245,9 @@ impl Session {
     fn take(&mut self, conversation: ConversationState) {
         let (was, is) = (self.messages.first(), conversation.messages.first());
         // A compaction puts a summary behind the task; what was cut off begins with an older message, and has none.
-        let is_summary = |message: &&Message| matches!(message, Message::System { text } if is_summary_text(text));
-        let is_summarized =
-            (conversation.messages.iter().take(2)).any(|message| is_summary(&message));
-        let is_known = is.is_some_and(|first| self.messages.contains(first));
-        let is_cut = was != is && is_known && !is_summarized;
+        let is_cut = was != is
+            && !conversation.messages.iter().take(2).any(is_summary)
+            && is.is_some_and(|first| self.messages.contains(first));
         if is_cut && !std::mem::replace(&mut self.has_told_cut, true) {
             let words =
                 "The model gets only the latest messages from now on, no summary of the others.";

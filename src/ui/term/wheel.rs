@@ -259,6 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn where_the_wheel_is_reported_arrows_are_keys_however_quick() {
+        let up = key(KeyCode::Up);
+        let mut wheel = careful();
+        let both = vec![up.clone(), up.clone()];
+        assert_eq!(
+            wheel.detect(both.clone(), Instant::now()),
+            [Input::Wheel(-2)]
+        );
+        let report = vec![Input::Wheel(-3)];
+        assert_eq!(wheel.detect(report.clone(), Instant::now()), report);
+        assert_eq!(wheel.detect(both.clone(), Instant::now()), both);
+    }
+
+    #[test]
     fn where_an_arrow_does_no_harm_it_has_its_effect_at_once() {
         let up = key(KeyCode::Up);
         let mut wheel = WheelDetector::default();

@@ -460,17 +460,9 @@ impl App {
             self.editor.set_text(text);
             return self.say("The clipboard is still being read; Esc stops.");
         }
-        if let Some(open_question) = self
-            .open_question
-            .take_if(|open_question| open_question.declining)
-        {
-            let _ = open_question
-                .question
-                .reply
-                .send(Verdict::NoBecause(text.trim().to_owned()));
+        if (self.open_question.as_ref()).is_some_and(|question| question.declining) {
             self.restore_draft();
-            self.next_question();
-            return;
+            return self.answer(Verdict::NoBecause(text.trim().to_owned()));
         }
         if self.recalled {
             self.editor.remember(text.trim());

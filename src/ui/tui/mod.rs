@@ -36,8 +36,7 @@ use crate::app::stream::say;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
-use crate::proc::clipboard::is_in_tmux;
-use crate::proc::editor;
+use crate::proc::{editor, tmux};
 use crate::ui::interrupt::INTERRUPTED;
 use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::notify::Notifier;
@@ -130,7 +129,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
     // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(sender.clone()).map_err(cannot)?;
     let mut warnings = Vec::new();
-    let in_tmux = is_in_tmux(&env);
+    let in_tmux = tmux::is_terminal(&env);
     let mouse = mouse::reports(&env, in_tmux, &mut |text| warnings.push(text));
     let modes = TerminalModes::of(env.get("TERM"), env.get("TERM_PROGRAM"), in_tmux, mouse);
     let (unmarked, has_commands) = (modes.unmarked, modes.has_commands);

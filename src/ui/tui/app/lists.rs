@@ -1,6 +1,6 @@
 //! What covers the conversation and takes its keys, the help and lists to choose from, and the folding of results.
 
-use super::{App, HostAction, SCROLL_ROWS};
+use super::{App, HostAction};
 use crate::ui::keys::Action;
 use crate::ui::tui::picker::PickerOutcome;
 
@@ -55,14 +55,15 @@ impl App {
     /// True when the help handled the key.
     pub(super) fn act_in_help(&mut self, action: Action) -> bool {
         let page = self.placed.height.max(2) - 1;
+        let ten = self.ten();
         let Some(at) = &mut self.help else {
             return false;
         };
         match action {
             Action::PageDown | Action::Insert(' ') => *at += page,
             Action::PageUp => *at = at.saturating_sub(page),
-            Action::TenDown => *at = at.saturating_add_signed(SCROLL_ROWS),
-            Action::TenUp => *at = at.saturating_add_signed(-SCROLL_ROWS),
+            Action::TenDown => *at = at.saturating_add_signed(ten),
+            Action::TenUp => *at = at.saturating_add_signed(-ten),
             Action::Down | Action::ScrollDown => *at += 1,
             Action::Up | Action::ScrollUp => *at = at.saturating_sub(1),
             Action::Top => *at = 0,
