@@ -28,13 +28,9 @@ check:
     just lint
     just test
 
-# Measures Marvin against plain sockets, curl and aichat, then the full-screen interface; prints the tables.
+# Measures Marvin against plain sockets, curl, ripgrep and aichat, and writes tests/bench/RESULTS.md.
 bench:
-    cargo bench --bench run
-    cargo bench --bench interactive
-    cargo bench --bench files
-    cargo bench --bench services
-    cargo bench --bench reply
+    scripts/bench.sh
 
 # Nanoseconds to decode one streamed piece.
 bench-decode:

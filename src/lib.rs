@@ -93,7 +93,7 @@ use std::ffi::OsString;
 
 /// Runs Marvin with the arguments after its name and the environment; returns the exit status.
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
-    let status = match cli::run::run(args, base::env::Env::new(vars)) {
+    let status = match cli::run::run(args, base::env::Env::new(vars), &ui::HELP_TABLES) {
         cli::run::CliOutcome::Done(status) => status,
         cli::run::CliOutcome::Interactive(settings) => ui::run(*settings),
         cli::run::CliOutcome::NonInteractive(settings) => {

@@ -95,7 +95,14 @@ fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
         FinishReason::WindowFull => {
             format!("The conversation and {model}'s reply {FILLED}, and the reply is cut.")
         }
-        FinishReason::Filtered => format!("A {FILTERED} of {provider} ended the reply."),
+        FinishReason::Filtered(why) => {
+            let why = escape_controls(&clip(why.trim(), 200));
+            let why = match why.as_str() {
+                "" => String::new(),
+                why => format!(" ({why})"),
+            };
+            format!("A {FILTERED} of {provider} ended the reply{why}.")
+        }
         FinishReason::Refused(words) => {
             let words = escape_controls(&clip(words.trim(), 600));
             if words.is_empty() {
@@ -107,6 +114,9 @@ fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
         FinishReason::Incomplete(reason) if matches!(reason.as_str(), "load" | "unload") => {
             format!("{provider} {LOADED} or unloaded {model}, and wrote nothing.")
         }
+        FinishReason::Incomplete(reason) if reason.is_empty() => {
+            format!("{provider} stopped the reply {STOPPED} and gave no reason.")
+        }
         FinishReason::Incomplete(reason) => format!(
             "{provider} stopped the reply {STOPPED} (reason: {}).",
             escape_controls(&clip(reason, 100))
@@ -116,18 +126,18 @@ fn early(target: &ModelTarget, finish: &FinishReason) -> Option<String> {
 }
 
 /// Why a final reply, whose calls are not run, is not an answer; `shown` is true when the turn has already shown text, `rounds` is how many rounds
-/// of calls it may have, in coding mode more than otherwise.
+/// of calls it had, and `has_most` that no mode has more.
 pub(super) fn failure(
     target: &ModelTarget,
     reply: &Reply,
     shown: bool,
     rounds: usize,
-    coding: bool,
+    has_most: bool,
 ) -> Option<Failure> {
     let model = &target.model;
     let problem = if let Some(what) = early(target, &reply.finish) {
         match &reply.finish {
-            FinishReason::Filtered | FinishReason::Refused(_) => {
+            FinishReason::Filtered(_) | FinishReason::Refused(_) => {
                 Problem::refused(what).next("Ask in other words, or choose another model.")
             }
             FinishReason::WindowFull => Problem::limit(what).next(
@@ -147,7 +157,7 @@ pub(super) fn failure(
             "{model} {ROUNDS} after {}, the most that one turn may have, so its answer is not complete.",
             plural(rounds, "round")
         ))
-        .next(match coding {
+        .next(match has_most {
             true => "Ask it to continue.",
             false => "Ask it to continue. In coding mode, /code, a turn has more rounds.",
         })
@@ -163,7 +173,7 @@ pub(super) fn failure(
     };
     let kind = match reply.finish {
         FinishReason::Refused(_) => FailureKind::Declined,
-        FinishReason::Filtered => FailureKind::Filtered,
+        FinishReason::Filtered(_) => FailureKind::Filtered,
         _ => FailureKind::Unfinished,
     };
     Some(Failure::new(kind, problem))

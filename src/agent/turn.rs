@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::more_rounds::MoreRounds;
+use super::overhead::Overhead;
 use super::system::SystemPrompt;
-use super::{compact, ending, prompts};
+use super::{ending, more_rounds, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
 use crate::chat::budget::ContextBudget;
+use crate::chat::compaction::open_task;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall, ToolOutput};
 use crate::chat::repair::{cut_for_cap, repair, sendable_name};
@@ -19,10 +22,9 @@ use crate::llm::provider::{
     CODING_TURN_LIMIT, CallOptions, Effort, FinishReason, Offer, Reply, Request, TURN_LIMIT,
 };
 use crate::model_call::ask::ask;
-use crate::model_call::limits::RequestSize;
+use crate::model_call::fallback;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::UserFacts;
-use crate::model_call::{fallback, limits};
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{CallRecord, ContextCause};
 use crate::tools::Effect;
@@ -36,18 +38,18 @@ const CUT_ARGUMENTS: usize = 1_000;
 /// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnLimits {
-    /// Rounds of tool calls.
+    /// Rounds of tool calls; the user may allow as many again.
     pub rounds: usize,
-    /// Messages kept in memory.
+    /// Messages kept in memory, calls and results not counted.
     pub cap: usize,
     /// End the turn when a tool switches the profile: the session sends the message again with the new one.
     pub until_switch: bool,
 }
 
 impl TurnLimits {
-    /// The limits of a mode; work on code gets more rounds.
-    pub(crate) fn new(coding: bool) -> Self {
-        if coding {
+    /// The limits of a turn; work on code gets more rounds.
+    pub(crate) fn new(works_on_code: bool) -> Self {
+        if works_on_code {
             Self {
                 rounds: 50,
                 cap: 100,
@@ -87,6 +89,10 @@ pub(crate) struct Conversation<'a> {
     cache_key: String,
     /// Changes of the session that tools requested; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
+    /// The user's message was taken out of `messages` again: alone it exceeds the model's window.
+    pub is_taken_back: bool,
+    /// What goes with the messages of a request.
+    pub(super) overhead: Overhead,
     /// How long the calls of the last round waited for the user.
     waited: Duration,
     /// Writes the messages to the session's file as they come.
@@ -114,6 +120,8 @@ impl<'a> Conversation<'a> {
             system: None,
             cache_key: String::new(),
             effects: Vec::new(),
+            is_taken_back: false,
+            overhead: Overhead::default(),
             waited: Duration::ZERO,
             log: None,
         }
@@ -122,7 +130,7 @@ impl<'a> Conversation<'a> {
     /// Answers the last message and returns the text of the final reply.
     ///
     /// # Errors
-    /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
+    /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`, but for a message that alone exceeds the window.
     pub(crate) fn answer(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
         if self.cache_key.is_empty() {
             self.cache_key = cache_key(&ctx.session);
@@ -134,14 +142,23 @@ impl<'a> Conversation<'a> {
         {
             fallback::announce(ctx, self.target, failure);
             let own = std::mem::replace(&mut self.target, successor);
+            let rounds = self.messages.clone();
             rewind(&mut self.messages);
             self.save(ctx, ContextCause::Change);
             let second = self.rounds(ctx, &mut AttemptState::default());
             self.target = own;
+            if second.is_err() && open_task(&self.messages).is_some() {
+                // It has done nothing: what was done before it is kept.
+                self.messages = rounds;
+                self.save(ctx, ContextCause::Change);
+            }
             answered = match (answered, second) {
                 (Err(first), Err(second)) => Err(fallback::both(first, second)),
                 (_, second) => second,
             };
+        }
+        if let Err(failure) = &answered {
+            self.take_back(failure);
         }
         if !self.target.provider.keeps_conversation() {
             // Count the reply now, not only when the next message is sent.
@@ -154,14 +171,21 @@ impl<'a> Conversation<'a> {
 
     fn rounds(&mut self, ctx: &ToolContext, now: &mut AttemptState) -> Result<String, Failure> {
         let mut text = String::new();
-        let last_round = self.limits.rounds;
+        let mut last_round = self.limits.rounds;
         let mut cut_rounds = 0;
-        for round in 0..=last_round {
-            let reply = self.request(ctx, *now, round == last_round)?;
+        for round in 0.. {
+            let mut last = None;
+            if round == last_round {
+                match self.more_rounds(ctx, round)? {
+                    MoreRounds::Yes => last_round += self.limits.rounds.max(1),
+                    MoreRounds::No(words) => last = Some(words.unwrap_or_default()),
+                }
+            }
+            let reply = self.request(ctx, *now, last.as_deref())?;
             now.shown |= !reply.text.trim().is_empty();
             text.clone_from(&reply.text);
             let refused = matches!(reply.finish, FinishReason::Refused(_));
-            let (calls, cut) = if round == last_round || refused {
+            let (calls, cut) = if last.is_some() || refused {
                 (Vec::new(), Vec::new())
             } else {
                 normalize_calls(
@@ -172,7 +196,7 @@ impl<'a> Conversation<'a> {
             };
             if calls.is_empty() && cut.is_empty() {
                 let failure =
-                    ending::failure(self.target, &reply, now.shown, last_round, self.coding);
+                    ending::failure(self.target, &reply, now.shown, last_round, self.has_most());
                 self.keep(reply, &[], &[]);
                 self.save(ctx, ContextCause::Change);
                 failure.map_or(Ok(()), Err)?;
@@ -206,18 +230,7 @@ impl<'a> Conversation<'a> {
                 cut.iter()
                     .map(|call| ending::answer_cut(ctx, call, &finish)),
             );
-            let last = ended.len();
-            let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
-            let warning = self.warning(ctx, said);
-            for (index, mut result) in ended.into_iter().enumerate() {
-                if let Some(warning) = warning.as_deref().filter(|_| index + 1 == last) {
-                    result.output.text.push_str(warning);
-                }
-                result.output.name = sendable_name(&result.output.name);
-                self.effects.extend(result.effects);
-                self.messages.push(Message::Tool(result.output));
-            }
-            self.save(ctx, ContextCause::Change);
+            self.add_results(ctx, ended);
             if ctx.stop.is_fired() {
                 return Err(Failure::cancelled());
             }
@@ -231,42 +244,89 @@ impl<'a> Conversation<'a> {
         Ok(text)
     }
 
-    /// Repairs the conversation, keeps it within its limits and sends it.
+    /// Asks the user for more rounds.
+    fn more_rounds(&mut self, ctx: &ToolContext, rounds: usize) -> Result<MoreRounds, Failure> {
+        let since = Instant::now();
+        let answer = more_rounds::ask(ctx, &self.target.model, rounds);
+        self.waited += since.elapsed();
+        answer
+    }
+
+    /// Whether a turn has as many rounds as it can have.
+    fn has_most(&self) -> bool {
+        self.limits.rounds >= TurnLimits::new(true).rounds
+    }
+
+    /// Adds the results of a round as far as the model's window has room for them; the session's file has the whole ones.
+    fn add_results(&mut self, ctx: &ToolContext, ended: Vec<FinishedCall>) {
+        let count = ended.len();
+        for mut result in ended {
+            result.output.name = sendable_name(&result.output.name);
+            self.effects.extend(result.effects);
+            self.messages.push(Message::Tool(result.output));
+        }
+        self.save(ctx, ContextCause::Change);
+        let mut changed = self.cap_round(ctx, count);
+        let round = self.messages.iter().rev().take(count);
+        let said: usize = round.map(Message::len).sum();
+        if let Some(warning) = self.warning(ctx, said)
+            && let Some(Message::Tool(output)) = self.messages.last_mut()
+        {
+            output.text.push_str(&warning);
+            changed = true;
+        }
+        if changed {
+            self.save(ctx, ContextCause::Shortened);
+        }
+    }
+
+    /// Repairs the conversation, keeps it within its limits and sends it. In the `last` request of a turn the model may not call tools, and these are words of
+    /// the user about it.
     fn request(
         &mut self,
         ctx: &ToolContext,
         now: AttemptState,
-        last: bool,
+        last: Option<&str>,
     ) -> Result<Reply, Failure> {
         repair(&mut self.messages);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
             self.messages.drain(..at);
         }
+        self.fit(ctx, last.is_some())?;
+        match self.send(ctx, now, last) {
+            Err(failure) if self.shrink(ctx, &failure) => {
+                self.fit(ctx, last.is_some())?;
+                self.send(ctx, now, last)
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a request has tools. Where one may have them and forbid calls, the last one has: it keeps what the provider has cached.
+    pub(super) fn offers_tools(&self, is_last: bool) -> bool {
+        !is_last || self.target.provider.can_forbid_calls(&self.target.info)
+    }
+
+    fn send(
+        &mut self,
+        ctx: &ToolContext,
+        now: AttemptState,
+        last: Option<&str>,
+    ) -> Result<Reply, Failure> {
         let none = Offer::none();
-        // Where a request may have tools and forbid calls, the last one keeps what the provider has cached.
-        let offer = if last && !self.target.provider.can_forbid_calls(&self.target.info) {
-            &none
-        } else {
-            self.offer
+        let offer = match self.offers_tools(last.is_some()) {
+            true => self.offer,
+            false => &none,
         };
         let system = Arc::clone(&self.system_prompt(&ctx.session).text);
-        // The schemas take part of the window too.
-        let schemas = offer.tokens();
-        let overhead = system.len() + 4 * schemas;
-        let size = RequestSize {
-            about: self.fit(ctx, overhead),
-            at_least: self.meter.minimum() + estimate(overhead),
-            schemas,
-        };
-        limits::check_window(self.target, size)?;
         self.save(ctx, ContextCause::Change);
-        let before = last.then(|| append_notice(&mut self.messages));
+        let before = last.map(|words| append_notice(&mut self.messages, words));
         let request = Request {
             model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
-            may_call: !last,
+            may_call: last.is_none(),
             effort: self.effort.unwrap_or(Effort::of_mode(self.coding)),
             info: &self.target.info,
             effort_chosen: self.effort.is_some(),
@@ -300,42 +360,11 @@ impl<'a> Conversation<'a> {
         reply
     }
 
-    fn system_prompt(&mut self, session: &SessionContext) -> &SystemPrompt {
+    pub(super) fn system_prompt(&mut self, session: &SessionContext) -> &SystemPrompt {
         let fits = |prompt: &SystemPrompt| prompt.fits(session, self.person, self.coding);
         let kept = self.system.take().filter(fits);
         self.system
             .insert(kept.unwrap_or_else(|| SystemPrompt::new(session, self.person, self.coding)))
-    }
-
-    /// Counts the tokens of the messages and of the `overhead` bytes that go with them, compacts the conversation when it is too full, tells the tools
-    /// how much room is left, and returns the count.
-    fn fit(&mut self, ctx: &ToolContext, overhead: usize) -> u64 {
-        let budget = self.budget();
-        let mut used = self.meter.measure(&self.messages, overhead, budget.warn);
-        if self.target.provider.keeps_conversation() {
-            // It says itself how full it is.
-            return used;
-        }
-        if used >= budget.compact {
-            match compact::compact(ctx, &mut self.messages) {
-                Ok(true) => {
-                    self.save(ctx, ContextCause::Compaction);
-                    // Compaction has invalidated the provider's cache anyway.
-                    self.system = None;
-                    used = self.meter.measure(&self.messages, overhead, budget.warn);
-                }
-                Ok(false) => {}
-                Err(problem) => {
-                    let words = format!(
-                        "The conversation was not compacted, because its backup failed: {problem}"
-                    );
-                    ctx.listener.emit(Event::Notice(Level::Warning, words));
-                }
-            }
-        }
-        let gauge = &ctx.session.gauge;
-        gauge.set(used, estimate(overhead), budget.warn, budget.hard);
-        used
     }
 
     /// Writes what has changed in the messages to the session's file.
@@ -367,10 +396,6 @@ impl<'a> Conversation<'a> {
         if let Some(notice) = log.add_result(&Message::Tool(output), shown) {
             ctx.listener.emit(Event::Notice(Level::Warning, notice));
         }
-    }
-
-    fn budget(&self) -> ContextBudget {
-        ContextBudget::for_window(self.target.info.prompt_limit())
     }
 
     /// A warning when the context is nearly full, including the results of this round (`said` bytes).
@@ -419,13 +444,17 @@ fn rewind(messages: &mut Vec<Message>) {
 
 /// Tells the model at the end of the conversation that it gets no more tools, and returns how long the last message was before. The notice is part of
 /// that message, a result: some servers refuse a message of the system or the user directly after results.
-fn append_notice(messages: &mut [Message]) -> usize {
+fn append_notice(messages: &mut [Message], words: &str) -> usize {
     let Some(text) = last_text(messages) else {
         return 0;
     };
     let before = text.len();
     text.push_str("\n\n[");
     text.push_str(prompts::LAST_ROUND.trim_end());
+    if !words.is_empty() {
+        text.push_str(" About that the user was asked. ");
+        text.push_str(words);
+    }
     text.push(']');
     before
 }

@@ -32,6 +32,7 @@ use crate::llm::failure::Failure;
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::store::sessions::Replay;
+use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -142,6 +143,12 @@ fn save_end(
     if let Some(text) = partial.filter(|text| !text.trim().is_empty()) {
         conversation.messages.push(Message::assistant(text));
     }
+    if conversation.is_taken_back {
+        let undone = conversation.log.as_ref().and_then(TurnLog::undo);
+        undone
+            .into_iter()
+            .for_each(|notice| say(&format!("Warning: {notice}")));
+    }
     conversation.save(ctx, ContextCause::Change);
     let ending = sessions::turn_ending(ctx, answer.as_ref().err());
     let spent = sessions::spent(&ctx.session.ledger.totals());
@@ -189,6 +196,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         .prompt
         .required(settings.process.stdin_is_terminal)?;
     let session = Arc::new(setup::session(settings, &mut warn)?);
+    session.working_dir.bind_to_first();
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
         if !settings.images.is_empty() {
@@ -206,13 +214,10 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         _ => None,
     };
     let effort = setup::effort(settings)?;
-    let spending = setup::spending(settings, &session.clock)?;
-    let target = Arc::new(setup::model_target(
-        &settings.model,
-        &spending,
-        &settings.env,
-        &mut warn,
-    )?);
+    let spending = setup::spending(settings, &session.clock, &mut warn)?;
+    let mut target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
+    setup::ask_server(&mut target, stop, &mut warn);
+    let target = Arc::new(target);
     session.set_summarizer(summarizer(&target));
     session.set_agents(setup::agents(settings, &target));
     let person = profile::user_facts(&session, None, String::new(), warn);
@@ -225,7 +230,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
-    let offer = session.registry.offer(&session.policy, target.info.tools);
+    let offer = session
+        .registry
+        .offer(&session.policy, target.info.max_tools());
     let begun = match settings.session == SessionFlags::default() {
         true => None,
         false => Some(sessions::begin(&settings.session, &session, settings)?),

@@ -3,6 +3,7 @@
 pub(crate) mod direct_call;
 pub(crate) mod flow_report;
 pub(crate) mod headless;
+pub(crate) mod help;
 pub(crate) mod images;
 pub(crate) mod memory;
 pub(crate) mod model_lists;

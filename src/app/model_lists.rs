@@ -30,9 +30,12 @@ impl ModelLists {
     /// Names of models of `provider`, as far as they are known now: the one that would answer first. Never waits: the first call asks the provider, and
     /// those after its answer have the list.
     pub(crate) fn names(&self, env: &Env, provider: &str) -> Vec<String> {
-        let (name, chosen) = match catalog::row(provider) {
-            Some(row) => (row.name, choose::model(env, row)),
-            None if provider == copilot::NAME => (copilot::NAME, copilot::model(env)),
+        let Some(name) = catalog::provider_named(provider) else {
+            return Vec::new();
+        };
+        let chosen = match catalog::row(name) {
+            Some(row) => choose::model(env, row),
+            None if name == copilot::NAME => copilot::model(env),
             None => return Vec::new(),
         };
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +75,7 @@ impl ModelLists {
 
     fn ask(&self, env: &Env, row: &'static ProviderSpec) {
         let remote = choose::remote(env, row);
-        if row.key.is_some() && remote.key.is_none() && remote.base == row.base {
+        if remote.lacks_key() {
             return;
         }
         let (env, stop) = (env.clone(), self.stop.clone());

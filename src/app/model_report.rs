@@ -18,6 +18,7 @@ use crate::llm::models::live::listed_models;
 use crate::llm::models::names::is_for_chat;
 use crate::llm::models::table::{self, TABLE_DATE};
 use crate::llm::models::{ModelRegistry, ReasoningEffort, TokenPrice};
+use crate::net::services::shown_address;
 
 /// Where a report comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -140,7 +141,17 @@ pub(crate) fn report(
     let row = remote.row;
     let chosen = choose::model(env, row);
     let names = table::names(row.name);
-    let (source, listed, problem) = match listed_models(remote, env, limit, stop) {
+    let asked = match (remote.lacks_key(), row.key) {
+        (true, Some(key)) => {
+            let what = format!(
+                "{} was not asked for its models, because {key} is not set.",
+                row.name
+            );
+            Err(Problem::config(what).next(format!("Set {key} for its own list.")))
+        }
+        _ => listed_models(remote, env, limit, stop),
+    };
+    let (source, listed, problem) = match asked {
         Ok(listed) => (ListSource::Provider, listed, None),
         Err(problem)
             if problem.is_cancelled() || problem.kind == ProblemKind::Auth || names.is_empty() =>
@@ -177,7 +188,7 @@ pub(crate) fn report(
         .collect();
     Ok(ModelReport {
         provider: row.name,
-        base: remote.base.clone(),
+        base: shown_address(&remote.base),
         source,
         table_date: TABLE_DATE,
         problem,

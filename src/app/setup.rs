@@ -5,20 +5,25 @@ use std::sync::Arc;
 
 use super::settings::{ModelChoice, Settings};
 use super::{profile, variables};
+use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::variables::{MARVIN_MODELS, MARVIN_NO_FALLBACK, MARVIN_PRICES, Text};
+use crate::base::text;
+use crate::base::variables::{
+    MARVIN_MODELS, MARVIN_NO_FALLBACK, MARVIN_PRICES, OLLAMA_CONTEXT, Text,
+};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
+use crate::llm::catalog;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot::{self, CopilotProvider};
 use crate::llm::http_provider::HttpProvider;
-use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
+use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices, near};
 use crate::llm::offline::Offline;
 use crate::llm::provider::{Effort, Provider};
-use crate::model_call::model_target::{ModelTarget, Successor};
+use crate::model_call::model_target::{LearnedLimit, ModelTarget, Successor};
 use crate::net::user_agent::agent;
 use crate::pipeline::agents::PipelineAgents;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
@@ -145,7 +150,46 @@ pub(crate) fn model_target(
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
         successor: spending.successor.clone(),
+        learned: LearnedLimit::default(),
     })
+}
+
+/// Asks the server of a local model what the model takes, and says what it lacks.
+pub(crate) fn ask_server(target: &mut ModelTarget, stop: &Cancel, warn: &mut dyn FnMut(String)) {
+    let Some(served) = target.provider.served_facts(&target.model, stop) else {
+        return;
+    };
+    let provider = target.provider.name();
+    target.info = target.prices.facts_told(provider, &target.model, &served);
+    let model = &target.model;
+    if served.chats == Some(false) {
+        warn(format!(
+            "{provider} says that {model} answers no chats: it is for embeddings. Choose another model: --model NAME."
+        ));
+    } else if !target.info.takes_tools {
+        warn(format!(
+            "{provider} says that {model} takes no tools, so it can only talk. For work, choose one that does: --model NAME."
+        ));
+    }
+}
+
+/// A word about a model's name that its provider does not list, or that nobody knows, where it is nearly that of another one.
+pub(crate) fn doubt(target: &ModelTarget, env: &Env) -> Option<String> {
+    let row = catalog::row(target.provider.name())?;
+    let (model, base) = (&target.model, choose::remote(env, row).base);
+    let is_doubtful = match near::is_listed(row.name, &base, model) {
+        Some(is_listed) => !is_listed,
+        None => !target.info.known,
+    };
+    if !is_doubtful {
+        return None;
+    }
+    let near = near::did_you_mean(row.name, &base, model, Clock::new(env).now().date())?;
+    let shown = text::clip(&text::escape_controls(model), 80);
+    Some(format!(
+        "\"{shown}\" is no model that {} is known to have. {near}",
+        row.name
+    ))
 }
 
 /// Copilot with `model`. Nothing takes over when it fails.
@@ -167,6 +211,7 @@ fn copilot_target(
         prices: Arc::clone(&spending.prices),
         max_cost: spending.max_cost,
         successor: None,
+        learned: LearnedLimit::default(),
     }
 }
 
@@ -214,10 +259,19 @@ const MODELS_CAP: u64 = 16 << 20;
 /// What is known about models, with the ceiling that the user set.
 ///
 /// # Errors
-/// A file of the user cannot be read.
-pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> {
+/// The ceiling depends on prices of the user that cannot be read.
+pub(crate) fn spending(
+    settings: &Settings,
+    clock: &Clock,
+    warn: &mut dyn FnMut(String),
+) -> Outcome<Spending> {
+    if settings.max_cost.is_some() {
+        user_prices(settings).map_err(|problem| {
+            problem.next("--max-cost needs it: what is spent is counted by it.")
+        })?;
+    }
     let mut spending = Spending {
-        prices: Arc::new(model_registry(settings, clock)?),
+        prices: Arc::new(model_registry(settings, clock, warn)),
         max_cost: settings.max_cost,
         successor: None,
     };
@@ -228,26 +282,71 @@ pub(crate) fn spending(settings: &Settings, clock: &Clock) -> Outcome<Spending> 
     Ok(spending)
 }
 
-/// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table.
+/// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table. A file that cannot be used is told and left out.
+pub(crate) fn model_registry(
+    settings: &Settings,
+    clock: &Clock,
+    warn: &mut dyn FnMut(String),
+) -> ModelRegistry {
+    let prices = or_default(user_prices(settings), warn);
+    let file = or_default(models_file(settings), warn);
+    let window = or_default(ollama_window(&settings.env), warn);
+    ModelRegistry::new(prices, file, clock.clone()).with_ollama_window(window)
+}
+
+fn or_default<T: Default>(read: Outcome<T>, warn: &mut dyn FnMut(String)) -> T {
+    read.unwrap_or_else(|problem| {
+        warn(format!("{} It is not used.", problem.one_line()));
+        T::default()
+    })
+}
+
+/// The prices in the file that `MARVIN_PRICES` names.
 ///
 /// # Errors
-/// A file cannot be read.
-pub(crate) fn model_registry(settings: &Settings, clock: &Clock) -> Outcome<ModelRegistry> {
-    let text = |variable: Text, path: &Path| {
-        open::text(path, MODELS_CAP).map_err(|error| {
-            Problem::system(
-                format!("Cannot read {} ({})", variable.name, path.display()),
-                error,
-            )
-        })
+/// It cannot be read.
+pub(crate) fn user_prices(settings: &Settings) -> Outcome<UserPrices> {
+    match &settings.prices {
+        Some(path) => UserPrices::parse(&text_of(MARVIN_PRICES, path)?),
+        None => Ok(UserPrices::default()),
+    }
+}
+
+/// The models in the file that `MARVIN_MODELS` names.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn models_file(settings: &Settings) -> Outcome<ModelsFile> {
+    match &settings.models {
+        Some(path) => ModelsFile::parse(&text_of(MARVIN_MODELS, path)?),
+        None => Ok(ModelsFile::default()),
+    }
+}
+
+/// The window that `OLLAMA_CONTEXT` sets.
+///
+/// # Errors
+/// It is no number of tokens.
+pub(crate) fn ollama_window(env: &Env) -> Outcome<Option<u64>> {
+    let Some(text) = OLLAMA_CONTEXT.read(env).map(str::trim) else {
+        return Ok(None);
     };
-    let prices = match &settings.prices {
-        Some(path) => UserPrices::parse(&text(MARVIN_PRICES, path)?)?,
-        None => UserPrices::default(),
-    };
-    let file = match &settings.models {
-        Some(path) => ModelsFile::parse(&text(MARVIN_MODELS, path)?)?,
-        None => ModelsFile::default(),
-    };
-    Ok(ModelRegistry::new(prices, file, clock.clone()))
+    match text.parse() {
+        Ok(tokens) if tokens > 0 => Ok(Some(tokens)),
+        _ => {
+            let shown = text::clip(&text::escape_controls(text), 40);
+            let name = OLLAMA_CONTEXT.name;
+            let what = format!("{name} is \"{shown}\", which is no number of tokens.");
+            Err(Problem::config(what).next(format!("Set it to one, such as {name}=65536.")))
+        }
+    }
+}
+
+fn text_of(variable: Text, path: &Path) -> Outcome<String> {
+    open::text(path, MODELS_CAP).map_err(|error| {
+        let (name, path) = (variable.name, path.display());
+        Problem::system(format!("Cannot read {name} ({path})"), error).next(format!(
+            "Set {name} to a file that can be read, or unset it."
+        ))
+    })
 }

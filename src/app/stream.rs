@@ -15,7 +15,7 @@ use crate::base::text::escape_controls;
 use crate::chat::event::{Event, EventSink, Level, TOOLS_MARKER};
 use crate::chat::message::ToolCall;
 use crate::chat::pipeline_event::PipelineEvent;
-use crate::chat::usage::{charge, credits};
+use crate::chat::usage::{credits, exact_dollars};
 use crate::tools::engine::context::SessionContext;
 
 /// Writes the answer to standard output and everything else to standard error. Fires the token when the reader closes the pipe.
@@ -132,11 +132,14 @@ impl EventSink for StdoutSink {
             }
             Event::Turn(turn) => {
                 if self.verbose {
+                    let cost = match turn.cost > 0.0 {
+                        true => format!(", {}", exact_dollars(turn.cost, turn.cost_estimated)),
+                        false => String::new(),
+                    };
                     say(&format!(
-                        "{}: {}{}{}",
+                        "{}: {}{cost}{}",
                         turn.model,
                         turn.tokens.words(),
-                        charge(", ", 1, turn.cost, turn.cost_estimated),
                         credits(", ", turn.plan.map_or(0.0, |plan| plan.credits))
                     ));
                 }

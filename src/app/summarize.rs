@@ -32,7 +32,7 @@ pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer
 impl Summarizer for ModelSummarizer {
     fn max_chars(&self) -> usize {
         // Two characters per token and half the window leave enough room in any language.
-        let window = self.target.info.prompt_limit();
+        let window = self.target.prompt_limit();
         usize::try_from(window).unwrap_or(usize::MAX)
     }
 
@@ -64,7 +64,7 @@ impl Summarizer for ModelSummarizer {
         let text = reply.text.trim();
         let declined = matches!(
             reply.finish,
-            FinishReason::Refused(_) | FinishReason::Filtered
+            FinishReason::Refused(_) | FinishReason::Filtered(_)
         );
         if text.is_empty() || declined {
             return Err(Problem::network(format!(

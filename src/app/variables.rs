@@ -7,7 +7,7 @@ use crate::base::text;
 use crate::base::variables::{MARVIN_LEASH, TABLE};
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
-use crate::llm::catalog::{self, ROWS};
+use crate::llm::catalog::{self, ROWS, UrlForm};
 use crate::llm::choose;
 use crate::net::keys;
 use crate::net::services::{self, SERVICES, Service};
@@ -35,10 +35,22 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
     });
     let mut list: Vec<Variable> = declared.collect();
     for row in ROWS {
-        list.extend(
-            row.key
-                .map(|key| secret(key, format!("key of {}", row.name))),
-        );
+        if let Some(key) = row.key {
+            list.push(secret(key, format!("key of {}", row.name)));
+            let others = row.other_keys.iter();
+            list.extend(
+                others.map(|other| {
+                    secret(other, format!("key of {}, when {key} is not set", row.name))
+                }),
+            );
+        }
+        list.extend(row.token.map(|token| {
+            let doc = format!(
+                "bearer token of a gateway to {}, which its address names",
+                row.name
+            );
+            secret(token, doc)
+        }));
         list.push(Variable {
             name: catalog::variable(row.name, "MODEL"),
             doc: format!("model of {} ({})", row.name, row.model),
@@ -64,6 +76,20 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
             doc: format!("the same, for {}", row.name),
             secret: false,
         });
+        list.extend(row.other_urls.iter().map(|other| Variable {
+            name: other.variable.to_owned(),
+            doc: format!(
+                "address of {}{}, when {} is not set",
+                row.name,
+                match other.form {
+                    UrlForm::Before(path) => format!(" before {path}"),
+                    UrlForm::OllamaHost => ": a host, :port or both".to_owned(),
+                    UrlForm::Base => String::new(),
+                },
+                catalog::variable(row.name, "URL"),
+            ),
+            secret: false,
+        }));
     }
     list.extend(setting_rows::ROWS.iter().map(|row| Variable {
         name: row.variable(),
@@ -128,7 +154,7 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
             },
             None => {
                 let near = text::did_you_mean(name, known.iter().map(|variable| variable.name.as_str()));
-                warnings.push(format!("config.yaml: there is no setting \"{shown}\"{}", near.map_or_else(|| ".".to_owned(), |near| format!("; {near}"))));
+                warnings.push(format!("config.yaml: there is no setting \"{shown}\"{}", near.map_or_else(|| "; marvin help variables lists them.".to_owned(), |near| format!("; {near}"))));
             }
         }
     }

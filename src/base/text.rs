@@ -118,6 +118,11 @@ pub(crate) fn capitalize(text: &str) -> String {
 }
 
 /// The number of edits (insert, delete, replace, swap of adjacent characters) between two words.
+pub(crate) fn edits(one: &str, other: &str) -> usize {
+    let chars = |text: &str| text.chars().collect::<Vec<char>>();
+    distance(&chars(one), &chars(other))
+}
+
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;
     let mut table = vec![0usize; (a.len() + 1) * width];

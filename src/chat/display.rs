@@ -2,11 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::change::FileChange;
+
 /// A visual form of a call's result. Its content comes from outside like every text of a tool: the front end sanitizes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Display {
-    /// Lines of a file that replaced others, with a few unchanged ones around them.
+    /// The files that an edit changed.
+    Changes {
+        /// In the order in which they were changed.
+        files: Vec<FileChange>,
+    },
+    /// In sessions of older versions: lines of a file that replaced others, with a few unchanged ones around them.
     Diff {
         /// The lines before.
         old: String,
@@ -15,7 +22,7 @@ pub enum Display {
         /// The number of their first line, if known.
         first_line: Option<usize>,
     },
-    /// A patch as written.
+    /// In sessions of older versions: a patch as written.
     Patch {
         /// The patch.
         text: String,
@@ -26,6 +33,7 @@ impl Display {
     /// The length of its texts.
     pub(crate) fn bytes(&self) -> usize {
         match self {
+            Self::Changes { files } => files.iter().map(FileChange::bytes).sum(),
             Self::Diff { old, new, .. } => old.len() + new.len(),
             Self::Patch { text } => text.len(),
         }

@@ -1,6 +1,8 @@
 //! Floor 3: the data types of a conversation. Pure data; nothing here opens a file or a socket.
 
 pub(crate) mod budget;
+pub(crate) mod change;
+pub(crate) mod compaction;
 pub(crate) mod display;
 pub(crate) mod event;
 pub(crate) mod image;
@@ -8,6 +10,7 @@ pub(crate) mod message;
 pub(crate) mod pipeline_event;
 pub(crate) mod repair;
 pub(crate) mod reply_event;
+pub(crate) mod shorten;
 pub(crate) mod tokens;
 pub(crate) mod usage;
 pub(crate) mod wait;

@@ -117,11 +117,22 @@ fn is_json(text: &str) -> bool {
 }
 
 /// Where a conversation of more than `cap` messages can be cut so that at most `cap` remain: at a user message, never between a call and its
-/// result. `None` when it is short enough or has no such place.
+/// result. Calls and their results do not count: a turn of many rounds is one answer. `None` when it is short enough or has no such place.
 pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
-    let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
+    let counts = |message: &Message| match message {
+        Message::Tool(_) => false,
+        Message::Assistant(assistant) => assistant.calls.is_empty(),
+        Message::System { .. } | Message::User(_) => true,
+    };
+    let counted = messages.iter().enumerate();
+    let counted: Vec<usize> = counted
+        .filter(|(_, message)| counts(message))
+        .map(|(at, _)| at)
+        .collect();
+    let least = counted.len().checked_sub(cap).filter(|over| *over > 0)?;
     let user_from = |from: usize| {
-        (from..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+        let mut later = counted.iter().skip(from).copied();
+        later.find(|at| matches!(messages.get(*at), Some(Message::User(_))))
     };
     // More than necessary: each cut costs what the provider has cached of the conversation.
     user_from(least + cap / 4).or_else(|| user_from(least))
@@ -224,13 +235,19 @@ mod tests {
             Message::user("b"),
             Message::assistant("c"),
         ];
-        assert_eq!(cut_for_cap(&talk, 5), None);
-        assert_eq!(cut_for_cap(&talk, 4), Some(3));
+        assert_eq!(cut_for_cap(&talk, 3), None, "a round does not count");
+        assert_eq!(cut_for_cap(&talk, 2), Some(3));
         assert_eq!(
             cut_for_cap(&talk, 1),
             None,
             "no user message among the last one"
         );
+        let round = [asks(&["1"]), answer("1")];
+        let long: Vec<Message> = std::iter::once(Message::user("a"))
+            .chain(std::iter::repeat_n(round, 50).flatten())
+            .chain([Message::assistant("b"), Message::user("go on")])
+            .collect();
+        assert_eq!(cut_for_cap(&long, 40), None, "a long turn stays whole");
     }
 
     #[test]

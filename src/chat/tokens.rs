@@ -36,6 +36,13 @@ impl CountedMessage {
     fn is_too_long(&self) -> bool {
         self.len > MAX_EXACT_BYTES
     }
+
+    fn minimum(&self) -> u64 {
+        match self.exact {
+            true => self.tokens,
+            false => (self.len / MAX_BYTES_PER_TOKEN) as u64,
+        }
+    }
 }
 
 /// Running count of a conversation: each message is counted once, and again only if it changed length.
@@ -99,16 +106,36 @@ impl TokenMeter {
         self.total() + estimate(overhead)
     }
 
+    /// Tokens of each message of the last measurement.
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        self.counted.iter().map(|counted| counted.tokens).collect()
+    }
+
+    /// Tokens of a message, counted exactly unless it is too long for that.
+    pub(crate) fn count(&self, message: &Message) -> u64 {
+        PER_MESSAGE
+            + match message.len() > MAX_EXACT_BYTES {
+                true => estimate(message.len()),
+                false => exact_count(message, self.exact),
+            }
+    }
+
+    /// Tokens of a message, exact if those of the last measurement are.
+    pub(crate) fn recount(&self, message: &Message) -> u64 {
+        match self.counted.iter().any(|counted| counted.exact) {
+            true => self.count(message),
+            false => PER_MESSAGE + estimate(message.len()),
+        }
+    }
+
     /// Tokens that the messages of the last measurement have at least: long texts are not counted exactly, and may be padding.
     pub(crate) fn minimum(&self) -> u64 {
-        let at_least = |counted: &CountedMessage| {
-            if counted.exact {
-                counted.tokens
-            } else {
-                (counted.len / MAX_BYTES_PER_TOKEN) as u64
-            }
-        };
-        self.counted.iter().map(at_least).sum()
+        self.counted.iter().map(CountedMessage::minimum).sum()
+    }
+
+    /// The same of the message at `at` alone.
+    pub(crate) fn minimum_at(&self, at: usize) -> u64 {
+        self.counted.get(at).map_or(0, CountedMessage::minimum)
     }
 
     fn total(&self) -> u64 {

@@ -80,13 +80,24 @@ impl Tokens {
     }
 }
 
+/// Below it an amount says nothing but that it is small.
+const ONE_CENT: f64 = 0.01;
+
 /// What stands before a number that is an estimate.
 pub(crate) fn estimate_mark(estimated: bool) -> &'static str {
     if estimated { "~" } else { "" }
 }
 
-/// `$0.7500`, `~$0.7500` when a part of it is an estimate, `$0.000025` for what four decimals would show as nothing.
+/// `$0.7500`, `~$0.7500` when a part of it is an estimate, `<$0.01` for what nobody counts, exact or not.
 pub(crate) fn dollars(cost: f64, estimated: bool) -> String {
+    if cost > 0.0 && cost < ONE_CENT {
+        return "<$0.01".to_owned();
+    }
+    exact_dollars(cost, estimated)
+}
+
+/// As [`dollars`], but `$0.0004` and `$0.000025` too: where somebody looks at single calls, or at a limit of their own.
+pub(crate) fn exact_dollars(cost: f64, estimated: bool) -> String {
     let mut words = estimate_mark(estimated).to_owned();
     let _ = if cost > 0.0 && cost < 0.000_05 {
         write!(words, "${cost:.6}")
@@ -520,7 +531,12 @@ mod tests {
         assert_eq!(tokens.words(), format!("~{words}"));
         assert_eq!(Tokens::default().words(), "0 tokens in, 0 out");
         assert_eq!(dollars(0.75, false), "$0.7500");
-        assert_eq!(dollars(0.000_025, true), "~$0.000025");
+        assert_eq!(dollars(0.01, true), "~$0.0100");
+        for estimated in [false, true] {
+            assert_eq!(dollars(0.000_025, estimated), "<$0.01");
+            assert_eq!(dollars(0.009_999, estimated), "<$0.01");
+        }
+        assert_eq!(exact_dollars(0.000_025, true), "~$0.000025");
         assert_eq!(charge(", ", 0, 0.0, false), ", $0.0000");
         assert_eq!(charge(", ", 2, 0.0, false), "");
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::subcommands::SUBCOMMANDS;
+use super::subcommands;
+use crate::app::help;
 use crate::app::settings::FLAGS;
 use crate::app::settings::flag::{Complete, Flag, ValueMode, words};
 
@@ -45,12 +46,19 @@ fn shown() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().filter(|flag| !flag.hidden)
 }
 
-fn subcommands() -> Vec<&'static str> {
-    SUBCOMMANDS
-        .iter()
-        .filter(|command| !command.hidden)
-        .map(|command| command.name)
-        .collect()
+fn subcommand_names() -> Vec<&'static str> {
+    subcommands::listed().map(|command| command.name).collect()
+}
+
+/// What `marvin help` takes: topics and subcommands.
+fn topic_words() -> String {
+    let mut words: Vec<&str> = help::topics().map(|topic| topic.name).collect();
+    for name in subcommand_names() {
+        if !words.contains(&name) {
+            words.push(name);
+        }
+    }
+    words.join(" ")
 }
 
 fn bash() -> String {
@@ -96,6 +104,11 @@ fn bash() -> String {
     );
     let _ = writeln!(
         out,
+        "        help) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return;;",
+        topic_words()
+    );
+    let _ = writeln!(
+        out,
         "        tool) COMPREPLY=($(compgen -W \"$({TOOL_NAMES})\" -- \"$cur\")); return;;\n        export) {ids}; return;;\n    esac"
     );
     let _ = writeln!(
@@ -110,7 +123,7 @@ fn bash() -> String {
     let _ = writeln!(
         out,
         "    elif [[ $COMP_CWORD == 1 ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\")); fi\n}}\ncomplete -o default -F _marvin marvin",
-        subcommands().join(" ")
+        subcommand_names().join(" ")
     );
     out
 }
@@ -128,7 +141,7 @@ fn zsh() -> String {
         "_marvin_sessions() {{\n    local -a found\n    found=(${{(f)\"$({})\"}})\n    _describe -V 'session' found\n}}\n_marvin_subcommands() {{\n    [[ $words[CURRENT-1] == ({}) ]] || compadd -- {}\n}}",
         sessions(":"),
         session_flags().join("|"),
-        subcommands().join(" ")
+        subcommand_names().join(" ")
     );
     out.push_str(
         "_marvin() {\n    local context state line\n    local -a own\n    typeset -A opt_args\n    (( $words[(I)sessions] )) && own=('--delete[Remove the sessions whose IDs follow.]')\n    _arguments -s -C $own \\\n",
@@ -177,8 +190,9 @@ fn zsh() -> String {
     );
     let _ = writeln!(
         out,
-        "    case $words[CURRENT-1] in\n        completions) compadd -- {};;\n        tool) compadd -- ${{(f)\"$({TOOL_NAMES})\"}};;\n        export) _marvin_sessions;;\n        *) if (( $words[(I)sessions] && $words[(I)--delete] )); then _marvin_sessions; else _files; fi;;\n    esac\n}}\n_marvin \"$@\"",
-        SHELLS.join(" ")
+        "    case $words[CURRENT-1] in\n        completions) compadd -- {};;\n        help) compadd -- {};;\n        tool) compadd -- ${{(f)\"$({TOOL_NAMES})\"}};;\n        export) _marvin_sessions;;\n        *) if (( $words[(I)sessions] && $words[(I)--delete] )); then _marvin_sessions; else _files; fi;;\n    esac\n}}\n_marvin \"$@\"",
+        SHELLS.join(" "),
+        topic_words()
     );
     out
 }
@@ -203,7 +217,7 @@ fn fish() -> String {
     out.push_str(
         "complete -c marvin -n 'contains -- sessions (commandline -opc)' -l delete -d 'Remove the sessions whose IDs follow.'\n",
     );
-    for command in SUBCOMMANDS.iter().filter(|command| !command.hidden) {
+    for command in subcommands::listed() {
         let _ = writeln!(
             out,
             "complete -c marvin -n '__fish_use_subcommand; and not {takes_session}' -f -a {} -d '{}'",
@@ -215,6 +229,19 @@ fn fish() -> String {
         out,
         "complete -c marvin -n 'test (commandline -opc)[-1] = completions' -f -a '{}'",
         SHELLS.join(" ")
+    );
+    for topic in help::topics() {
+        let _ = writeln!(
+            out,
+            "complete -c marvin -n 'test (commandline -opc)[-1] = help' -f -a {} -d '{}'",
+            topic.name,
+            quote(topic.about)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "complete -c marvin -n 'test (commandline -opc)[-1] = help' -f -a '{}'",
+        topic_words()
     );
     // Only the word after `tool` is a tool's name; what follows are its arguments.
     let _ = writeln!(

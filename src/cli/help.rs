@@ -1,85 +1,192 @@
-//! `--help`, from the tables.
+//! `--help`, `marvin help` and the help of a subcommand, from the tables and the topics.
 
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
 
-use super::subcommands::SUBCOMMANDS;
-use crate::agent::ending::RUN_ENDS;
+use super::out;
+use super::subcommands::{self, Subcommand};
+use crate::app::help::layout::{self, Style};
+use crate::app::help::markup::Block;
+use crate::app::help::{self, DEFAULT_COLUMNS, HelpTables, search};
 use crate::app::settings::FLAGS;
-use crate::app::settings::flag::{Flag, ValueMode};
-use crate::app::variables;
+use crate::app::settings::flag::{Flag, FlagGroup, ValueMode};
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::variables::NO_COLOR;
 
 pub(crate) const ABOUT: &str =
     "Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.";
 
-pub(crate) const USAGE: [&str; 4] = [
-    "marvin [flags] [words of a prompt]",
-    "marvin --non-interactive --prompt TEXT [flags]",
-    "marvin SUBCOMMAND …",
-    "marvin -- words that look like a subcommand",
+/// How to call it, and what that does.
+pub(crate) const USAGE: [(&str, &str); 4] = [
+    (
+        "marvin [FLAGS] [PROMPT]",
+        "a conversation, with a first prompt",
+    ),
+    (
+        "marvin --non-interactive --prompt TEXT",
+        "one answer, for programs",
+    ),
+    ("marvin [FLAGS] SUBCOMMAND …", "one of those below"),
+    ("marvin -- PROMPT", "a prompt that begins like a subcommand"),
 ];
 
-/// A flag as typed: `-h, --help`, `--prompt TEXT`.
-pub(crate) fn written(flag: &Flag) -> String {
-    let mut out = flag
-        .short
-        .map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
-    let _ = write!(out, "--{}", flag.long);
-    match flag.takes {
-        ValueMode::Nothing => {}
-        ValueMode::Value(value) => {
-            let _ = write!(out, " {value}");
-        }
-        ValueMode::Maybe(value) => {
-            let _ = write!(out, " [{value}]");
+/// The exit status in short.
+const STATUSES: [(&str, &str); 3] = [
+    ("0", "the answer is complete"),
+    (
+        "1",
+        "it is not, or nothing was done; standard error says why",
+    ),
+    ("129, 130, 143", "the terminal was closed, Ctrl-C, SIGTERM"),
+];
+
+/// Widest line of an explanation beside the text.
+const MAX_COLUMNS: usize = 100;
+
+/// The text of `--help`: one screen.
+pub(crate) fn screen() -> String {
+    let mut out = format!("{ABOUT}\n\n");
+    for (usage, does) in USAGE {
+        let _ = writeln!(out, "  {usage:<38}  {does}");
+    }
+    out.push_str("\nFlags that most people need (all: marvin help flags):\n");
+    for group in FlagGroup::ALL {
+        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+            if let Some(brief) = flag.brief {
+                let _ = writeln!(out, "  {:<24}  {brief}", aligned(flag));
+            }
         }
     }
+    out.push_str("\nSubcommands (each has --help):\n");
+    for command in subcommands::listed() {
+        let _ = writeln!(out, "  {:<12}  {}", command.name, command.doc);
+    }
+    out.push_str("\nExit status (all: marvin help scripts):\n");
+    for (status, when) in STATUSES {
+        let _ = writeln!(out, "  {status:<13}  {when}");
+    }
+    out.push_str(
+        "\nmarvin help lists topics, marvin help TOPIC explains one; marvin man has it all.\n",
+    );
     out
 }
 
-/// The text of `--help`.
-pub(crate) fn help() -> String {
-    let mut out = format!("{ABOUT}\n\nUsage:\n");
-    for usage in USAGE {
-        let _ = writeln!(out, "  {usage}");
+/// A flag with its long name below those of the others.
+fn aligned(flag: &Flag) -> String {
+    let short = flag.short.map(|short| format!("-{short}, "));
+    let value = match flag.takes {
+        ValueMode::Nothing => String::new(),
+        ValueMode::Value(value) => format!(" {value}"),
+        ValueMode::Maybe(value) => format!(" [{value}]"),
+    };
+    format!("{:<4}--{}{value}", short.unwrap_or_default(), flag.long)
+}
+
+/// `marvin help [TOPIC|SUBCOMMAND|-s WORD…]`.
+///
+/// # Errors
+/// There is no such topic; nothing was found.
+pub(super) fn run(words: &[String], env: &Env, tables: &HelpTables) -> Outcome<String> {
+    let is_terminal = io::stdout().is_terminal();
+    let style = Style {
+        is_bold: is_terminal && env.get("TERM") != Some("dumb") && NO_COLOR.read(env).is_none(),
+        found: Vec::new(),
+    };
+    let columns = out::width().unwrap_or(DEFAULT_COLUMNS).min(MAX_COLUMNS);
+    match words {
+        [] => Ok(index()),
+        [flag, words @ ..] if flag == "-s" || flag == "--search" => {
+            search::search(&documents(tables), words, columns, style.is_bold)
+        }
+        [flag, ..] if flag.starts_with('-') => Err(Problem::input(format!(
+            "marvin help has no flag \"{}\".",
+            crate::base::text::one_line(flag)
+        ))
+        .next("marvin help -s WORD searches; marvin help flags explains flags.")),
+        [word] => {
+            let mut blocks = Vec::new();
+            let topic = help::find(word);
+            let command = subcommands::find(&word.to_lowercase());
+            blocks.extend(command.map(usage).unwrap_or_default());
+            blocks.extend(topic.map(|topic| topic.blocks(tables)).unwrap_or_default());
+            if blocks.is_empty() {
+                let names = subcommands::listed().map(|command| command.name);
+                return Err(help::unknown(word, names)
+                    .next(format!("Or search: marvin help -s {}", shell_word(word))));
+            }
+            Ok(layout::text(&blocks, columns, &style))
+        }
+        words => Err(Problem::input("marvin help takes one topic or subcommand.")
+            .next("marvin help -s WORD… searches for words.")
+            .next(format!(
+                "If it is a prompt: marvin -- help {}",
+                shell_word(&words.join(" "))
+            ))),
     }
-    out.push_str("\nFlags:\n");
-    for flag in FLAGS.iter().filter(|flag| !flag.hidden) {
-        let _ = writeln!(out, "  {:<28} {}", written(flag), flag.doc);
-    }
-    out.push_str("\nSubcommands:\n");
-    for command in SUBCOMMANDS.iter().filter(|command| !command.hidden) {
-        let _ = writeln!(
-            out,
-            "  {:<28} {}",
-            format!("{} {}", command.name, command.usage).trim_end(),
-            command.doc
-        );
-    }
-    out.push_str("\nExit status:\n");
-    for end in RUN_ENDS {
-        let _ = writeln!(out, "  {:<4} {}", end.status, end.when);
-    }
-    out.push_str("\nVariables (marvin man says more):\n");
-    for variable in variables::all() {
-        let _ = writeln!(out, "  {:<34} {}", variable.name, variable.doc);
-    }
-    out
+}
+
+/// `word` as it may be typed in a hint: one line, and short.
+fn shell_word(word: &str) -> String {
+    crate::base::text::one_line(&crate::base::text::clip(word, 60))
+}
+
+fn index() -> String {
+    format!(
+        "Topics (marvin help TOPIC):\n{}\nSubcommands have help too: marvin help SUBCOMMAND. To search: marvin help -s WORD.\n\
+         Everything on one page: marvin man. In a conversation: /help TOPIC, and F1 for the keys.\n",
+        help::index()
+    )
+}
+
+/// All that is searched: the subcommands and the topics.
+fn documents(tables: &HelpTables) -> Vec<search::Document> {
+    let commands = subcommands::listed().map(|command| {
+        let title = format!("marvin {} --help", command.name);
+        (title, usage(command))
+    });
+    let topics = help::topics().map(|topic| {
+        let title = format!("marvin help {}", topic.name);
+        (title, topic.blocks(tables))
+    });
+    commands.chain(topics).collect()
 }
 
 /// The help of the subcommand `name`.
 pub(crate) fn subcommand(name: &str) -> String {
-    let mut out = String::new();
-    for command in SUBCOMMANDS.iter().filter(|command| command.name == name) {
-        let usage = format!("{name} {}", command.usage);
-        let _ = write!(
-            out,
-            "{}\n\nUsage: marvin {}\n",
-            command.doc,
-            usage.trim_end()
-        );
+    let Some(command) = subcommands::find(name) else {
+        return String::new();
+    };
+    let columns = out::width().unwrap_or(DEFAULT_COLUMNS).min(MAX_COLUMNS);
+    let mut text = layout::text(&usage(command), columns, &Style::PLAIN);
+    if help::find(name).is_some() {
+        let _ = write!(text, "\nmarvin help {name} says more.\n");
     }
-    if name == "tool" {
-        out.push_str("\nmarvin tools lists the tools; marvin tool NAME --help shows the parameters of one.\n");
+    text
+}
+
+/// What a subcommand does and how it is called.
+pub(crate) fn usage(command: &Subcommand) -> Vec<Block> {
+    let name = command.name;
+    let forms = command.forms().map(|(arguments, does)| {
+        let form = format!("marvin {name} {arguments}");
+        (form.trim_end().to_owned(), does.to_owned())
+    });
+    let mut blocks = vec![
+        Block::Paragraph(command.doc.to_owned()),
+        Block::Heading("Usage:".to_owned()),
+        Block::Rows(forms.collect()),
+    ];
+    if !command.flags.is_empty() {
+        let flags: Vec<String> = command
+            .flags
+            .iter()
+            .map(|flag| format!("`--{flag}`"))
+            .collect();
+        blocks.push(Block::Paragraph(format!(
+            "Flags before it: {}.",
+            flags.join(", ")
+        )));
     }
-    out
+    blocks
 }

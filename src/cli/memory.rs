@@ -40,7 +40,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
 fn with_model(command: &MemoryCommand, memory: &ProfileMemory, settings: &Settings) -> Outcome<u8> {
     let mut warn = |text: String| say_words(&format!("Warning: {text}\n"));
     let session = Arc::new(setup::session(settings, &mut warn)?);
-    let spending = setup::spending(settings, &session.clock)?;
+    let spending = setup::spending(settings, &session.clock, &mut warn)?;
     let target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);

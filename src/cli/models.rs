@@ -14,6 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, trim_decimals};
+use crate::llm::catalog;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::copilot;
 use crate::llm::models::TokenPrice;
@@ -32,9 +33,16 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         }
     };
     let provider = named.or(settings.model.provider.as_deref());
-    let chosen = choose::choose(&settings.env, provider)?;
+    let row = named.and_then(|name| catalog::row(catalog::provider_named(name)?));
+    // Without a key the table tells what is known.
+    let unasked = row.map(|row| choose::remote(&settings.env, row));
+    let chosen = match unasked.filter(|remote| remote.lacks_key()) {
+        Some(remote) => ProviderChoice::Remote(remote),
+        None => choose::choose(&settings.env, provider)?,
+    };
     let clock = Clock::new(&settings.env);
-    let registry = setup::model_registry(settings, &clock)?;
+    let mut warn = |text: String| say_words(&format!("Warning: {text}\n"));
+    let registry = setup::model_registry(settings, &clock, &mut warn);
     let today = clock.now().date();
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
@@ -45,7 +53,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
         ProviderChoice::Offline => Err(Problem::config(
             "No provider of language models is set up, so there is no list of models.",
         )
-        .next("Name one: marvin models PROVIDER (marvin doctor lists them).")
+        .next("Name one: marvin models PROVIDER (marvin help providers).")
         .next("Set its key, or run ollama.")),
     };
     let signal = signal.load(Ordering::SeqCst);
@@ -111,7 +119,7 @@ fn text(report: &ModelReport, today: Date) -> String {
     }
     out.push_str(match report.provider {
         copilot::NAME => "\nWindow in tokens; × is what a request takes of a yearly plan. Use is counted in AI credits.\n",
-        _ => "\nWindow in tokens; US dollars per million tokens of input / cached input / output.\n",
+        _ => "\nWindow in tokens; US dollars per million tokens of input / cached input / output;\n+ is more for long prompts.\n",
     });
     if !report.retired.is_empty() {
         let retired: Vec<String> = report
@@ -147,11 +155,7 @@ fn price(model: &ReportedModel) -> String {
     if rates.input == 0.0 && rates.output == 0.0 {
         return "free".to_owned();
     }
-    let more = if tiers.is_empty() {
-        ""
-    } else {
-        ", more for long prompts"
-    };
+    let more = if tiers.is_empty() { "" } else { " +" };
     let [input, cached, output] =
         [rates.input, rates.cache_read, rates.output].map(|rate| trim_decimals(rate, 4));
     format!("{input} / {cached} / {output}{more}")

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use lexopt::{Arg, Parser};
 
-use super::subcommands::SUBCOMMANDS;
-use crate::app::settings::flag::{ValueMode, text as utf8};
+use super::subcommands::{self, Subcommand};
+use crate::app::settings::flag::{Flag, ValueMode, text as utf8};
 use crate::app::settings::session::SessionFlags;
 use crate::app::settings::{self, CliArgs, FLAGS};
 use crate::base::problem::{Outcome, Problem};
@@ -15,8 +15,8 @@ use crate::base::text;
 pub(crate) enum CliCommand {
     /// A conversation, or an answer to one prompt.
     Run(Box<CliArgs>),
-    /// A subcommand with its arguments.
-    Sub(&'static str, Vec<OsString>),
+    /// A subcommand with the flags before it and the arguments after it.
+    Sub(&'static str, Box<CliArgs>, Vec<OsString>),
 }
 
 /// Parses the arguments after the program's name.
@@ -24,19 +24,24 @@ pub(crate) enum CliCommand {
 /// # Errors
 /// An unknown flag (with the nearest one), a missing or superfluous value, text that is not UTF-8.
 pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
-    if let Some(name) = args.first().and_then(|word| word.to_str())
-        && let Some(command) = SUBCOMMANDS.iter().find(|command| command.name == name)
-    {
-        return Ok(CliCommand::Sub(
-            command.name,
-            args.into_iter().skip(1).collect(),
-        ));
-    }
     let mut typed = CliArgs::default();
+    let mut given: Vec<GivenFlag> = Vec::new();
     let mut parser = Parser::from_args(args);
-    while let Some(arg) = parser.next().map_err(wrong)? {
+    // After `--` no word is a subcommand.
+    let mut words_only = false;
+    loop {
+        words_only |= next_is(&mut parser, "--");
+        let Some(arg) = parser.next().map_err(wrong)? else {
+            break;
+        };
         let (flag, name) = match arg {
             Arg::Value(word) => {
+                let is_first = typed.words.is_empty() && !words_only && typed.supervise.is_none();
+                let named = word.to_str().filter(|_| is_first);
+                if let Some(command) = named.and_then(subcommands::find) {
+                    let rest = parser.raw_args().map_err(wrong)?.collect();
+                    return subcommand(command, typed, &given, rest);
+                }
                 typed.words.push(utf8(word, "the prompt")?);
                 continue;
             }
@@ -69,9 +74,53 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
             },
         };
         (flag.apply)(&mut typed, value)?;
+        given.push(GivenFlag { flag, name });
     }
     together(&typed)?;
     Ok(CliCommand::Run(Box::new(typed)))
+}
+
+/// A flag of the command line as it was typed, `-c` or `--continue`.
+struct GivenFlag {
+    flag: &'static Flag,
+    name: String,
+}
+
+/// A subcommand after the flags in `given`.
+///
+/// # Errors
+/// It has no use for one of them.
+fn subcommand(
+    command: &'static Subcommand,
+    typed: CliArgs,
+    given: &[GivenFlag],
+    rest: Vec<OsString>,
+) -> Outcome<CliCommand> {
+    if typed.version {
+        return Ok(CliCommand::Run(Box::new(typed)));
+    }
+    let name = command.name;
+    let is_useless = |given: &&GivenFlag| {
+        let flag = given.flag;
+        // What is ignored everywhere is ignored here.
+        flag.long != "help" && flag.long != "no-bytecode" && !command.flags.contains(&flag.long)
+    };
+    if let Some(useless) = given.iter().find(is_useless) {
+        let flag = &useless.name;
+        return Err(Problem::input(format!(
+            "marvin {name} has no use for {flag}, which comes before it."
+        ))
+        .next(format!(
+            "Leave it out (marvin {name} --help), or put -- before the words of a prompt: marvin {flag} … -- {name} …"
+        )));
+    }
+    Ok(CliCommand::Sub(name, Box::new(typed), rest))
+}
+
+/// Whether the next argument is `word`.
+fn next_is(parser: &mut Parser, word: &str) -> bool {
+    let rest = parser.try_raw_args();
+    rest.is_some_and(|rest| rest.peek().is_some_and(|next| next == word))
 }
 
 /// Flags that mean something only beside others.
@@ -81,7 +130,7 @@ fn together(typed: &CliArgs) -> Outcome<()> {
         return Err(Problem::input(
             "--design-first needs the folder to build in: --working-dir DIR.",
         )
-        .next("For example: marvin --design-first --working-dir DIR --prompt \"…\""));
+        .next("For example: marvin --design-first --working-dir DIR --prompt \"…\"; marvin help pipeline says more."));
     }
     let alone = [
         (typed.allow_dirty, "--allow-dirty"),
@@ -120,7 +169,7 @@ fn next_word(parser: &mut Parser) -> Option<OsString> {
 }
 
 fn wrong(error: lexopt::Error) -> Problem {
-    Problem::input(format!("{error}.")).next("marvin --help lists the flags.")
+    Problem::input(format!("{error}.")).next("marvin help flags lists them.")
 }
 
 fn unknown(name: &str) -> Problem {
@@ -133,9 +182,9 @@ fn unknown(name: &str) -> Problem {
         .map(|flag| flag.long);
     match text::nearest(name, names).first() {
         Some(near) => problem.next(format!(
-            "Did you mean --{near}? marvin --help lists the flags."
+            "Did you mean --{near}? marvin help flags lists them."
         )),
-        None => problem.next("marvin --help lists the flags."),
+        None => problem.next("marvin help flags lists them."),
     }
 }
 
@@ -148,7 +197,7 @@ mod tests {
     fn typed(args: &[&str]) -> Outcome<CliArgs> {
         match parse(args.iter().map(Into::into).collect())? {
             CliCommand::Run(typed) => Ok(*typed),
-            CliCommand::Sub(name, _) => panic!("subcommand {name}"),
+            CliCommand::Sub(name, ..) => panic!("subcommand {name}"),
         }
     }
 
@@ -267,7 +316,7 @@ mod tests {
                 .contains("--prompt")
         );
         assert!(
-            matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", rest) if rest.len() == 1)
+            matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", _, rest) if rest.len() == 1)
         );
         assert_eq!(
             typed(&["--", "tools", "--json"]).unwrap().words,

@@ -30,7 +30,8 @@ struct PipelineArgs {
 /// `marvin pipeline status [--working-dir DIR] [--json]`, `marvin pipeline log [PHASE] [--working-dir DIR]`.
 pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
     let args = PipelineArgs::read(words)?;
-    let Some(dir) = args.dir.as_ref().or(settings.process.current.as_ref()) else {
+    let dir = args.dir.as_ref().or(settings.working_dir.as_ref());
+    let Some(dir) = dir.or(settings.process.current.as_ref()) else {
         return Err(Problem::missing("The current directory no longer exists.")
             .next("Name one with --working-dir."));
     };

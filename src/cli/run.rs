@@ -9,14 +9,14 @@ use super::{
     complete, debug, doctor, help, man, memory, models, pipeline, services, sessions, tk, tool,
 };
 use crate::alerts::ring;
-use crate::app::direct_call::catalogue;
+use crate::app::help::HelpTables;
 use crate::app::settings::session::SessionChoice;
 use crate::app::settings::{CliArgs, ProcessFacts, Settings};
 use crate::app::stream::say;
 use crate::app::{images, review_job, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::chat::usage::Totals;
 use crate::proc::supervise;
@@ -38,17 +38,28 @@ impl From<u8> for CliOutcome {
 }
 
 /// Runs everything that needs no interactive session.
-pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
+pub(crate) fn run(args: Vec<OsString>, mut env: Env, tables: &HelpTables) -> CliOutcome {
     // Callers of the non-interactive mode expect a cost line even when the flags are wrong.
     let machine = args
         .iter()
         .any(|arg| arg == "--non-interactive" || arg == "--design-first");
     match parse(args) {
-        Ok(CliCommand::Sub(name, rest)) => {
-            warn(variables::layer(&mut env));
-            report(subcommand(name, rest, env)).into()
+        Ok(CliCommand::Sub(name, args, _)) if args.help => {
+            report(print(&help::subcommand(name))).into()
         }
-        Ok(CliCommand::Run(args)) if args.help => report(print(&help::help())).into(),
+        Ok(CliCommand::Sub(name, args, rest)) => {
+            warn(variables::layer(&mut env));
+            let prompt = looks_like_a_prompt(name, &rest);
+            let mut outcome = subcommand(name, rest, settings(*args, env), tables);
+            if let (Err(problem), Some(prompt)) = (&mut outcome, prompt)
+                && problem.kind == ProblemKind::Input
+                && !problem.next.iter().any(|hint| hint.contains(" -- "))
+            {
+                problem.next.push(format!("If it is a prompt: {prompt}"));
+            }
+            report(outcome).into()
+        }
+        Ok(CliCommand::Run(args)) if args.help => report(print(&help::screen())).into(),
         Ok(CliCommand::Run(args)) if args.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
@@ -116,19 +127,40 @@ fn settings(args: CliArgs, env: Env) -> Settings {
     Settings::new(args, env, process)
 }
 
-fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
+/// How to ask this, when the words after a subcommand's name may be a sentence.
+fn looks_like_a_prompt(name: &str, rest: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = rest.iter().filter_map(|word| word.to_str()).collect();
+    let is_plain = |word: &&str| !word.starts_with('-') && !word.contains('=');
+    let fits = words.len() > 1 && words.len() == rest.len() && words.iter().all(is_plain);
+    let shown = text::one_line(&text::clip(&words.join(" "), 60));
+    fits.then(|| format!("marvin -- {name} {shown}"))
+}
+
+/// The subcommands that read `--help` themselves, behind other words too.
+const OWN_HELP: [&str; 3] = ["tool", "tk", "help"];
+
+fn subcommand(
+    name: &str,
+    args: Vec<OsString>,
+    settings: Settings,
+    tables: &HelpTables,
+) -> Outcome<u8> {
     let words: Vec<String> = args
         .into_iter()
         .map(|arg| arg.into_string().map_err(|arg| not_text(name, &arg)))
         .collect::<Outcome<_>>()?;
-    let asks_help = matches!(words.first().map(String::as_str), Some("--help" | "-h"));
-    let settings = settings(CliArgs::default(), env);
+    let is_help = |word: &str| matches!(word, "--help" | "-h");
+    let mut before_dashes = words.iter().take_while(|word| *word != "--");
+    let asks_help = match OWN_HELP.contains(&name) {
+        true => name != "tk" && words.first().is_some_and(|word| is_help(word)),
+        false => before_dashes.any(|word| is_help(word)),
+    };
     match name {
-        // The ticket script has its own help.
-        _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
+        _ if asks_help => print(&help::subcommand(name)).map(|()| 0),
+        "help" => print(&help::run(&words, &settings.env, tables)?).map(|()| 0),
         "tool" => tool::run(&words, settings),
         "tk" => tk::run(&words, &settings),
-        "tools" => print(&catalogue::list(&words, &setup::registry())?).map(|()| 0),
+        "tools" => print(&tool::list(&words)?).map(|()| 0),
         "models" => models::run(&words, &settings),
         "memory" => memory::run(&words, &settings),
         "sessions" => sessions::run(&words, &settings).map(|()| 0),
@@ -147,7 +179,11 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
             print(&script).map(|()| 0)
         }
         "debug" => print(&debug::run(&words)?).map(|()| 0),
-        "man" => print(&man::page()).map(|()| 0),
+        "man" => match words.as_slice() {
+            [] => print(&man::page(tables)).map(|()| 0),
+            _ => Err(Problem::input("marvin man takes no words.")
+                .next("marvin help TOPIC explains one topic.")),
+        },
         _ => Err(Problem::internal(format!(
             "The subcommand {name} does nothing."
         ))),

@@ -1,14 +1,18 @@
 //! `marvin services`: the services Marvin can use, their addresses and keys.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::app::help::layout::{self, Style};
+use crate::app::help::markup::Block;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
+use crate::llm::address::address;
 use crate::llm::catalog::ROWS;
 use crate::llm::choose;
-use crate::net::services::{SERVICES, variable};
+use crate::net::services::{SERVICES, shown_address, variable};
 use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::registry::Registry;
 
@@ -19,7 +23,12 @@ const GAP: &str = "  ";
 struct ServiceRow<'a> {
     id: &'static str,
     base: String,
+    /// The variable that the address comes from; `None` for the usual one.
+    set_by: Option<String>,
     override_variable: String,
+    /// Variables of other programs that set the address too.
+    other_variables: Vec<&'static str>,
+    /// The variable of the key: the one that is set, if any is.
     key_variable: Option<&'static str>,
     key_set: bool,
     about: &'static str,
@@ -34,19 +43,27 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
         _ => return Err(Problem::input("marvin services takes only --json.")),
     };
     let tools = registry.all();
-    let providers = ROWS.iter().map(|row| ServiceRow {
-        id: row.name,
-        base: choose::base(env, row),
-        override_variable: variable(row.name),
-        key_variable: row.key,
-        key_set: choose::key(env, row).is_some(),
-        about: "language model",
-        tools: Vec::new(),
+    let providers = ROWS.iter().map(|row| {
+        let remote = choose::remote(env, row);
+        let set_by = address(env, row).variable.map(Cow::into_owned);
+        ServiceRow {
+            id: row.name,
+            base: shown_address(&remote.base),
+            set_by,
+            override_variable: variable(row.name),
+            other_variables: row.other_urls.iter().map(|other| other.variable).collect(),
+            key_variable: remote.key_variable(),
+            key_set: remote.key.is_some(),
+            about: "language model",
+            tools: Vec::new(),
+        }
     });
     let services = SERVICES.iter().map(|service| ServiceRow {
         id: service.id,
-        base: service.base_in(env).to_owned(),
+        base: shown_address(service.base_in(env)),
+        set_by: service.is_own(env).then(|| variable(service.id)),
         override_variable: variable(service.id),
+        other_variables: Vec::new(),
         key_variable: service.key,
         key_set: service.key_in(env).is_some(),
         about: service.about,
@@ -78,7 +95,11 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
                 None => "no key".to_owned(),
                 Some(name) => format!("{name} {}", if row.key_set { "set" } else { "not set" }),
             };
-            let variable = row.override_variable.clone();
+            let variable = row
+                .set_by
+                .as_ref()
+                .unwrap_or(&row.override_variable)
+                .clone();
             [row.id.to_owned(), row.base.clone(), variable, key]
         })
         .collect();
@@ -91,6 +112,9 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
     };
     let widths: [usize; 4] = std::array::from_fn(widest);
     let used_width: usize = widths.iter().map(|width| width + GAP.len()).sum();
+    if let Some(columns) = width.filter(|columns| *columns < used_width) {
+        return stacked(rows, columns);
+    }
     let room = width.map(|width| width.saturating_sub(used_width));
     let mut out = String::new();
     for (line, row) in lines.iter().zip(rows) {
@@ -102,6 +126,31 @@ fn table(rows: &[ServiceRow<'_>], width: Option<usize>) -> String {
         let _ = writeln!(out, "{}", text.trim_end());
     }
     out
+}
+
+/// The rows one below the other, for terminals that are narrower than the columns.
+fn stacked(rows: &[ServiceRow<'_>], columns: usize) -> String {
+    let term_and_text = |row: &ServiceRow<'_>| {
+        let key = match (row.key_variable, row.key_set) {
+            (None, _) => String::new(),
+            (Some(name), true) => format!("; {name} set"),
+            (Some(name), false) => format!("; {name} not set"),
+        };
+        let tools = match row.tools.as_slice() {
+            [] => String::new(),
+            tools => format!("; {}", tools.join(", ")),
+        };
+        let set_by = row.set_by.as_ref();
+        let set_by = set_by.map_or_else(String::new, |variable| format!(" (by {variable})"));
+        (
+            row.id.to_owned(),
+            format!("{}{set_by}{key}{tools}", row.base),
+        )
+    };
+    let rows = Block::Rows(rows.iter().map(term_and_text).collect());
+    let about = "MARVIN_URL_<ID> replaces an address; marvin help services says more.";
+    let blocks = [rows, Block::Paragraph(about.to_owned())];
+    layout::text(&blocks, columns, &Style::PLAIN)
 }
 
 /// As many names as fit into `room` columns and the number of the others; all names without a limit.
@@ -144,7 +193,9 @@ mod tests {
         let row = |id, base: &str, key_variable, tools| ServiceRow {
             id,
             base: base.to_owned(),
+            set_by: None,
             override_variable: "V".to_owned(),
+            other_variables: Vec::new(),
             key_variable,
             key_set: true,
             about: "",
@@ -158,5 +209,10 @@ mod tests {
         assert_eq!(table(&rows, None), all);
         assert_eq!(table(&rows, Some(36)), all);
         assert_eq!(table(&rows, Some(35)), all.replace("  tool", ""));
+        let narrow = table(&rows, Some(28));
+        assert!(
+            narrow.starts_with("  a       http://long; tool\n  longer  b; K set\n"),
+            "{narrow}"
+        );
     }
 }

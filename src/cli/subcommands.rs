@@ -2,101 +2,163 @@
 
 pub(crate) struct Subcommand {
     pub name: &'static str,
-    /// Its arguments, as the help shows them.
-    pub usage: &'static str,
+    /// What may follow the name, one form a line: arguments, a tab, what that does. One text, because a table of them would be relocated at every start.
+    pub forms: &'static str,
     /// One sentence.
     pub doc: &'static str,
+    /// Flags that it accepts before its name, without dashes; all others are an error.
+    pub flags: &'static [&'static str],
     /// Accepted but not listed.
     pub hidden: bool,
 }
 
+impl Subcommand {
+    /// Each form: arguments, and what it does.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let lines = self.forms.lines();
+        lines.map(|line| line.split_once('\t').unwrap_or((line, "")))
+    }
+}
+
+const fn subcommand(name: &'static str, doc: &'static str, forms: &'static str) -> Subcommand {
+    Subcommand {
+        name,
+        forms,
+        doc,
+        flags: &[],
+        hidden: false,
+    }
+}
+
+impl Subcommand {
+    const fn flags(mut self, flags: &'static [&'static str]) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    const fn hidden(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+}
+
 pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand {
-        name: "tool",
-        usage: "NAME [key=value …] [--json '{…}'] [--working-dir DIR]",
-        doc: "Run one tool without a model.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "tools",
-        usage: "[--json] [WORD]",
-        doc: "List the tools.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "tk",
-        usage: "COMMAND …",
-        doc: "Work on tickets with the ticket script's commands.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "models",
-        usage: "[PROVIDER] [--json]",
-        doc: "List the models that a provider serves, with window, price and end.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "pipeline",
-        usage: "status|log [PHASE] [--working-dir DIR] [--json]",
-        doc: "Show how a run of the pipeline stands, or the logs of a phase's children.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "memory",
-        usage: "show [--json]|search WORD… [--json]|forget WORD…|YYYY-MM-DD|node ID|all [--yes]|export [FILE]|import FILE|clean|topics",
-        doc: "Show, search, export and erase what Marvin remembers about you.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "sessions",
-        usage: "[--json] [WORD]|--delete ID…",
-        doc: "List the sessions of this profile, the latest first, or remove some.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "export",
-        usage: "ID [--json]",
-        doc: "Print a session as Markdown, or its lines as they are.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "services",
-        usage: "[--json]",
-        doc: "List the outside services and their addresses.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "doctor",
-        usage: "[--json]",
-        doc: "Say what works here and what to do about the rest.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "completions",
-        usage: "bash|zsh|fish",
-        doc: "Print a completion script for a shell.",
-        hidden: false,
-    },
-    Subcommand {
-        name: "debug",
-        usage: "reply PART [ARGUMENT]",
-        doc: "Run a part of the reply flow on standard input.",
-        hidden: true,
-    },
-    Subcommand {
-        name: "man",
-        usage: "",
-        doc: "Print the manual page.",
-        hidden: false,
-    },
+    subcommand(
+        "tool",
+        "Run one tool without a model.",
+        "NAME [key=value …] [--json '{…}'] [--working-dir DIR]\trun it; coding tools work in the folder\n\
+         NAME --help\tshow its parameters",
+    )
+    .flags(&["working-dir"]),
+    subcommand(
+        "tools",
+        "List the tools.",
+        "[WORD]\tall, or those that fit a word\n[WORD] --json\twith parameters and effects, for programs",
+    ),
+    subcommand(
+        "tk",
+        "Work on tickets with the ticket script's commands.",
+        "COMMAND …\tone command of the script\nhelp\tlist the commands",
+    ),
+    subcommand(
+        "models",
+        "List the models that a provider serves.",
+        "[PROVIDER]\twith window, price and end; unless named, of the provider that would answer\n\
+         [PROVIDER] --json\tfor programs",
+    )
+    .flags(&["provider"]),
+    subcommand(
+        "pipeline",
+        "Show how a run of the pipeline is going.",
+        "status [--working-dir DIR] [--json]\tphases, children, tests and cost\n\
+         log [PHASE] [--working-dir DIR]\twhat the children of a phase did and said; of the last one unless named",
+    )
+    .flags(&["working-dir"]),
+    subcommand(
+        "memory",
+        "Show, search, export and erase what Marvin remembers.",
+        "show [--json]\tprint what is remembered\n\
+         search WORD… [--json]\tprint where the words occur\n\
+         forget WORD… [--yes]\terase what has these whole words in it, after showing it\n\
+         forget YYYY-MM-DD|node ID|all [--yes]\terase a day, a place of the graph, or everything\n\
+         export [FILE]\twrite it to a file, or to standard output\n\
+         import FILE\tread such a file\n\
+         clean\tremove failures of the assistant from the diary; asks the model\n\
+         topics\tmake one of topics that mean the same; asks the model",
+    )
+    .flags(&["provider", "model", "max-cost"]),
+    subcommand(
+        "sessions",
+        "List the sessions of this profile, or remove some.",
+        "[WORD]\tthe latest first; only those that fit a word\n[WORD] --json\tfor programs\n--delete ID…\tremove them",
+    ),
+    subcommand(
+        "export",
+        "Print a session.",
+        "ID\tas Markdown\nID --json\tits lines as they are",
+    ),
+    subcommand(
+        "services",
+        "List the outside services and their addresses.",
+        "\twith address, key and tools\n--json\tfor programs",
+    ),
+    subcommand(
+        "doctor",
+        "Say what works here and what to do about the rest.",
+        "\tproviders, programs, voice, services, folders\n--json\tfor programs",
+    )
+    .flags(&["provider", "model"]),
+    subcommand(
+        "completions",
+        "Print a completion script for a shell.",
+        "bash|zsh|fish\tfor example: source <(marvin completions bash)",
+    ),
+    subcommand(
+        "debug",
+        "Run a part of the reply flow on standard input.",
+        "reply PART [ARGUMENT]\tone of its parts",
+    )
+    .hidden(),
+    subcommand(
+        "help",
+        "Explain a topic or a subcommand, or search the help.",
+        "\tlist the topics\n\
+         TOPIC\texplain it\n\
+         SUBCOMMAND\tshow its usage\n\
+         -s WORD…\tshow where the help says something about the words",
+    ),
+    subcommand(
+        "man",
+        "Print the manual page.",
+        "\tto read it: marvin man | man -l -",
+    ),
 ];
+
+/// The subcommand called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static Subcommand> {
+    SUBCOMMANDS.iter().find(|command| command.name == name)
+}
+
+/// Those that the help lists.
+pub(crate) fn listed() -> impl Iterator<Item = &'static Subcommand> {
+    SUBCOMMANDS.iter().filter(|command| !command.hidden)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::settings;
 
     #[test]
-    fn every_subcommand_is_described_by_a_sentence() {
-        assert!(SUBCOMMANDS.iter().all(|command| command.doc.ends_with('.')));
+    fn every_subcommand_is_described_by_a_sentence_and_its_forms() {
+        for command in SUBCOMMANDS {
+            assert!(command.doc.ends_with('.'), "{}", command.name);
+            for (_, does) in command.forms() {
+                assert!(!does.is_empty(), "{}", command.name);
+            }
+            for flag in command.flags {
+                assert!(settings::long(flag).is_some(), "{}: {flag}", command.name);
+            }
+        }
     }
 }

@@ -7,17 +7,20 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::out::{print, print_words, say_words};
+use super::out::{print, print_words, say_words, width};
 use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::settings::Settings;
+use crate::app::setup;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
 /// `marvin tool NAME [key=value …] [--json '{…}'] [--working-dir DIR]`.
 pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     let command = DirectCommand::read(words)?;
-    settings.working_dir.clone_from(&command.dir);
+    if command.dir.is_some() {
+        settings.working_dir.clone_from(&command.dir);
+    }
     let session = direct_call::session(&settings)?;
     let (tool, args) = match command.resolve(&session)? {
         DirectRequest::Help(tool) => return print(&catalogue::help(&tool)).map(|()| 0),
@@ -35,6 +38,16 @@ pub(super) fn run(words: &[String], mut settings: Settings) -> Outcome<u8> {
     Ok(match signal.load(Ordering::SeqCst) {
         0 => u8::from(output.failed),
         signal => 128 + signal,
+    })
+}
+
+/// `marvin tools [WORD] [--json]`: on a terminal the descriptions are broken to fit beside the names.
+pub(super) fn list(words: &[String]) -> Outcome<String> {
+    let text = catalogue::list(words, &setup::registry())?;
+    let is_json = words.iter().any(|word| word == "--json");
+    Ok(match width().filter(|_| !is_json) {
+        Some(columns) => catalogue::broken(&text, columns),
+        None => text,
     })
 }
 

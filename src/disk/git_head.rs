@@ -18,6 +18,12 @@ pub(crate) fn branch(dir: &Path) -> Option<String> {
     parse_head(&read(&git.join("HEAD"))?)
 }
 
+/// Whether `dir` lies in a repository.
+pub(crate) fn is_in_repository(dir: &Path) -> bool {
+    dir.ancestors()
+        .any(|dir| git_dir(&dir.join(".git")).is_some())
+}
+
 /// The folder that `.git` is, or names.
 fn git_dir(path: &Path) -> Option<PathBuf> {
     if fs::metadata(path).ok()?.is_dir() {

@@ -99,6 +99,11 @@ impl Paths {
         self.base("theme")
     }
 
+    /// Exists once the user chose to work without a language model.
+    pub fn no_model(&self) -> Outcome<PathBuf> {
+        self.base("no_model")
+    }
+
     /// Lifetime totals.
     pub fn usage(&self) -> Outcome<PathBuf> {
         self.base("usage.json")
@@ -247,6 +252,48 @@ impl Paths {
     }
 }
 
+/// Files and folders with what is in them, for the help.
+pub(crate) type DescribedPaths = Vec<(PathBuf, &'static str)>;
+
+impl Paths {
+    /// What a user may want to find, with the files of one profile.
+    ///
+    /// # Errors
+    /// The name is not a valid folder name; `HOME` is not set.
+    pub(crate) fn described(&self, profile: &str) -> Outcome<DescribedPaths> {
+        let profile = self.profile(profile)?;
+        Ok(vec![
+            (
+                self.config()?.to_owned(),
+                "what Marvin keeps for you; MARVIN_CONFIG_DIR names another folder",
+            ),
+            (
+                self.settings()?,
+                "settings: any variable but keys, by its name",
+            ),
+            (self.reply_settings()?, "settings of the reply flow"),
+            (self.usage()?, "lifetime totals of use and cost"),
+            (profile.dir().to_owned(), "a profile"),
+            (
+                profile.preferences(),
+                "preferences: what the model is told about you, contact, history, reply",
+            ),
+            (profile.sessions(), "sessions, one file each"),
+            (profile.chat_log(), "the chat log: what was said, in short"),
+            (profile.memory(), "memory: diary and graph"),
+            (profile.calendar(), "the calendar, in iCalendar's format"),
+            (profile.bookmarks(), "bookmarks"),
+            (profile.saved_places(), "saved places"),
+            (profile.tokens(), "sign-ins to services"),
+            (profile.cost_log(), "one line for each call of a model"),
+            (self.notes()?, "notes"),
+            (self.downloads()?, "downloads"),
+            (self.clones()?, "clones of repositories"),
+            (self.cache()?, "what can be fetched or computed again"),
+        ])
+    }
+}
+
 /// The files of one profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfilePaths(PathBuf);
@@ -356,6 +403,21 @@ impl ProjectPaths {
     /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
         self.0.join(PROJECT_FOLDER)
+    }
+
+    /// What a user may want to find.
+    pub(crate) fn described(&self) -> DescribedPaths {
+        vec![
+            (
+                self.marvin(),
+                "logs, backups of long conversations, memories, notes of coding mode, state of the pipeline",
+            ),
+            (
+                self.instructions_beside(),
+                "instructions that Marvin reads, in coding mode and outside it",
+            ),
+            (self.instructions(), "the same, where there is no such file"),
+        ]
     }
 
     /// `.marvin-instructions`, the second place of project instructions.

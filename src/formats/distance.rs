@@ -17,22 +17,25 @@ pub(crate) enum DistanceUnit {
 }
 
 impl DistanceUnit {
-    /// A distance with useful precision: `350 m`, `1.2 km`, `12 km`, `0.3 mi`.
+    /// A distance with useful precision: `234 m`, `1.2 km`, `276.5 km`, `1,235 km`, `0.3 mi`.
     pub(crate) fn say(self, metres: f64) -> String {
         let (small, small_name, large, large_name, change) = match self {
-            Self::Km => (1.0, "m", 1_000.0, "km", 995.0),
+            Self::Km => (1.0, "m", 1_000.0, "km", 999.5),
             Self::Mi => (FOOT, "ft", MILE, "mi", 0.095 * MILE),
         };
         if metres < change {
             let number = metres / small;
-            let step = if number < 100.0 { 1.0 } else { 10.0 };
-            return format!(
-                "{} {small_name}",
-                trim_decimals((number / step).round() * step, 0)
-            );
+            // A foot is finer than any of this is measured.
+            let step = if self == Self::Mi && number >= 100.0 {
+                10.0
+            } else {
+                1.0
+            };
+            let rounded = (number / step).round() * step;
+            return format!("{} {small_name}", trim_decimals(rounded, 0));
         }
         let number = metres / large;
-        if number < 99.5 {
+        if number < 999.95 {
             return format!("{} {large_name}", trim_decimals(number, 1));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -59,12 +62,17 @@ mod tests {
         for (metres, km, mi) in [
             (0.0, "0 m", "0 ft"),
             (31.5, "32 m", "100 ft"),
-            (347.0, "350 m", "0.2 mi"),
-            (994.0, "990 m", "0.6 mi"),
-            (999.0, "1 km", "0.6 mi"),
+            (40.2, "40 m", "130 ft"),
+            (234.4, "234 m", "0.1 mi"),
+            (347.0, "347 m", "0.2 mi"),
+            (994.0, "994 m", "0.6 mi"),
+            (999.4, "999 m", "0.6 mi"),
+            (999.6, "1 km", "0.6 mi"),
             (1_234.0, "1.2 km", "0.8 mi"),
             (25_000.0, "25 km", "15.5 mi"),
-            (250_400.0, "250 km", "156 mi"),
+            (276_540.0, "276.5 km", "171.8 mi"),
+            (999_940.0, "999.9 km", "621.3 mi"),
+            (999_960.0, "1,000 km", "621.3 mi"),
             (5_381_234.0, "5,381 km", "3,344 mi"),
         ] {
             assert_eq!(

@@ -1,17 +1,21 @@
 //! Which provider answers, at which address, with which key and model.
 
+use std::borrow::Cow;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use ureq::http::Uri;
+
+use super::address::address;
 use super::catalog::{self, ProviderSpec, ROWS, Wire};
+use super::credential::{self, Credential};
+use super::wire::Dialect;
 use super::{copilot, offline};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
-use crate::net::keys;
 use crate::net::service;
-use crate::net::services;
-use crate::net::services::without_slash;
+use crate::net::services::shown_address;
 use crate::net::transport::port_of;
 
 /// How long a local server may take to answer when no provider was named.
@@ -24,13 +28,50 @@ pub(crate) struct RemoteTarget {
     pub row: &'static ProviderSpec,
     /// Effective base address.
     pub base: String,
+    /// The variable to look at when the address is wrong.
+    pub url_variable: Cow<'static, str>,
+    /// Whether the user set the address.
+    pub has_own_base: bool,
     /// Key, when one is set.
-    pub key: Option<String>,
+    pub key: Option<Credential>,
     /// The wire that the user named for it.
     pub wire: Option<Wire>,
 }
 
 impl RemoteTarget {
+    /// `row` at `base`, without a key.
+    #[cfg(test)]
+    pub(crate) fn at(row: &'static ProviderSpec, base: &str) -> Self {
+        Self {
+            row,
+            base: base.to_owned(),
+            url_variable: catalog::variable(row.name, "URL").into(),
+            has_own_base: true,
+            key: None,
+            wire: None,
+        }
+    }
+
+    /// The headers of a request in `dialect`.
+    pub(crate) fn headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
+        credential::headers(dialect, self.key.as_ref())
+    }
+
+    /// The variable to look at when the key is wrong; `None` when it needs none.
+    pub(crate) fn key_variable(&self) -> Option<&'static str> {
+        self.key.as_ref().map(|key| key.variable).or(self.row.key)
+    }
+
+    /// Values that must never be shown.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        self.key.iter().map(|key| key.value.clone()).collect()
+    }
+
+    /// Whether something is missing without which it cannot be asked: the key of a service. A server of the user's own may need none.
+    pub(crate) fn lacks_key(&self) -> bool {
+        self.row.key.is_some() && self.key.is_none() && !self.has_own_base
+    }
+
     /// Whether what is said to it stays on this machine: a provider of local models, or a server here that wants no key. A key is that of a service, which
     /// an address here only leads to.
     pub(crate) fn is_on_this_machine(&self) -> bool {
@@ -79,19 +120,20 @@ pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<ProviderChoice> 
     };
     if let ProviderChoice::Remote(remote) = &chosen {
         wire(env, remote.row)?;
+        check_address(remote)?;
     }
     usable(chosen)
 }
 
 fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
-    if name == offline::NAME {
-        return Ok(ProviderChoice::Offline);
-    }
-    if name == copilot::NAME {
+    let row = match catalog::provider_named(name) {
+        Some(offline::NAME) => return Ok(ProviderChoice::Offline),
         // Whether it can answer shows with the first message, which also says what is missing.
-        return Ok(ProviderChoice::Copilot);
-    }
-    let Some(row) = catalog::row(name) else {
+        Some(copilot::NAME) => return Ok(ProviderChoice::Copilot),
+        Some(name) => catalog::row(name),
+        None => None,
+    };
+    let Some(row) = row else {
         let mut problem = Problem::input(format!(
             "There is no provider \"{}\".",
             text::clip(&text::escape_controls(name), 40)
@@ -100,17 +142,24 @@ fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
             problem = problem.next(text::capitalize(&hint));
         }
         return Err(problem.next(format!(
-            "Providers: {}.",
+            "Providers: {} (marvin help providers).",
             names().collect::<Vec<_>>().join(", ")
         )));
     };
     let remote = remote(env, row);
     match row.key {
-        // The user's own server may need no key.
-        Some(variable) if remote.key.is_none() && remote.base == row.base => {
-            Err(Problem::new(ProblemKind::Auth, format!("{name} needs a key."))
-                .next(format!("Set {variable}, or choose another provider: --provider NAME (marvin doctor lists them)."))
-            )
+        Some(variable) if remote.lacks_key() => {
+            let what = format!("{} needs a key.", row.name);
+            let mut problem = Problem::new(ProblemKind::Auth, what);
+            if let (Some(token), Some(url)) = (row.token, row.other_urls.first())
+                && env.get(token).is_some()
+            {
+                let url = url.variable;
+                problem = problem.next(format!(
+                    "{token} is a gateway's token: set {url} to the gateway's address."
+                ));
+            }
+            Err(problem.next(format!("Set {variable}, or choose another provider: --provider NAME (marvin help providers).")))
         }
         _ => Ok(ProviderChoice::Remote(remote)),
     }
@@ -120,27 +169,51 @@ fn first_that_works(env: &Env) -> ProviderChoice {
     if copilot::availability::is_ready(env) {
         return ProviderChoice::Copilot;
     }
-    let keyed = ROWS
-        .iter()
-        .filter(|row| row.key.is_some())
-        .map(|row| remote(env, row))
-        .find(|remote| remote.key.is_some());
+    let keyed = || {
+        let rows = ROWS.iter().filter(|row| row.key.is_some());
+        rows.map(|row| remote(env, row))
+            .filter(|remote| remote.key.is_some())
+    };
+    // A key that other programs use too may be meant for them alone: the ones that were set for Marvin's providers come first.
+    let own = |remote: &RemoteTarget| {
+        let key = remote.key.as_ref();
+        key.is_some_and(|key| key.is_own(remote.row))
+    };
     let ollama = || {
         catalog::row("ollama")
             .map(|row| remote(env, row))
             .filter(answers)
     };
-    keyed
+    keyed()
+        .find(own)
+        .or_else(|| keyed().next())
         .or_else(ollama)
         .map_or(ProviderChoice::Offline, ProviderChoice::Remote)
 }
 
+/// Refuses an address that cannot be one. Its value may hold a password.
+fn check_address(remote: &RemoteTarget) -> Outcome<()> {
+    let uri = remote.base.parse::<Uri>().ok();
+    let is_sound = uri.is_some_and(|uri| {
+        let host = uri.host().unwrap_or_default();
+        matches!(uri.scheme_str(), Some("http" | "https")) && !host.is_empty()
+    });
+    if is_sound {
+        return Ok(());
+    }
+    let variable = &remote.url_variable;
+    let shown = text::clip(&shown_address(&remote.base), 80);
+    Err(
+        Problem::config(format!("{variable} is \"{shown}\", which is no address."))
+            .next(format!("Set {variable} to http:// or https:// and a host.")),
+    )
+}
+
 /// Refuses a key that cannot be one: no request could carry it, and the refusal must not show it.
 fn usable(chosen: ProviderChoice) -> Outcome<ProviderChoice> {
-    let odd = |key: &String| !key.bytes().all(|byte| byte.is_ascii_graphic());
     match &chosen {
-        ProviderChoice::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
-            let variable = remote.row.key.unwrap_or("the key");
+        ProviderChoice::Remote(RemoteTarget { key: Some(key), .. }) if !key.is_sound() => {
+            let variable = key.variable;
             let what = format!(
                 "The value of {variable} is not a valid key: it contains white space or characters that no key has."
             );
@@ -153,11 +226,14 @@ fn usable(chosen: ProviderChoice) -> Outcome<ProviderChoice> {
 
 /// The row with its effective address and key.
 pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
+    let address = address(env, row);
     RemoteTarget {
         row,
-        base: base(env, row),
-        key: key(env, row),
+        url_variable: address.variable_to_check(row),
+        has_own_base: address.variable.is_some() && address.base != row.base,
+        key: credential::find(env, row, &address),
         wire: wire(env, row).ok().flatten(),
+        base: address.base,
     }
 }
 
@@ -194,35 +270,15 @@ pub(crate) fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
     }
 }
 
-/// The base address: `<NAME>_URL`, else `MARVIN_URL_<ID>`, else the row's.
-pub(crate) fn base(env: &Env, row: &ProviderSpec) -> String {
-    let own = catalog::variable(row.name, "URL");
-    let general = services::variable(row.name);
-    without_slash(
-        env.get(&own)
-            .or_else(|| env.get(&general))
-            .unwrap_or(row.base),
-    )
-    .to_owned()
-}
-
 /// The model: `<NAME>_MODEL`, else the row's.
 pub(crate) fn model<'a>(env: &'a Env, row: &'a ProviderSpec) -> &'a str {
     env.get(&catalog::variable(row.name, "MODEL"))
         .unwrap_or(row.model)
 }
 
-/// The key: its variable, then for some a file of that name under `~/.ssh/`.
-pub(crate) fn key(env: &Env, row: &ProviderSpec) -> Option<String> {
-    let variable = row.key?;
-    let set = env.get(variable).map(|key| key.trim().to_owned());
-    set.filter(|key| !key.is_empty())
-        .or_else(|| keys::in_file(env, variable).filter(|_| row.key_file))
-}
-
 /// True when something listens at the provider's address.
 pub(crate) fn answers(remote: &RemoteTarget) -> bool {
-    let Ok(uri) = remote.base.parse::<ureq::http::Uri>() else {
+    let Ok(uri) = remote.base.parse::<Uri>() else {
         return false;
     };
     let Some(host) = uri.host() else { return false };
@@ -286,9 +342,39 @@ mod tests {
             assert!(!told.contains("X: 1"), "{told}");
         }
         let chosen = chosen(&[("GROQ_API_KEY", " k\n")], None).unwrap();
+        assert!(matches!(chosen, ProviderChoice::Remote(remote) if remote.secrets() == ["k"]));
+    }
+
+    #[test]
+    fn keys_set_for_a_provider_come_before_those_of_other_programs() {
+        let name = |vars: &[(&str, &str)]| chosen(vars, None).unwrap().name();
+        let google = ("GOOGLE_API_KEY", "maps");
+        assert_eq!(name(&[google, ("OPENAI_API_KEY", "k")]), "openai");
+        assert_eq!(name(&[google]), "gemini");
+        let gateway = [
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"),
+            ("ANTHROPIC_AUTH_TOKEN", "t"),
+        ];
+        assert_eq!(name(&gateway), "anthropic");
+        let problem = chosen(&gateway[1..], Some("claude"))
+            .unwrap_err()
+            .one_line();
         assert!(
-            matches!(chosen, ProviderChoice::Remote(remote) if remote.key.as_deref() == Some("k"))
+            problem.contains("set ANTHROPIC_BASE_URL to the gateway's"),
+            "{problem}"
         );
+    }
+
+    #[test]
+    fn a_second_name_chooses_the_provider() {
+        for (word, name) in [
+            ("google", "gemini"),
+            ("Claude", "anthropic"),
+            ("OFFLINE", "offline"),
+        ] {
+            let vars = [("GEMINI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
+            assert_eq!(chosen(&vars, Some(word)).unwrap().name(), name);
+        }
     }
 
     #[test]
@@ -321,7 +407,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join(".ssh")).unwrap();
         std::fs::write(home.path().join(".ssh/GROQ_API_KEY"), "from-file\n").unwrap();
-        std::fs::write(home.path().join(".ssh/OPENAI_API_KEY"), "never\n").unwrap();
+        std::fs::write(home.path().join(".ssh/OPENAI_API_KEY"), " own \n").unwrap();
         let env = Env::from([
             ("HOME", home.path().to_str().unwrap()),
             ("MARVIN_URL_GROQ", "http://a/"),
@@ -330,17 +416,20 @@ mod tests {
         let groq = catalog::row("groq").unwrap();
         assert_eq!(
             (
-                base(&env, groq).as_str(),
-                key(&env, groq).as_deref(),
+                remote(&env, groq).base.as_str(),
+                remote(&env, groq).secrets().as_slice(),
                 model(&env, groq)
             ),
-            ("http://a", Some("from-file"), "m")
+            ("http://a", ["from-file".to_owned()].as_slice(), "m")
         );
-        assert_eq!(key(&env, catalog::row("openai").unwrap()), None);
+        let openai = remote(&env, catalog::row("openai").unwrap());
+        assert_eq!(openai.secrets(), ["own"]);
+        assert_eq!(remote(&env, catalog::row("mistral").unwrap()).key, None);
         let env = Env::from([
             ("MARVIN_URL_OLLAMA", "http://a"),
             ("OLLAMA_URL", "http://b"),
         ]);
-        assert_eq!(base(&env, catalog::row("ollama").unwrap()), "http://b");
+        let ollama = remote(&env, catalog::row("ollama").unwrap());
+        assert_eq!(ollama.base, "http://b");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::reply::Reply;
+use super::wire::optional::OptionalMembers;
 use crate::base::problem::Problem;
 
 /// The kind of failure; it decides about retry and fallback.
@@ -62,7 +63,7 @@ pub struct Failure {
     pub problem: Box<Problem>,
     /// What was received of the reply; its calls are never run.
     pub partial: Box<Reply>,
-    /// Set when it came as an error inside a stream of status 200 that may not come a second time.
+    /// Set when it may be over soon: the server's own error, or a connection that could not be made or was closed.
     pub passing: Option<PassingError>,
     /// Set when the server answered with an error status.
     pub answer: Option<ErrorAnswer>,
@@ -74,14 +75,12 @@ pub struct ErrorAnswer {
     pub status: u16,
     /// It mentions tools or functions.
     pub mentions_tools: bool,
-    /// It mentions thinking.
-    pub mentions_thinking: bool,
-    /// It mentions the temperature.
-    pub mentions_temperature: bool,
+    /// Members of the request that it refuses, and that the request can do without.
+    pub(crate) refused: OptionalMembers,
 }
 
-/// An error inside a stream that lies with the server and may be over soon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A fault of the server or of the way to it that may be over soon.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PassingError {
     /// How long to wait, if the provider said so.
     pub wait: Option<Duration>,
@@ -104,6 +103,18 @@ impl Failure {
     pub fn with_partial(mut self, partial: Reply) -> Self {
         self.partial = Box::new(partial);
         self
+    }
+
+    /// Marks it as one that may be over soon.
+    #[must_use]
+    pub fn passing(mut self) -> Self {
+        self.passing = Some(PassingError::default());
+        self
+    }
+
+    /// True if the request was too long for the model or the account.
+    pub fn is_too_long(&self) -> bool {
+        matches!(self.kind, FailureKind::TooLong | FailureKind::TooLarge)
     }
 
     /// Stopped on purpose.

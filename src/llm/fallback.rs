@@ -8,13 +8,13 @@ use super::failure::{Failure, FailureKind};
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(120);
 /// How long to wait if the provider does not say; one retry per entry.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
-/// The same for an error inside a stream that the server had already begun.
+/// The same for a fault that may be over soon.
 const SHORT_WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(8)];
 
 /// What the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AttemptState {
-    /// How often this provider for the provider's rate limit.
+    /// How often this request has waited to be sent again.
     pub waited: usize,
     /// The request was already repeated because of a malformed tool call.
     pub repeated: bool,
@@ -26,6 +26,17 @@ pub(crate) struct AttemptState {
     pub wrote: bool,
     /// Another provider could take over (Copilot, signed in, and not the one that failed).
     pub successor: bool,
+}
+
+impl AttemptState {
+    /// The same when a request may wait `retries` times.
+    pub(crate) fn limited_to(self, retries: u64) -> Self {
+        let is_used_up = self.waited as u64 >= retries;
+        Self {
+            waited: if is_used_up { usize::MAX } else { self.waited },
+            ..self
+        }
+    }
 }
 
 /// The next step.
@@ -132,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passing_error_in_a_stream_is_waited_for_shortly() {
+    fn a_passing_fault_is_waited_for_shortly() {
         let passing = |kind: FailureKind, ms: Option<u64>| Failure {
             passing: Some(PassingError {
                 wait: ms.map(Duration::from_millis),
@@ -144,7 +155,12 @@ mod tests {
             ..AttemptState::default()
         };
         let secs = |secs| Decision::Wait(Duration::from_secs(secs));
-        for kind in [FailureKind::Server, FailureKind::RateLimited { wait: None }] {
+        for kind in [
+            FailureKind::Server,
+            FailureKind::Network,
+            FailureKind::Cut,
+            FailureKind::RateLimited { wait: None },
+        ] {
             let unsaid = || passing(kind.clone(), None);
             let decisions = [0, 1, 2].map(|waited| decide(&unsaid(), at(waited)));
             assert_eq!(decisions, [secs(2), secs(8), Decision::GiveUp], "{kind:?}");

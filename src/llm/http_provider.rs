@@ -9,9 +9,13 @@ use super::embeddings;
 use super::failure::{Failure, FailureKind};
 use super::images;
 use super::models::endings::successor_hint;
-use super::models::{ModelInfo, WireRule};
-use super::provider::{CallOptions, Delta, Embeddings, Provider, Reply, Request};
+use super::models::live::{listed_models, within};
+use super::models::{ModelInfo, ServedFacts, WireRule, near, served};
+use super::provider::{Delta, Embeddings, Provider, Reply, Request};
+use super::remarks::{self, Remarks};
+use super::wire::optional::{OptionalMember, OptionalMembers};
 use super::wire::read::Progress;
+use super::wire::write::effort;
 use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -30,56 +34,27 @@ const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// Bytes read at a time: a burst of small pieces is decoded and shown together.
 const READ_BYTES: usize = 16 * 1024;
 
-/// The options that models have refused, so that they are not sent twice.
+/// The members of requests that models have refused, so that they are not sent twice.
 #[derive(Debug, Default)]
-struct RefusedOptions(Mutex<Vec<RefusedOption>>);
+struct RefusedMembers(Mutex<Vec<(String, OptionalMembers)>>);
 
-#[derive(Debug, Default)]
-struct RefusedOption {
-    model: String,
-    think: bool,
-    temperature: bool,
-}
-
-impl RefusedOptions {
-    /// `options` as far as `model` is not known to refuse them.
-    fn without(&self, model: &str, options: CallOptions) -> CallOptions {
+impl RefusedMembers {
+    /// Those that `model` is known to refuse.
+    fn of(&self, model: &str) -> OptionalMembers {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.iter().filter(|known| known.model == model);
-        known.fold(options, |options, known| CallOptions {
-            think: options.think.filter(|_| !known.think),
-            temperature: options.temperature.filter(|_| !known.temperature),
-            ..options
+        let known = known.iter().filter(|(known, _)| known == model);
+        known.fold(OptionalMembers::default(), |all, (_, members)| {
+            all.and(*members)
         })
     }
 
-    /// A request with `options` succeeded after one with those `before`.
-    fn learn(&self, model: &str, before: CallOptions, options: CallOptions) {
-        if before == options {
-            return;
+    /// A request without `members` succeeded.
+    fn learn(&self, model: &str, members: OptionalMembers) {
+        if !members.minus(self.of(model)).is_empty() {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push((model.to_owned(), members));
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push(RefusedOption {
-            model: model.to_owned(),
-            think: before.think != options.think,
-            temperature: before.temperature != options.temperature,
-        });
     }
-}
-
-/// The options without the one that a server refused with 400; `None` when it refused something else.
-fn fewer_options(options: CallOptions, failure: &Failure) -> Option<CallOptions> {
-    let answer = failure.answer.filter(|answer| answer.status == 400)?;
-    if options.think.is_some() && answer.mentions_thinking {
-        return Some(CallOptions {
-            think: None,
-            ..options
-        });
-    }
-    (options.temperature.is_some() && answer.mentions_temperature).then_some(CallOptions {
-        temperature: None,
-        ..options
-    })
 }
 
 /// An HTTP provider and its connections.
@@ -87,12 +62,14 @@ fn fewer_options(options: CallOptions, failure: &Failure) -> Option<CallOptions>
 pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
+    env: Env,
     clock: Clock,
     /// The wire that the server needs, once it is known.
     proven_wire: OnceLock<Wire>,
     /// The server has refused reasoning summaries.
     no_summaries: AtomicBool,
-    refused: RefusedOptions,
+    refused: RefusedMembers,
+    remarks: Remarks,
 }
 
 impl HttpProvider {
@@ -121,10 +98,12 @@ impl HttpProvider {
         Ok(Self {
             remote,
             client,
+            env: env.clone(),
             clock: Clock::new(env),
             proven_wire: OnceLock::new(),
             no_summaries: AtomicBool::new(false),
-            refused: RefusedOptions::default(),
+            refused: RefusedMembers::default(),
+            remarks: Remarks::default(),
         })
     }
 
@@ -167,7 +146,7 @@ impl HttpProvider {
         stop: &Cancel,
     ) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
-        let headers = dialect.headers(self.remote.key.as_deref());
+        let headers = self.remote.headers(dialect);
         let (limit, hook) = (request.options.limit, request.on_connect);
         let result = self
             .client
@@ -184,26 +163,25 @@ impl HttpProvider {
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
         let body = dialect.body(request);
-        let context = self.error_context(request.model, request.offer.tokens());
+        let mut context = self.error_context(request.model, request.offer.tokens());
         let mut response = self.post(dialect, &body, request, stop)?;
-        drop(body);
         if response.status >= 300 {
-            let body = response.read_some(MAX_ERROR_BODY_BYTES);
+            let answer = response.read_some(MAX_ERROR_BODY_BYTES);
             if stop.is_fired() {
                 return Err(Failure::cancelled());
             }
             let header = |name: &str| response.header(name).map(str::to_owned);
-            let context = ErrorContext {
-                successor: self.successor(request.model),
-                ..context
-            };
-            return Err(errors::from_response(
-                &context,
-                response.status,
-                &header,
-                &body,
-            ));
+            context.successor = self.successor(request.model, response.status, &answer, stop);
+            let mut failure = errors::from_response(&context, response.status, &header, &answer);
+            if let Some(answer) = &mut failure.answer {
+                answer.refused = sent(answer.refused, dialect, request, &body);
+            }
+            return Err(failure);
         }
+        drop(body);
+        context.request_id = errors::REQUEST_IDS
+            .iter()
+            .find_map(|name| response.header(name).map(str::to_owned));
         let mut decoder = dialect.decoder(context);
         let mut buffer = vec![0u8; READ_BYTES];
         loop {
@@ -233,19 +211,52 @@ impl HttpProvider {
         decoder.into_result()
     }
 
-    fn error_context(&self, model: &str, schema_tokens: usize) -> ErrorContext {
-        ErrorContext {
-            row: self.remote.row,
-            model: model.to_owned(),
-            successor: None,
-            secrets: self.remote.key.iter().cloned().collect(),
-            schema_tokens,
+    /// Tells the user what is left out from now on, where it is something that they may miss.
+    fn tell_refused(
+        &self,
+        request: &Request<'_>,
+        refused: OptionalMembers,
+        emit: &mut dyn FnMut(Delta<'_>),
+    ) {
+        let (model, name) = (request.model, self.remote.row.name);
+        if refused.has(OptionalMember::Effort) && request.effort_chosen {
+            let words = remarks::no_effort(name, request);
+            self.remarks.tell(&words, &words, emit);
+        }
+        let names = refused
+            .without(OptionalMember::Effort)
+            .without(OptionalMember::Temperature)
+            .names();
+        if !names.is_empty() {
+            let words = format!(
+                "{name} does not take {} for {model}; it is asked without.",
+                names.join(", ")
+            );
+            self.remarks.tell("refused members", &words, emit);
         }
     }
 
-    /// What to take instead of a model that the provider may not serve any more.
-    fn successor(&self, model: &str) -> Option<String> {
-        successor_hint(self.remote.row.name, model, self.clock.now().date())
+    fn error_context(&self, model: &str, schema_tokens: usize) -> ErrorContext {
+        ErrorContext {
+            model: model.to_owned(),
+            secrets: self.remote.secrets(),
+            schema_tokens,
+            url_variable: self.remote.url_variable.to_string(),
+            ..ErrorContext::new(self.remote.row)
+        }
+    }
+
+    /// What to take instead of a model that the provider does not serve: its successor, or the one that was meant.
+    fn successor(&self, model: &str, status: u16, answer: &[u8], stop: &Cancel) -> Option<String> {
+        let (row, base) = (self.remote.row, &self.remote.base);
+        let today = self.clock.now().date();
+        // What runs on this machine says at once which models it has, and no table knows them.
+        let is_about_model = || String::from_utf8_lossy(answer).contains("model");
+        if row.local && status == 404 && is_about_model() {
+            let _ = listed_models(&self.remote, &self.env, served::TIMEOUT, stop);
+        }
+        successor_hint(row.name, model, today)
+            .or_else(|| near::did_you_mean(row.name, base, model, today))
     }
 
     /// The failure of a stream that broke after the headers.
@@ -258,7 +269,8 @@ impl HttpProvider {
                     self.remote.row.name
                 ))
                 .next("What arrived is kept. Ask again to continue."),
-            ),
+            )
+            .passing(),
             other => self.failure(other),
         }
     }
@@ -278,10 +290,13 @@ impl HttpProvider {
             NetError::Broken { .. } => "Ask again.".to_owned(),
             NetError::Unreachable(_) | NetError::NotHttp(_) if row.local => format!(
                 "Start the server, or set {} to where it runs.",
-                super::catalog::variable(row.name, "URL")
+                self.remote.url_variable
             ),
             NetError::Unreachable(_) | NetError::NotHttp(_) => {
-                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
+                let own = Some(self.remote.url_variable.as_ref());
+                let address = own.filter(|_| self.remote.has_own_base);
+                let address = address.unwrap_or("the address");
+                format!("Check the network, {address} and the proxy settings (marvin doctor).")
             }
             other => other.advice().to_owned(),
         };
@@ -290,10 +305,19 @@ impl HttpProvider {
             NetError::Garbled(_) | NetError::NotHttp(_) => FailureKind::Protocol,
             _ => FailureKind::Network,
         };
+        let passes = match &error {
+            NetError::Unreachable(_) | NetError::Broken { .. } => true,
+            NetError::ProxyRefused(status) => status.is_none_or(|status| status >= 500),
+            _ => false,
+        };
         let peer = Peer::from(row.name)
             .at(&self.remote.base)
             .through(self.client.proxy());
-        Failure::new(kind, error.problem_with(peer, advice))
+        let failure = Failure::new(kind, error.problem_with(peer, advice));
+        match passes {
+            true => failure.passing(),
+            false => failure,
+        }
     }
 }
 
@@ -302,9 +326,37 @@ impl Provider for HttpProvider {
         self.remote.row.name
     }
 
+    fn served_facts(&self, model: &str, stop: &Cancel) -> Option<ServedFacts> {
+        let row = self.remote.row;
+        let question = served::question(row, &self.remote.base, model)?;
+        let dialect = self.dialect(WireRule::Any);
+        let headers = self.remote.headers(dialect);
+        // The connection is kept: the first request finds it open.
+        let answer = within(served::TIMEOUT, stop, |stop| {
+            let asked = match &question.body {
+                Some(body) => {
+                    let body = body.to_string();
+                    self.client
+                        .post(&question.url, &headers, body.as_bytes(), stop)
+                }
+                None => self.client.get(&question.url, &headers, stop),
+            };
+            let mut response = asked.ok()?;
+            let answer = response.read_some(served::MAX_ANSWER_BYTES);
+            let is_good = response.status == 200;
+            response.finish();
+            is_good.then_some(answer)
+        });
+        served::read(row, model, &answer?)
+    }
+
     fn before_sending(&self) -> Option<Wait> {
         let provider = self.remote.row.name;
         (!self.client.is_connected()).then_some(Wait::Connection { provider })
+    }
+
+    fn tells_effort_of_mode(&self, info: &ModelInfo) -> bool {
+        effort::is_told_unchosen(self.dialect(info.wire), info)
     }
 
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
@@ -316,7 +368,7 @@ impl Provider for HttpProvider {
         let dialect = self.dialect(WireRule::Any);
         let url = embeddings::url(dialect.wire, &dialect.url(&self.remote.base));
         let url = url.ok_or_else(|| Problem::refused(format!("{name} gives no embeddings.")))?;
-        let headers = dialect.headers(self.remote.key.as_deref());
+        let headers = self.remote.headers(dialect);
         let body = embeddings::body(model, texts);
         let mut response = self
             .client
@@ -349,26 +401,46 @@ impl Provider for HttpProvider {
             messages: &messages,
             ..*request
         };
-        let mut options = self.refused.without(request.model, request.options);
-        let before = options;
+        let mut without = self.refused.of(model);
+        let dialect = self.dialect(request.info.wire).without(without);
+        if let Some(words) = effort::remark(dialect, request) {
+            self.remarks.tell(&words, &words, emit);
+        }
         loop {
-            let dialect = self.dialect(request.info.wire);
-            let request = Request {
-                options,
-                ..*request
-            };
-            match self.send(dialect, &request, emit, stop) {
-                Err(failure) if failure.nothing_shown() && self.adapt(dialect, &failure) => {}
-                Err(failure) if failure.nothing_shown() => match fewer_options(options, &failure) {
-                    Some(fewer) => options = fewer,
-                    None => return Err(failure),
-                },
+            let dialect = self.dialect(request.info.wire).without(without);
+            let failure = match self.send(dialect, request, emit, stop) {
                 Ok(reply) => {
-                    self.refused.learn(request.model, before, options);
+                    self.refused.learn(model, without);
                     return Ok(reply);
                 }
+                Err(failure) if failure.nothing_shown() => failure,
                 failed => return failed,
+            };
+            if self.adapt(dialect, &failure) {
+                continue;
+            }
+            // Each time there is at least one fewer of them.
+            let refused = failure.answer.map(|answer| answer.refused);
+            match refused.map(|refused| refused.minus(without)) {
+                Some(refused) if !refused.is_empty() => {
+                    self.tell_refused(request, refused, emit);
+                    without = without.and(refused);
+                }
+                _ => return Err(failure),
             }
         }
     }
+}
+
+/// Those of `members` that are in the request with `body`.
+fn sent(
+    members: OptionalMembers,
+    dialect: Dialect,
+    request: &Request<'_>,
+    body: &[u8],
+) -> OptionalMembers {
+    members
+        .each()
+        .filter(|member| dialect.without(*member).body(request) != body)
+        .fold(OptionalMembers::default(), OptionalMembers::and)
 }

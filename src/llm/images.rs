@@ -116,6 +116,7 @@ pub(crate) fn takes(provider: &str, model: &str, info: &ModelInfo) -> TakesImage
     let local = catalog::row(provider).is_some_and(|row| row.local);
     match (info.images, local) {
         (true, _) => TakesImages::Yes,
+        (false, true) if info.images_told => TakesImages::No,
         (false, true) if sees_by_name(model) => TakesImages::Yes,
         (false, false) if info.known => TakesImages::No,
         _ => TakesImages::Unknown,

@@ -1,8 +1,10 @@
 //! Floor 4: one request to a language model and its streamed reply, for every provider.
 
+pub(crate) mod address;
 pub(crate) mod catalog;
 pub(crate) mod choose;
 pub(crate) mod copilot;
+pub(crate) mod credential;
 pub(crate) mod embeddings;
 pub(crate) mod failure;
 pub(crate) mod fallback;
@@ -12,5 +14,6 @@ pub(crate) mod images;
 pub(crate) mod models;
 pub(crate) mod offline;
 pub(crate) mod provider;
+mod remarks;
 pub(crate) mod reply;
 pub(crate) mod wire;

@@ -189,7 +189,7 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
         .sort_by_key(|(shared, phrase)| (std::cmp::Reverse(*shared), phrase.matches('{').count()));
     let near: Vec<&str> = phrases.iter().take(4).map(|(_, phrase)| *phrase).collect();
     let problem = Problem::config(format!("No language model is set up, and \"{}\" is nothing I can do without one.", text::clip(&text::escape_controls(said.trim()), 60)))
-        .next("To set one up: export OPENAI_API_KEY=… (or another provider's key), or run ollama; marvin doctor lists them all.");
+        .next("To set one up: export OPENAI_API_KEY=… (or another provider's key), or run ollama: marvin help providers.");
     if near.is_empty() {
         problem
     } else {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::failure::Failure;
-use super::models::{ModelInfo, ReasoningEffort};
+use super::models::{ModelInfo, ReasoningEffort, ServedFacts};
 pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
@@ -45,6 +45,18 @@ pub(crate) trait Provider: Send + Sync {
     /// Whether a request for the model of `info` may have tools and forbid to call them. Providers cache the tools before everything else, so a
     /// request without them finds nothing in the cache.
     fn can_forbid_calls(&self, info: &ModelInfo) -> bool {
+        let _ = info;
+        false
+    }
+
+    /// What the server of local models says of `model`; nothing when it says nothing soon.
+    fn served_facts(&self, model: &str, stop: &Cancel) -> Option<ServedFacts> {
+        let _ = (model, stop);
+        None
+    }
+
+    /// Whether the model of `info` is told the effort of the mode when the user chose none; otherwise it thinks as its maker set it up.
+    fn tells_effort_of_mode(&self, info: &ModelInfo) -> bool {
         let _ = info;
         false
     }

@@ -17,8 +17,8 @@ pub enum FinishReason {
     Length,
     /// The conversation and the reply fill the model's context window.
     WindowFull,
-    /// A content filter ended it.
-    Filtered,
+    /// A content filter ended it, because of this; empty when it does not say.
+    Filtered(String),
     /// The model declined, with this text empty when it has no words of their own for that.
     Refused(String),
     /// The provider ended it early, for this reason.
@@ -33,7 +33,7 @@ impl FinishReason {
         match self {
             Self::Length
             | Self::WindowFull
-            | Self::Filtered
+            | Self::Filtered(_)
             | Self::Refused(_)
             | Self::Incomplete(_) => true,
             Self::Unknown | Self::Done | Self::Other(_) => false,

@@ -8,6 +8,8 @@ use super::model_target::ModelTarget;
 use crate::base::cancel::Cancel;
 use crate::base::embedding::Embedding;
 use crate::base::problem::Outcome;
+use crate::base::text::{clip, escape_controls};
+use crate::base::variables::MARVIN_RETRIES;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, TurnUsage};
@@ -20,6 +22,8 @@ use crate::tools::engine::context::ToolContext;
 
 /// More tokens than any model's window holds: a count above it is a mistake of the server.
 const MAX_CALL_TOKENS: u64 = 100_000_000;
+/// Characters of the reason for a wait.
+const MAX_REASON_CHARS: usize = 300;
 /// US dollars that no call costs.
 const MAX_CALL_DOLLARS: f64 = 100_000.0;
 
@@ -49,10 +53,10 @@ pub(crate) fn ask(
             Ok(reply) => return Ok(reply),
             Err(failure) => failure,
         };
-        match decide(&failure, now) {
+        match decide(&failure, now.limited_to(retries(ctx))) {
             Decision::Wait(wait) => {
                 now.waited += 1;
-                announce_wait(ctx, target, &failure.kind, wait);
+                announce_wait(ctx, target, &failure, wait);
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());
                 }
@@ -143,25 +147,42 @@ fn announce_request(ctx: &ToolContext, target: &ModelTarget, request: &Request<'
     ConnectHook::new(move || listener.emit(Event::Wait(first_byte.clone())))
 }
 
+/// How often a request is sent again that could not be answered now.
+pub(crate) fn retries(ctx: &ToolContext) -> u64 {
+    MARVIN_RETRIES.read(&ctx.session.env, &mut |words| {
+        ctx.listener.emit(Event::Notice(Level::Warning, words));
+    })
+}
+
 /// Tells the user why the answer takes longer.
 pub(crate) fn announce_wait(
     ctx: &ToolContext,
     target: &ModelTarget,
-    kind: &FailureKind,
+    failure: &Failure,
     wait: Duration,
 ) {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let name = target.provider.name();
-    let words = match kind {
-        FailureKind::RateLimited { .. } => {
+    let is_rate_limit = matches!(failure.kind, FailureKind::RateLimited { .. });
+    let words = match (&failure.kind, failure.answer) {
+        (FailureKind::RateLimited { .. }, _) => {
             format!("⚠️ Rate limited by {name}. Waiting {seconds}s...")
         }
-        _ => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
+        // Which server it was and why helps the user more than that it failed.
+        (FailureKind::Network | FailureKind::Cut, _) => {
+            let what = clip(&escape_controls(&failure.problem.what), MAX_REASON_CHARS);
+            format!("⚠️ {what} Trying again in {seconds}s...")
+        }
+        (_, Some(answer)) => format!(
+            "⚠️ {name} failed ({}). Trying again in {seconds}s...",
+            answer.status
+        ),
+        (_, None) => format!("⚠️ {name} failed. Trying again in {seconds}s..."),
     };
     // First, so that whoever shows the words knows that they tell of a wait.
     ctx.listener.emit(Event::Wait(Wait::Retry {
         provider: name,
-        is_rate_limit: matches!(kind, FailureKind::RateLimited { .. }),
+        is_rate_limit,
         wait,
     }));
     ctx.listener.emit(Event::Notice(Level::Warning, words));

@@ -3,7 +3,7 @@
 use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::base::text::thousands;
-use crate::chat::usage::dollars;
+use crate::chat::usage::exact_dollars;
 use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::tools::engine::context::ToolContext;
@@ -20,7 +20,7 @@ pub(super) fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Fail
     if totals.cost < max {
         return Ok(());
     }
-    let spent = dollars(totals.cost, totals.cost_estimated());
+    let spent = exact_dollars(totals.cost, totals.cost_estimated());
     let problem = Problem::limit(format!(
         "The {COST_LIMIT_WORDS} of ${max} is reached ({spent} spent)."
     ))
@@ -39,19 +39,19 @@ pub(crate) struct RequestSize {
     pub schemas: usize,
 }
 
-/// Refuses a request that the model's window cannot hold.
+/// Refuses a request that the model's window cannot hold: nothing but the user's message and what goes with every request is left of it.
 pub(crate) fn check_window(target: &ModelTarget, request: RequestSize) -> Result<(), Failure> {
-    let limit = target.info.prompt_limit();
+    let limit = target.prompt_limit();
     if request.at_least <= limit || !target.info.known || !has_known_window(target) {
         return Ok(());
     }
     let model = &target.model;
     let (size, window) = (thousands(request.about), thousands(limit));
     let mut what = format!(
-        "The request has about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE_WORDS}."
+        "This message and what goes with it have about {size} tokens, more than the {window} that {model} takes, so it {TOO_LARGE_WORDS}."
     );
     let schemas = u64::try_from(request.schemas).unwrap_or(u64::MAX);
-    let mut ways = "Send less, compact the conversation,".to_owned();
+    let mut ways = "Send less, for example the name of a file to read,".to_owned();
     if schemas > 0 {
         what.push_str(&format!(
             " The tool schemas are about {} of them.",
@@ -66,8 +66,79 @@ pub(crate) fn check_window(target: &ModelTarget, request: RequestSize) -> Result
     ))
 }
 
+/// The most tokens that a request may have after one with `used` of them was refused as too long, with these `words`.
+pub(crate) fn limit_after(used: u64, words: &str) -> u64 {
+    // The server may count other tokens than Marvin.
+    let stated = stated_limit(words).filter(|limit| *limit < used);
+    stated.unwrap_or(used / 2).min(used / 4 * 3)
+}
+
+/// The limit that a refusal names.
+fn stated_limit(words: &str) -> Option<u64> {
+    let words = words.to_ascii_lowercase();
+    STATED_LIMITS.iter().find_map(|before| {
+        let (_, rest) = words.split_once(before)?;
+        let digits = rest.chars().filter(|c| !matches!(c, ',' | '_'));
+        let digits: String = digits.take_while(char::is_ascii_digit).collect();
+        digits.parse().ok().filter(|limit| *limit > 0)
+    })
+}
+
+/// What stands before the limit in the refusals of OpenAI, Anthropic, Gemini, xAI, llama.cpp, vLLM and Groq.
+const STATED_LIMITS: [&str; 9] = [
+    "maximum context length is ",
+    "maximum context length of ",
+    "maximum prompt length is ",
+    "available context size (",
+    "context window of ",
+    "context length is ",
+    "tokens allowed (",
+    "tokens > ",
+    "limit ",
+];
+
 /// False for a server on this machine, whose window is set where it is started; Ollama's is set by each request.
 fn has_known_window(target: &ModelTarget) -> bool {
     let row = catalog::row(target.provider.name());
     row.is_some_and(|row| !row.local || row.wire == Wire::Ollama)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_its_limit() {
+        for (words, limit) in [
+            (
+                "This model's maximum context length is 8192 tokens. However, your messages resulted in 10240 tokens.",
+                Some(8_192),
+            ),
+            (
+                "prompt is too long: 213462 tokens > 200000 maximum",
+                Some(200_000),
+            ),
+            (
+                "The input token count (1,084,671) exceeds the maximum number of tokens allowed (1,048,575).",
+                Some(1_048_575),
+            ),
+            (
+                "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                Some(4_096),
+            ),
+            (
+                "Request too large: Limit 6000, Used 0, Requested 7895",
+                Some(6_000),
+            ),
+            ("The conversation is too long.", None),
+        ] {
+            assert_eq!(stated_limit(words), limit, "{words}");
+        }
+        assert_eq!(limit_after(10_000, "maximum context length is 6000"), 6_000);
+        assert_eq!(limit_after(10_000, "maximum context length is 9999"), 7_500);
+        assert_eq!(
+            limit_after(10_000, "maximum context length is 32000"),
+            5_000
+        );
+    }
 }

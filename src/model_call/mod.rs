@@ -2,6 +2,7 @@
 //! takes over. The plain loop and the reply flow both call models through it.
 
 pub(crate) mod ask;
+pub(crate) mod compaction;
 pub(crate) mod fallback;
 pub(crate) mod limits;
 pub(crate) mod model_target;

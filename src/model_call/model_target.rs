@@ -1,5 +1,6 @@
 //! The model that answers, and what it may cost.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::base::cancel::Cancel;
@@ -23,6 +24,18 @@ pub(crate) struct ModelTarget {
     pub max_cost: Option<f64>,
     /// What may answer when this one fails.
     pub successor: Option<Arc<Successor>>,
+    /// What requests that were refused for their length have shown.
+    pub learned: LearnedLimit,
+}
+
+/// The most tokens that a request may have, as far as a server's refusals have shown.
+#[derive(Debug)]
+pub(crate) struct LearnedLimit(AtomicU64);
+
+impl Default for LearnedLimit {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
 }
 
 type FindModel = dyn Fn(&Cancel) -> Option<ModelTarget> + Send + Sync;
@@ -59,6 +72,17 @@ impl Successor {
 }
 
 impl ModelTarget {
+    /// Tokens that a request may have.
+    pub(crate) fn prompt_limit(&self) -> u64 {
+        let learned = self.learned.0.load(Ordering::Relaxed);
+        self.info.prompt_limit().min(learned)
+    }
+
+    /// A request was refused for its length: from now on none has more than `limit` tokens.
+    pub(crate) fn learn_limit(&self, limit: u64) {
+        self.learned.0.fetch_min(limit, Ordering::Relaxed);
+    }
+
     /// Provider and model, as messages name them.
     pub(crate) fn words(&self) -> String {
         if self.provider.is_model() {

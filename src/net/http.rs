@@ -235,7 +235,7 @@ impl Client {
         if let Some(kept) = kept.as_ref() {
             return Ok((kept.agent.clone(), kept.used));
         }
-        let agent = self.build().map_err(NetError::Unreachable)?;
+        let agent = self.build()?;
         *kept = Some(KeptAgent {
             agent: agent.clone(),
             used: false,
@@ -243,7 +243,7 @@ impl Client {
         Ok((agent, false))
     }
 
-    fn build(&self) -> Result<Agent, String> {
+    fn build(&self) -> Result<Agent, NetError> {
         let ClientOptions {
             limits,
             agent,
@@ -276,7 +276,9 @@ impl Client {
                 })
                 .collect();
             if certificates.is_empty() {
-                return Err("SSL_CERT_FILE holds no certificate".to_owned());
+                return Err(NetError::Untrusted(
+                    "SSL_CERT_FILE holds no certificate".to_owned(),
+                ));
             }
             let tls = ureq::tls::TlsConfig::builder()
                 .root_certs(ureq::tls::RootCerts::new_with_certs(&certificates))

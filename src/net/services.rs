@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::base::env::Env;
+use crate::base::text::escape_controls;
 use crate::net::keys;
 
 #[derive(Debug)]
@@ -132,6 +133,19 @@ impl Service {
     /// The key, if one is set.
     pub fn key_in(&self, env: &Env) -> Option<String> {
         keys::find(env, self.key?)
+    }
+}
+
+/// An address that the user set, as it is shown: without credentials.
+pub(crate) fn shown_address(base: &str) -> String {
+    let base = escape_controls(base);
+    let Some((scheme, rest)) = base.split_once("://") else {
+        return base;
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest.get(..end).and_then(|host| host.rfind('@')) {
+        Some(at) => format!("{scheme}://{}", rest.get(at + 1..).unwrap_or_default()),
+        None => base,
     }
 }
 

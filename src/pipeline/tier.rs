@@ -256,7 +256,7 @@ impl TierModels {
 /// `PROVIDER:MODEL`, when the part before the first colon is a provider's name (`qwen3-coder:30b` is a model), else a model whose provider is looked up.
 fn parse(value: &str, own: &OwnModel<'_>, env: &Env) -> (String, String) {
     if let Some((provider, model)) = value.split_once(':')
-        && choose::names().any(|name| name == provider)
+        && let Some(provider) = catalog::provider_named(provider)
         && !model.is_empty()
     {
         return (provider.to_owned(), model.to_owned());

@@ -1,8 +1,9 @@
 //! Runs the user's editor on the terminal.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use super::foreground;
 use super::program::find_program;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -35,17 +36,7 @@ pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
         find_program(name, env)
             .ok_or_else(|| Problem::missing(format!("There is no program {name}.")).next(set))?
     };
-    let ended = Command::new(program)
-        .args(args)
-        .arg(path)
-        .env_clear()
-        .envs(command_env(env))
-        .stdin(Stdio::inherit())
-        .status()
-        .map_err(|error| Problem::system(format!("Cannot run {name}"), error))?;
-    if ended.success() {
-        Ok(())
-    } else {
-        Err(Problem::input(format!("{name} ended with {ended}.")).next(set))
-    }
+    let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
+    let args: Vec<&OsStr> = args.collect();
+    foreground::run(&program, &args, command_env(env)).map_err(|problem| problem.next(set))
 }

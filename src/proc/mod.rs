@@ -10,6 +10,7 @@ pub(crate) mod cron;
 pub(crate) mod desktop;
 pub(crate) mod detached;
 pub(crate) mod editor;
+pub(crate) mod foreground;
 pub(crate) mod git;
 pub(crate) mod last_lines;
 pub(crate) mod piped;

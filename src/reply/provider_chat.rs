@@ -3,13 +3,15 @@
 use std::sync::OnceLock;
 
 use crate::chat::message::Message;
+use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::AttemptState;
 use crate::llm::provider::{Delta, Offer, Reply};
 use crate::model_call::fallback;
+use crate::model_call::limits::limit_after;
 use crate::model_call::model_target::ModelTarget;
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::ChatRequest;
+use crate::reply::stage::{ChatRequest, Stage};
 use crate::reply::stage_call::StageCaller;
 use crate::reply::turns::chat::ChatModel;
 use crate::reply::turns::protocol;
@@ -21,6 +23,8 @@ pub(crate) struct ProviderChat<'a> {
     caller: &'a StageCaller,
     target: &'a ModelTarget,
     may_fall_back: bool,
+    /// The window that Ollama loads the model with.
+    num_ctx: u64,
     /// The model that answers for the rest of the reply, after the chosen one failed.
     successor: OnceLock<&'a ModelTarget>,
 }
@@ -38,6 +42,7 @@ impl<'a> ProviderChat<'a> {
             target,
             // What was said to a local model leaves the machine only where the user allows it.
             may_fall_back: !target.on_this_machine || settings.cloud_fallback,
+            num_ctx: Stage::Chat.window(settings),
             successor: OnceLock::new(),
         }
     }
@@ -67,6 +72,24 @@ impl ChatModel for ProviderChat<'_> {
             }
         };
         self.caller.chat(self.current(), &request, &mut on_delta)
+    }
+
+    fn window(&self) -> u64 {
+        let target = self.current();
+        if target.provider.keeps_conversation() {
+            return u64::MAX;
+        }
+        // Ollama loads the model with the window that a request names.
+        let row = catalog::row(target.provider.name());
+        match row.is_some_and(|row| row.wire == Wire::Ollama) {
+            true => target.prompt_limit().min(self.num_ctx),
+            false => target.prompt_limit(),
+        }
+    }
+
+    fn learn_limit(&self, used: u64, failure: &Failure) {
+        let limit = limit_after(used, &failure.problem.what);
+        self.current().learn_limit(limit);
     }
 
     fn takes_tools(&self) -> bool {

@@ -158,6 +158,14 @@ impl<M: ChatModel + ?Sized> ChatModel for RecordedModel<'_, M> {
         reply
     }
 
+    fn window(&self) -> u64 {
+        self.model.window()
+    }
+
+    fn learn_limit(&self, used: u64, failure: &Failure) {
+        self.model.learn_limit(used, failure);
+    }
+
     fn takes_tools(&self) -> bool {
         self.model.takes_tools()
     }

@@ -1,6 +1,7 @@
 //! Calls of models: those of auxiliary stages, each with the model of its role, and the one that answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::base::cancel::Cancel;
@@ -10,7 +11,7 @@ use crate::chat::message::Message;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{CallOptions, Delta, Effort, Offer, Reply, Request};
-use crate::model_call::ask::{self, announce_wait, ask_once};
+use crate::model_call::ask::{self, announce_wait, ask_once, retries};
 use crate::model_call::model_target::ModelTarget;
 use crate::net::service::time_limit::timed;
 use crate::reply::prompt_dump;
@@ -31,6 +32,8 @@ pub(crate) struct StageCaller {
     settings: ReplySettings,
     /// The reasoning effort that the user chose.
     effort: Option<Effort>,
+    /// How often a server that could not be reached was waited for since it last answered: all calls of a reply wait for it together.
+    waited: AtomicUsize,
 }
 
 /// The parts in which the calls differ.
@@ -58,6 +61,7 @@ impl StageCaller {
             target: Arc::clone(target),
             settings: settings.clone(),
             effort,
+            waited: AtomicUsize::new(0),
         }
     }
 
@@ -153,19 +157,28 @@ impl StageCaller {
             let (answered, is_late) = timed(&self.ctx.stop, left, send)
                 .map_err(|problem| Failure::new(FailureKind::Server, problem))?;
             let failure = match answered {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    self.waited.store(0, Ordering::Relaxed);
+                    return Ok(reply);
+                }
                 Err(failure) if is_late && failure.kind == FailureKind::Cancelled => {
                     return Err(too_slow(request.model, call.limit));
                 }
                 Err(failure) => failure,
             };
             let left = until.saturating_duration_since(Instant::now());
-            match decide(&failure, state) {
+            if failure.passing.is_some() {
+                state.waited = state.waited.max(self.waited.load(Ordering::Relaxed));
+            }
+            match decide(&failure, state.limited_to(retries(&self.ctx))) {
                 Decision::Wait(wait) if wait < left => {
                     state.waited += 1;
-                    // Auxiliary stages wait in silence.
-                    if call.stage == Stage::Chat {
-                        announce_wait(&self.ctx, call.target, &failure.kind, wait);
+                    if failure.passing.is_some() {
+                        self.waited.fetch_max(state.waited, Ordering::Relaxed);
+                    }
+                    // Auxiliary stages wait for a rate limit in silence.
+                    if call.stage == Stage::Chat || failure.passing.is_some() {
+                        announce_wait(&self.ctx, call.target, &failure, wait);
                     }
                     if !self.ctx.stop.sleep(wait) {
                         return Err(Failure::cancelled());

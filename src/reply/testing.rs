@@ -21,7 +21,7 @@ use crate::llm::catalog::row;
 use crate::llm::choose::RemoteTarget;
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::ModelRegistry;
-use crate::model_call::model_target::ModelTarget;
+use crate::model_call::model_target::{LearnedLimit, ModelTarget};
 use crate::reply::catalogue::Catalogue;
 use crate::reply::stage::{StageModel, StageRequest};
 use crate::tools::engine::context::SessionContext;
@@ -168,12 +168,7 @@ impl ModelServer {
         vars: &[(&str, &str)],
     ) -> Arc<ModelTarget> {
         let row = row(provider).unwrap();
-        let remote = RemoteTarget {
-            row,
-            base: self.url.clone(),
-            key: None,
-            wire: None,
-        };
+        let remote = RemoteTarget::at(row, &self.url);
         let env = Env::new(
             vars.iter()
                 .map(|(name, value)| ((*name).into(), (*value).into())),
@@ -189,6 +184,7 @@ impl ModelServer {
             prices,
             max_cost: None,
             successor: None,
+            learned: LearnedLimit::default(),
         })
     }
 }

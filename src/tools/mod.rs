@@ -54,6 +54,7 @@ pub(crate) mod project {
     pub(crate) mod reviews;
     pub(crate) mod scratch;
     pub(crate) mod search;
+    mod secret_folders;
     pub(crate) mod shell;
 }
 

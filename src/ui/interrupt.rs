@@ -13,10 +13,8 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// The outcome of a press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterruptAction {
-    /// Something was running and was cancelled.
+    /// Something was running and was cancelled, or messages that waited are back in the input.
     Stopped,
-    /// Nothing that could be cancelled is running, but messages are queued.
-    Waiting,
     /// Nothing is running: another press within two seconds quits.
     Idle,
     /// Quit now.
@@ -48,8 +46,6 @@ impl Interrupts {
             .is_some_and(|last_press| last_press.elapsed() < DOUBLE_PRESS);
         if session.cancel() {
             InterruptAction::Stopped
-        } else if session.queue().next().is_some() {
-            InterruptAction::Waiting
         } else if twice && !draft {
             InterruptAction::Leave
         } else {

@@ -18,8 +18,16 @@ mod tui;
 
 use std::io::{self, IsTerminal};
 
+use crate::app::help::HelpTables;
+use crate::app::session::commands;
 use crate::app::settings::{Interface, Settings};
 use crate::app::stream::say;
+
+/// What the help shows of the interface and of the conversation.
+pub(crate) const HELP_TABLES: HelpTables = HelpTables {
+    keys: keys::groups,
+    commands: commands::described,
+};
 
 /// Runs the conversation until the user leaves; returns the exit status.
 pub(crate) fn run(settings: Settings) -> u8 {

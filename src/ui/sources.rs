@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
 use crate::app::session::file_search::files_like;
+use crate::app::session::set_up::model_env;
 use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::llm::choose;
 use crate::store::profiles;
@@ -49,11 +50,14 @@ impl Sources for Candidates<'_> {
 
     fn models(&self, provider: &str) -> Vec<String> {
         let lists = self.0.modules.get::<ModelLists>();
-        lists.names(&self.0.env, provider)
+        lists.names(&model_env(self.0), provider)
     }
 
     fn own_models(&self) -> Vec<String> {
-        self.0.modules.get::<ModelLists>().own_names(&self.0.env)
+        self.0
+            .modules
+            .get::<ModelLists>()
+            .own_names(&model_env(self.0))
     }
 
     fn tools(&self) -> Vec<String> {

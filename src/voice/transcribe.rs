@@ -58,7 +58,7 @@ pub(crate) fn ready(env: &Env) -> Outcome<()> {
     }
     Err(Problem::config("Voice input needs a key for Groq, which writes down what you say.").next(
         format!(
-            "Set GROQ_API_KEY (https://console.groq.com/keys), or {} to a server of your own that speaks the same protocol.",
+            "Set GROQ_API_KEY (https://console.groq.com/keys), or {} to a server of your own that speaks the same protocol (marvin help voice).",
             variable(GROQ_WHISPER.id)
         ),
     ))

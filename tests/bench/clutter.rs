@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::contender::{Contender, Stage};
 use crate::measure::{Cost, measure};
 use crate::series::{cell, paired, time};
+use crate::table::Row;
 
 /// Prints a row for each kind of clutter, next to the empty home.
-pub fn rows(stage: &Stage, quick: bool) {
+pub fn rows(stage: &Stage, quick: bool, limits: &mut Vec<Row>) {
     let rounds = if quick { 11 } else { 61 };
     let homes = [
         ("empty home", stage.home("empty")),
@@ -54,6 +55,15 @@ pub fn rows(stage: &Stage, quick: bool) {
             cell(s.ratio(empty, wall), |r| format!("{r:.3}")),
             cell(s.ratio(empty, cpu), |r| format!("{r:.3}")),
         );
+        let ratio = s.ratio(empty, wall);
+        if *title != "empty home" {
+            limits.push(Row {
+                what: format!("one-shot beside a {title}"),
+                wanted: "within 10 % of an empty home",
+                measured: cell(ratio, |ratio| format!("{:+.0} %", (ratio - 1.0) * 100.0)),
+                holds: ratio.map(|ratio| ratio <= 1.1),
+            });
+        }
     }
 }
 

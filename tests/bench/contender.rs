@@ -33,6 +33,8 @@ impl Contender {
 pub struct Stage {
     pub dir: tempfile::TempDir,
     pub floor: PathBuf,
+    /// The Marvin that is measured.
+    pub marvin: PathBuf,
     pub aichat: Option<PathBuf>,
     pub server: BenchServer,
 }
@@ -59,8 +61,9 @@ impl Stage {
         )
         .expect("a body for curl");
         Self {
+            floor: installed(&target.join("examples/floor"), dir.path()),
+            marvin: installed(&release_binary(), dir.path()),
             dir,
-            floor: target.join("examples/floor"),
             aichat: std::env::var_os("BENCH_AICHAT")
                 .map(PathBuf::from)
                 .or_else(|| on_path("aichat")),
@@ -159,17 +162,24 @@ impl Stage {
             Contender::Floor => Command::new(&self.floor),
             Contender::Curl => Command::new(on_path("curl").expect("curl")),
             Contender::Aichat => Command::new(self.aichat.as_ref().expect("aichat")),
-            Contender::Marvin => Command::new(marvin()),
+            Contender::Marvin => Command::new(&self.marvin),
         };
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
     }
 }
 
-/// The Marvin that is measured: the one just built, unless `BENCH_MARVIN` names another.
-pub fn marvin() -> PathBuf {
+/// The Marvin just built, unless `BENCH_MARVIN` names another.
+pub fn release_binary() -> PathBuf {
     let built = || PathBuf::from(env!("CARGO_BIN_EXE_marvin"));
     std::env::var_os("BENCH_MARVIN").map_or_else(built, PathBuf::from)
+}
+
+/// A copy of a program, as an installation makes one: the linker's own file lies in the page cache in small pieces, and starts slower.
+pub fn installed(program: &Path, dir: &Path) -> PathBuf {
+    let copy = dir.join(program.file_name().expect("a program's name"));
+    fs::copy(program, &copy).expect("a copy of the program");
+    copy
 }
 
 /// Where a program is on PATH.

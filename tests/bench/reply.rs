@@ -14,6 +14,8 @@
 
 #[path = "../support/mod.rs"]
 mod support;
+#[allow(dead_code, reason = "only the cells of it")]
+mod table;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -27,6 +29,9 @@ use support::server::{Answer, Request, Server};
 /// Replies of a conversation.
 const REPLIES: usize = 25;
 const LIMIT: Duration = Duration::from_secs(60);
+/// The flow's own time: of a process's first reply, and of the later ones.
+const FIRST_REPLY_LIMIT: Duration = Duration::from_millis(150);
+const REPLY_LIMIT: Duration = Duration::from_millis(3);
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -38,20 +43,24 @@ fn main() {
         sizes = vec![0, 1_000, 10_000];
     }
     println!(
-        "| entries in diary and graph | model calls a reply | first reply | median of the next {} | worst |\n|---|---|---|---|---|",
+        "| entries in diary and graph | model calls a reply | first reply (at most 150 ms) | median of the next {} (at most 3 ms) | worst | holds |\n|---|---|---|---|---|---|",
         REPLIES - 1
     );
     for size in sizes {
         let (calls, mut own) = converse(size);
         let first = own.remove(0);
         own.sort();
+        let half = own[own.len() / 2];
+        let holds = first <= FIRST_REPLY_LIMIT && half <= REPLY_LIMIT;
         println!(
-            "| {size} | {calls:.1} | {} | {} | {} |",
+            "| {size} | {calls:.1} | {} | {} | {} | {} |",
             millis(first),
-            millis(own[own.len() / 2]),
+            millis(half),
             millis(own[own.len() - 1]),
+            table::holds(Some(holds))
         );
     }
+    println!("{}", table::load());
 }
 
 fn millis(time: Duration) -> String {

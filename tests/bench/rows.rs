@@ -4,36 +4,73 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::contender::{Contender, Stage, marvin};
+use crate::contender::{Contender, Stage};
 use crate::measure::{Cost, measure};
 use crate::series::{Series, cell, median, paired, time};
+use crate::table::Row as LimitRow;
 
 const DELTAS: usize = 50_000;
 
 type Row = Vec<(Contender, Series)>;
 
+fn of(row: &Row, who: Contender) -> Option<&Series> {
+    let (_, series) = row.iter().find(|(other, _)| *other == who)?;
+    Some(series)
+}
+
+/// The wall time of Marvin against that of the floor.
+fn floor_limit(row: &Row, what: &str, wanted: &'static str, limit: f64) -> LimitRow {
+    let ratio = of(row, Contender::Marvin)
+        .zip(of(row, Contender::Floor))
+        .and_then(|(own, floor)| own.ratio(floor, |cost| cost.wall));
+    LimitRow {
+        what: format!("{what}, wall"),
+        wanted,
+        measured: cell(ratio, |ratio| format!("{ratio:.2} x")),
+        holds: ratio.map(|ratio| ratio <= limit),
+    }
+}
+
+/// The peak memory of Marvin.
+fn peak_limit(row: &Row, what: &str, wanted: &'static str, limit: f64) -> LimitRow {
+    let peak = of(row, Contender::Marvin).and_then(Series::peak);
+    let peak = peak.map(|kib| kib as f64 * 1024.0 / 1e6);
+    LimitRow {
+        what: format!("{what}, peak memory"),
+        wanted,
+        measured: cell(peak, |peak| format!("{peak:.1} MB")),
+        holds: peak.map(|peak| peak <= limit),
+    }
+}
+
 /// `--version` and the one-word reply; returns the latter, which the streams subtract.
-pub fn whole_processes(stage: &Stage, quick: bool) -> Row {
+pub fn whole_processes(stage: &Stage, quick: bool, limits: &mut Vec<LimitRow>) -> Row {
     let rounds = if quick { 11 } else { 101 };
     let home = stage.home("plain");
-    row(
+    let version = row(
         stage,
         "`--version`",
         rounds,
         |who| stage.version(who),
         |_, _| true,
     );
-    row(
+    let one = row(
         stage,
         "one-shot, 1-token reply",
         rounds,
         |who| stage.ask(who, "one", &home, 1),
         |_, text| text.contains("improbable"),
-    )
+    );
+    let floor = "at most 2.0 x floor";
+    limits.push(floor_limit(&version, "`--version`", floor, 2.0));
+    let floor = "at most 2.5 x floor";
+    limits.push(floor_limit(&one, "one-shot", floor, 2.5));
+    limits.push(peak_limit(&one, "one-shot", "at most 8 MB", 8.0));
+    one
 }
 
 /// Many deltas, in large writes and in a write each; the CPU time per delta excludes that of the one-word reply.
-pub fn streams(stage: &Stage, one: &Row, quick: bool) {
+pub fn streams(stage: &Stage, one: &Row, quick: bool, limits: &mut Vec<LimitRow>) {
     let rounds = if quick { 3 } else { 15 };
     let home = stage.home("plain");
     let words = [
@@ -79,23 +116,31 @@ pub fn streams(stage: &Stage, one: &Row, quick: bool) {
                 _ => text.trim() == words,
             },
         );
-        for (who, many) in &many {
-            let Some((_, one)) = one.iter().find(|(other, _)| other == who) else {
-                continue;
-            };
-            let cpu = |s: &Series| s.median(|c| c.cpu);
-            let each = cpu(many)
-                .zip(cpu(one))
-                .map(|(many, one)| (many - one) / DELTAS as f64);
-            let name = who.name();
-            let each = cell(each, |s| format!("**{:.3} us**", s * 1e6));
-            println!("| {title}, for each delta | {name} | | {each} | | | |");
+        let each = |who: Contender| {
+            let cpu = |row| of(row, who)?.median(|c| c.cpu);
+            let spent = cpu(&many)? - cpu(one)?;
+            Some(spent / DELTAS as f64)
+        };
+        let micros = |s: f64| format!("{:.3} us", s * 1e6);
+        for (who, _) in &many {
+            let (name, each) = (who.name(), cell(each(*who), micros));
+            println!("| {title}, for each delta | {name} | | **{each}** | | | |");
         }
+        if plan.starts_with("stream-") {
+            limits.push(peak_limit(&many, &title, "at most 9 MB", 9.0));
+        }
+        let (own, curl) = (each(Contender::Marvin), each(Contender::Curl));
+        limits.push(LimitRow {
+            what: format!("{title}, CPU for each"),
+            wanted: "below `curl -N`",
+            measured: format!("{}, `curl -N` {}", cell(own, micros), cell(curl, micros)),
+            holds: own.zip(curl).map(|(own, curl)| own < curl),
+        });
     }
 }
 
 /// Tool rounds and parallel calls: the time between the last byte of a reply and the last byte of the next request.
-pub fn loops(stage: &Stage, quick: bool) {
+pub fn loops(stage: &Stage, quick: bool, limits: &mut Vec<LimitRow>) {
     let repeats = if quick { 2 } else { 9 };
     let home = stage.home("plain");
     for who in [Contender::Floor, Contender::Marvin] {
@@ -142,8 +187,27 @@ pub fn loops(stage: &Stage, quick: bool) {
             "| 8 parallel calls, reply to next request | {name} | {} |",
             cell(eight, time)
         );
+        if who == Contender::Marvin {
+            for (what, wanted, value, limit) in [
+                (
+                    "tool loop, reply to next request in rounds 46 to 50",
+                    "at most 0.3 ms",
+                    late,
+                    3e-4,
+                ),
+                ("8 parallel calls", "at most 2 ms", eight, 2e-3),
+            ] {
+                limits.push(LimitRow {
+                    what: what.to_owned(),
+                    wanted,
+                    measured: cell(value, time),
+                    holds: value.map(|seconds| seconds <= limit),
+                });
+            }
+        }
     }
     let marvin = stage_run(stage, Contender::Marvin, "loop-30", &home, 31);
+    let holds = marvin.as_ref().ok().map(|s| s["connections"] == 1);
     let told = marvin.map_or_else(
         |why| format!("failed: {why}"),
         |s| {
@@ -153,7 +217,12 @@ pub fn loops(stage: &Stage, quick: bool) {
             )
         },
     );
-    println!("| connections of a loop of 30 rounds | marvin | {told} |");
+    limits.push(LimitRow {
+        what: "connections of a loop of 30 rounds".to_owned(),
+        wanted: "1",
+        measured: told,
+        holds,
+    });
 }
 
 fn stage_run(
@@ -175,9 +244,14 @@ fn numbers(gaps: &serde_json::Value) -> Vec<f64> {
 }
 
 /// The size of the binary.
-pub fn size() {
-    let bytes = fs::metadata(marvin()).map_or(0, |m| m.len());
-    println!("| binary | marvin | {:.1} MB |", bytes as f64 / 1e6);
+pub fn size(stage: &Stage) -> LimitRow {
+    let bytes = fs::metadata(&stage.marvin).map_or(0, |m| m.len());
+    LimitRow {
+        what: "binary, stripped".to_owned(),
+        wanted: "at most 18 MB",
+        measured: format!("{:.1} MB", bytes as f64 / 1e6),
+        holds: Some(bytes <= 18_000_000),
+    }
 }
 
 /// The machine, and what the numbers mean.
@@ -186,15 +260,13 @@ pub fn conditions(stage: &Stage) -> String {
     let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name\t: "));
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let own = measure(&Command::new("/bin/true"), None, stage.dir.path());
     let own = own.map_or(0, |c| c.peak);
     format!(
-        "Machine: {}, {cores} cores, Linux {}, load {}. Medians; standard output is a pipe that is drained. \
+        "Machine: {}, {cores} cores, Linux {}. Medians; standard output is a pipe that is drained. \
          Peaks below {own} KiB cannot be told apart (that is the measuring helper's own).",
         cpu.unwrap_or("unknown processor"),
         kernel.trim(),
-        load.split(' ').next().unwrap_or_default()
     )
 }
 

@@ -18,6 +18,7 @@ mod contender;
 mod measure;
 mod rows;
 mod series;
+mod table;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,15 +31,20 @@ fn main() {
     }
     let quick = args.iter().any(|a| a == "--quick");
     let stage = contender::Stage::set();
+    let mut limits = Vec::new();
     println!("| work | program | wall | CPU | x floor (wall) | x floor (CPU) | peak |");
     println!("|---|---|---|---|---|---|---|");
-    let one = rows::whole_processes(&stage, quick);
-    rows::streams(&stage, &one, quick);
+    let one = rows::whole_processes(&stage, quick, &mut limits);
+    rows::streams(&stage, &one, quick, &mut limits);
     println!("\n| work | program | measured |\n|---|---|---|");
-    rows::loops(&stage, quick);
-    rows::size();
+    rows::loops(&stage, quick, &mut limits);
     println!("\n| one-shot of Marvin | wall | CPU | x empty home (wall) | x empty home (CPU) |");
     println!("|---|---|---|---|---|");
-    clutter::rows(&stage, quick);
-    println!("\n{}", rows::conditions(&stage));
+    clutter::rows(&stage, quick, &mut limits);
+    limits.push(rows::size(&stage));
+    println!("\n{}", table::HEAD);
+    for row in limits {
+        println!("{row}");
+    }
+    println!("\n{}\n{}", rows::conditions(&stage), table::load());
 }

@@ -386,3 +386,23 @@ fn quit_and_exit_end_the_session() {
         crate::terminal::restored(&pty, &home);
     }
 }
+
+#[test]
+fn a_silent_command_in_the_background_ends_with_one_line() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("!sh true &\r");
+    pty.wait_text("$ true &  exit code: 0");
+    // The same in shell mode, where nothing is left for the shell to wait for.
+    pty.send("!sh\r");
+    pty.wait_text("Shell mode");
+    pty.send("sleep 0.1 &\r");
+    pty.wait_text("$ sleep 0.1 &  exit code: 0");
+    assert!(!pty.screen().contains("left behind"));
+    pty.send("echo it wrote this &\r");
+    pty.wait_text("it wrote this");
+    pty.send("exit\r");
+    pty.wait_text("Shell mode is off");
+    quit(pty, &home);
+}

@@ -99,7 +99,7 @@ fn the_cursor_is_at_the_expected_position() {
         ("한국", 4, 2),
     ] {
         let at = |column: u16| {
-            move |screen: &vt100::Screen| screen.cursor_position() == (23, 2 + column)
+            move |screen: &vt100::Screen| screen.cursor_position() == (21, 2 + column)
         };
         pty.send(text);
         pty.wait_for(text, at(columns));
@@ -254,18 +254,53 @@ fn messages_are_queued_and_sent_in_order() {
 }
 
 #[test]
-fn the_queue_stays_when_an_answer_is_stopped() {
+fn queued_messages_come_back_to_the_input_when_an_answer_is_stopped() {
+    for key in ["\x1b", "\x03"] {
+        let home = Home::new();
+        let server = playing([begin("Endless").stall(), says("Now.")]);
+        let pty = full(&home, &server);
+        pty.send("first\r");
+        pty.wait_text("Endless");
+        pty.send("second\r");
+        pty.wait_text("queued  second");
+        let long = "a line of a paste\n".repeat(60);
+        pty.paste(&long);
+        pty.send("and?\r");
+        pty.wait_text("queued  a line of a paste");
+        pty.send("a draft ");
+        pty.paste(&long.replace("line", "row"));
+        pty.send(key);
+        let pasted = "[pasted 60 lines]and?";
+        pty.wait_for("both before the draft", |screen| {
+            let shown = format!("> second\n\n  {pasted}\n\n  a draft [pasted 60 lines]");
+            input(screen) == shown && !screen.contents().contains("queued")
+        });
+        server.wait_closed(0, LIMIT);
+        assert_eq!(server.requests().len(), 1, "nothing is sent by itself");
+        pty.send("\r");
+        pty.wait_text("Now.");
+        let draft = long.replace("line", "row");
+        let whole = format!("second\n\n{long}and?\n\na draft {}", draft.trim_end());
+        assert_eq!(last_sent(&server, 1), whole);
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn a_queued_message_comes_back_with_its_attachment() {
     let home = Home::new();
-    let server = playing([begin("Endless").stall(), says("The queued one.")]);
+    home.write("work/notes.txt", "the words of the file");
+    let server = playing([begin("Endless").stall(), says("Read.")]);
     let pty = full(&home, &server);
     pty.send("first\r");
     pty.wait_text("Endless");
-    pty.send("second\r");
-    pty.wait_text("queued  second");
+    pty.send("read @notes.txt \r");
+    pty.wait_text("queued  read");
     pty.send("\x1b");
-    pty.wait_text("The queued one.");
-    server.wait_closed(0, LIMIT);
-    assert_eq!(last_sent(&server, 1), "second");
+    pty.wait_for("the message", |screen| input(screen) == "> read @notes.txt");
+    pty.send("\r");
+    pty.wait_text("Read.");
+    assert!(last_sent(&server, 1).contains("the words of the file"));
     quit(pty, &home);
 }
 

@@ -16,7 +16,7 @@ use crate::support::server::{Answer, Exchange};
 use crate::support::wire::openai::Stream;
 
 /// Waits until the selected row has these words.
-fn selects(pty: &Pty, words: &[&str]) {
+pub(crate) fn selects(pty: &Pty, words: &[&str]) {
     pty.wait_for(&format!("{words:?} selected"), |screen| {
         let rows = rows(screen);
         let mut selected = rows.iter().filter(|row| row.starts_with("› "));

@@ -13,9 +13,20 @@ use crate::support::snapshot;
 use crate::support::wire::openai::Stream;
 use crate::svg;
 
-const SIZE: (u16, u16) = (104, 39);
-/// The picture's path in the repository, as the README names it.
-const PICTURE: &str = "fixtures/readme/full-screen.svg";
+const SIZE: (u16, u16) = (104, 43);
+/// The pictures' paths in the repository, as the README names them: their colours, and what the terminal says of its background.
+const PICTURES: [(&str, &svg::Scheme, &str); 2] = [
+    (
+        "fixtures/readme/full-screen.svg",
+        &svg::DARK,
+        "rgb:0d0d/1111/1717",
+    ),
+    (
+        "fixtures/readme/full-screen-light.svg",
+        &svg::LIGHT,
+        "rgb:ffff/ffff/ffff",
+    ),
+];
 
 const MODEL: &str = "openai/gpt-oss-120b";
 
@@ -76,6 +87,19 @@ fn answer(text: &str, calls: &[(&str, serde_json::Value)], tokens: (u64, u64)) -
 
 #[test]
 fn the_picture_of_the_readme_is_what_the_program_shows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (path, scheme, background) in PICTURES {
+        let drawn = drawn(scheme, background);
+        snapshot::same_file(&root.join(path), &drawn);
+        assert!(drawn.len() < 60_000, "{path}: {} bytes", drawn.len());
+    }
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let (path, ..) = PICTURES[0];
+    assert!(readme.contains(path), "the README does not show {path}");
+}
+
+/// The conversation on a terminal with this background.
+fn drawn(scheme: &svg::Scheme, background: &str) -> String {
     let home = Home::new();
     home.write("work/tests/retry.rs", TEST_BEFORE);
     home.write("work/src/server.rs", SERVER);
@@ -119,25 +143,18 @@ fn the_picture_of_the_readme_is_what_the_program_shows() {
         .args(["--tools", "files,coding,git,shell"]);
     let pty = Pty::spawn(&command, SIZE);
     pty.wait_text(MODEL);
-    // The terminal of the picture is dark, and says so when it is asked.
+    // The terminal says what its background is when it is asked.
     pty.wait_raw(b"\x1b]11;?\x1b\\", 1);
-    pty.send("\x1b]11;rgb:1010/1414/1c1c\x1b\\");
+    pty.send(format!("\x1b]11;{background}\x1b\\"));
     pty.send("The retry test is flaky. Find out why, and fix it.\r");
     pty.wait_text(LIVE);
     pty.send("y");
     pty.wait_text("3 msgs");
     pty.wait_text("· work");
-    let drawn = pty.with(|screen| svg::draw(screen, "marvin"));
+    let drawn = pty.with(|screen| svg::draw(screen, "marvin", scheme));
     // What differs from run to run.
     let seconds = regex::Regex::new(r"✓ \d+\.\ds").unwrap();
-    let drawn = seconds.replace_all(&drawn, "✓ 0.0s");
+    let drawn = seconds.replace_all(&drawn, "✓ 0.0s").into_owned();
     quit(pty, &home);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    snapshot::same_file(&root.join(PICTURE), &drawn);
-    assert!(drawn.len() < 60_000, "{} bytes", drawn.len());
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    assert!(
-        readme.contains(&format!("]({PICTURE})")),
-        "the README does not show {PICTURE}"
-    );
+    drawn
 }

@@ -399,9 +399,9 @@ fn every_line_that_is_typed_is_sent() {
 }
 
 #[test]
-fn what_was_typed_during_an_answer_outlives_ctrl_c() {
+fn what_was_typed_during_an_answer_is_a_draft_after_ctrl_c() {
     let home = Home::new();
-    let server = playing([begin("Endless").stall(), says("To the second.")]);
+    let server = playing([begin("Endless").stall(), says("To both.")]);
     let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
     pty.wait_text("You: ");
     let before = pty.modes();
@@ -411,13 +411,36 @@ fn what_was_typed_during_an_answer_outlives_ctrl_c() {
     pty.wait_text("the next");
     pty.control('c');
     pty.wait_text("Stopped.");
-    // The line is sent, and what was begun after it is the next draft.
-    pty.wait_text("To the second.");
-    assert_eq!(last_sent(&server, 1), "second");
-    pty.wait_text("You: the next");
-    assert_eq!(pty.modes(), before);
-    pty.send("\x15exit\r");
+    // The line that waited and what was begun after it are in the input, unsent.
+    pty.wait_text("You: second the next");
+    assert_eq!(server.requests().len(), 1);
+    pty.send(" one\r");
+    pty.wait_text("To both.");
+    assert_eq!(last_sent(&server, 1), "second the next one");
+    pty.wait_for("the next prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:") && pty.modes() == before
+    });
+    pty.send("exit\r");
     assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn on_a_dumb_terminal_lines_that_wait_are_told_and_not_sent() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall()]);
+    let mut command = plain_command(&home, &server);
+    command.env("TERM", "dumb");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("You: ");
+    pty.send("first\r");
+    pty.wait_text("Endless");
+    pty.send("second\r");
+    pty.wait_text("second");
+    pty.control('c');
+    pty.wait_text("[System] Not sent: second");
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]

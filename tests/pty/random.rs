@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::broken::redrawn_the_same;
-use crate::stage::{SIZE, calls, command, quit, says};
+use crate::stage::{SIZE, calls, command, input, quit, says};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
@@ -191,9 +191,9 @@ fn run(seed: u64) {
         pty.send("\x1b");
         std::thread::sleep(Duration::from_millis(60));
         let screen = pty.screen();
-        let last = screen.lines().last().unwrap_or_default().to_owned();
+        let last = pty.with(input);
         let idle = !screen.contains("Esc to stop") && !screen.contains("Run this command?");
-        if idle && last.trim_end() == ">" && !screen.contains("queued") && quiet(&pty) {
+        if idle && last == ">" && !screen.contains("queued") && quiet(&pty) {
             break;
         }
         assert!(

@@ -150,10 +150,10 @@ fn the_status_line_names_the_folder_and_its_branch() {
     home.write("work/.git/HEAD", "ref: refs/heads/main\n");
     pty.send("go\r");
     pty.wait_text("work (main)");
-    // Narrow, it goes before the cost and the profile do.
+    // Narrow, it goes before the context and the profile do.
     pty.resize(40, 12);
     pty.wait_for("a narrow line", |screen| {
-        let status = rows(screen)[10].clone();
+        let status = rows(screen)[11].clone();
         status.contains("test-model") && !status.contains("work (")
     });
     quit(pty, &home);

@@ -219,7 +219,7 @@ fn what_a_session_costs_is_counted_across_its_runs() {
     assert!(screen.contains("4 messages, $0.0400. To go on"), "{screen}");
 
     let mut pty = priced(&["--continue"]);
-    pty.wait_text(" · $0.04 ($0 this run)");
+    pty.wait_text(" · $0.04 · ");
     pty.send("once more\r");
     pty.wait_text(" · $0.06 ($0.02 this run)");
     pty.send("/usage\r");

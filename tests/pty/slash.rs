@@ -151,7 +151,7 @@ fn compact_summarizes_what_is_old_and_says_so() {
         });
     }
     pty.send("/compact\r");
-    pty.wait_text(&format!("Compacted {} messages to", 2 * count));
+    pty.wait_text(&format!("Compacted {} messages (about", 2 * count));
     pty.send("the last one\r");
     pty.wait_text(&format!("Answer {count}."));
     let messages = sent(&server, count);

@@ -177,14 +177,32 @@ pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     })
 }
 
-/// The input line: the last row that starts with a prompt.
+/// Beginnings of what an empty input says.
+const PLACEHOLDERS: [&str; 5] = [
+    "Ask anything",
+    "What you send is queued",
+    "Esc stops",
+    "A command",
+    "/shell ends this",
+];
+
+/// The input: from the last row that starts with a prompt, else from that of the cursor, to the rule or the status line below it.
 pub(crate) fn input(screen: &vt100::Screen) -> String {
     let rows = rows(screen);
     let from = rows
         .iter()
         .rposition(|row| row.starts_with("> ") || row.starts_with("$ ") || row == ">" || row == "$")
-        .unwrap_or(0);
+        .unwrap_or_else(|| usize::from(screen.cursor_position().0));
+    let status = rows.len().saturating_sub(1).max(from + 1);
     // Written and erased blanks are the same.
-    let rows: Vec<&str> = rows[from..].iter().map(|row| row.trim_end()).collect();
-    rows.join("\n").trim_end().to_owned()
+    let rows = rows[from..status].iter().map(|row| row.trim_end());
+    let rows: Vec<&str> = rows.take_while(|row| !row.starts_with("──")).collect();
+    let text = rows.join("\n").trim_end().to_owned();
+    let is_empty = |text: &str| PLACEHOLDERS.iter().any(|words| text.starts_with(words));
+    match text.split_at_checked(2) {
+        Some((sign, rest)) if is_empty(rest) && screen.cursor_position().1 == 2 => {
+            sign.trim_end().to_owned()
+        }
+        _ => text,
+    }
 }

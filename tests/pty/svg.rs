@@ -13,15 +13,36 @@ const TITLE_BAR: f64 = 34.0;
 
 const FONTS: &str =
     "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace";
-const BACKGROUND: &str = "#0d1117";
-const FOREGROUND: &str = "#d1d7e0";
-const BORDER: &str = "#3d444d";
-const TITLE: &str = "#9198a1";
-/// The terminal's sixteen colours, readable on the background.
-const PALETTE: [&str; 16] = [
-    "#484f58", "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#b1bac4",
-    "#6e7681", "#ffa198", "#7ee787", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#f0f6fc",
-];
+/// The colours of a window.
+pub(crate) struct Scheme {
+    background: &'static str,
+    foreground: &'static str,
+    border: &'static str,
+    title: &'static str,
+    /// The terminal's sixteen colours, readable on the background.
+    palette: [&'static str; 16],
+}
+
+pub(crate) const DARK: Scheme = Scheme {
+    background: "#0d1117",
+    foreground: "#d1d7e0",
+    border: "#3d444d",
+    title: "#9198a1",
+    palette: [
+        "#484f58", "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#b1bac4",
+        "#6e7681", "#ffa198", "#7ee787", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#f0f6fc",
+    ],
+};
+pub(crate) const LIGHT: Scheme = Scheme {
+    background: "#ffffff",
+    foreground: "#1f2328",
+    border: "#d1d9e0",
+    title: "#59636e",
+    palette: [
+        "#24292f", "#cf222e", "#116329", "#7d4e00", "#0969da", "#8250df", "#1b7c83", "#6e7781",
+        "#57606a", "#a40e26", "#1a7f37", "#633c01", "#218bff", "#a475f9", "#3192aa", "#8c959f",
+    ],
+};
 
 /// Drawn instead of written, for not every machine has a font with it; in a square of 16.
 const WRENCH: (&str, &str) = (
@@ -38,7 +59,14 @@ struct Run {
 }
 
 /// Draws the screen in a window with this title.
-pub(crate) fn draw(screen: &vt100::Screen, title: &str) -> String {
+pub(crate) fn draw(screen: &vt100::Screen, title: &str, scheme: &Scheme) -> String {
+    let Scheme {
+        background,
+        foreground,
+        border,
+        title: title_colour,
+        palette,
+    } = scheme;
     let (height, width) = screen.size();
     let (rows, columns) = (height.get(), width.get());
     let inner = (f64::from(columns) * CELL.0, f64::from(rows) * CELL.1);
@@ -47,11 +75,11 @@ pub(crate) fn draw(screen: &vt100::Screen, title: &str) -> String {
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" xml:space=\"preserve\" role=\"img\" aria-label=\"{title}\">\n\
-         <style>text{{font:{FONT_SIZE}px {FONTS};fill:{FOREGROUND};white-space:pre}}</style>\n\
+         <style>text{{font:{FONT_SIZE}px {FONTS};fill:{foreground};white-space:pre}}</style>\n\
          <defs><path id=\"wrench\" d=\"{wrench}\"/></defs>\n\
-         <rect x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"9\" fill=\"{BACKGROUND}\" stroke=\"{BORDER}\"/>\n\
-         <g fill=\"{BORDER}\"><circle cx=\"20\" cy=\"18\" r=\"5.5\"/><circle cx=\"38\" cy=\"18\" r=\"5.5\"/><circle cx=\"56\" cy=\"18\" r=\"5.5\"/></g>\n\
-         <text x=\"{}\" y=\"22\" text-anchor=\"middle\" style=\"fill:{TITLE}\">{title}</text>",
+         <rect x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"9\" fill=\"{background}\" stroke=\"{border}\"/>\n\
+         <g fill=\"{border}\"><circle cx=\"20\" cy=\"18\" r=\"5.5\"/><circle cx=\"38\" cy=\"18\" r=\"5.5\"/><circle cx=\"56\" cy=\"18\" r=\"5.5\"/></g>\n\
+         <text x=\"{}\" y=\"22\" text-anchor=\"middle\" style=\"fill:{title_colour}\">{title}</text>",
         number(size.0 - 1.0),
         number(size.1 - 1.0),
         number(size.0 / 2.0),
@@ -62,7 +90,17 @@ pub(crate) fn draw(screen: &vt100::Screen, title: &str) -> String {
     );
     for row in 0..rows {
         let top = TITLE_BAR + f64::from(row) * CELL.1;
-        for run in runs(screen, row, columns) {
+        for (column, wide, colour) in fills(screen, row, columns, palette) {
+            let _ = writeln!(
+                out,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"/>",
+                number(MARGIN + f64::from(column) * CELL.0),
+                number(top),
+                number(f64::from(wide) * CELL.0),
+                number(CELL.1),
+            );
+        }
+        for run in runs(screen, row, columns, palette) {
             if run.text == WRENCH.0 {
                 let _ = writeln!(
                     out,
@@ -88,8 +126,29 @@ pub(crate) fn draw(screen: &vt100::Screen, title: &str) -> String {
     out
 }
 
-/// What a row shows; blanks only between letters of one run.
-fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
+/// The backgrounds of a row: first column, columns, colour.
+fn fills(
+    screen: &vt100::Screen,
+    row: u16,
+    columns: u16,
+    palette: &[&str; 16],
+) -> Vec<(u16, u16, String)> {
+    let mut fills: Vec<(u16, u16, String)> = Vec::new();
+    for column in 0..columns {
+        let cell = screen.cell(row, column);
+        let Some(colour) = cell.and_then(|cell| color(cell.bgcolor(), palette)) else {
+            continue;
+        };
+        match fills.last_mut() {
+            Some((from, wide, last)) if *last == colour && *from + *wide == column => *wide += 1,
+            _ => fills.push((column, 1, colour)),
+        }
+    }
+    fills
+}
+
+/// What a row shows: one blank at most between two letters of a run, so that columns are kept where a viewer has another font and does not stretch texts.
+fn runs(screen: &vt100::Screen, row: u16, columns: u16, palette: &[&str; 16]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for column in 0..columns {
         let Some(cell) = screen.cell(row, column) else {
@@ -103,7 +162,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
         } else {
             " "
         };
-        let style = style(cell);
+        let style = style(cell, palette);
         let taken = if cell.is_wide() { 2 } else { 1 };
         // A blank looks the same in any colour, and which one it has depends on what was there in earlier frames.
         let is_blank = text == " " && !cell.underline();
@@ -113,6 +172,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
                 && (last.style == style || is_blank && !last.style.contains("underline"))
                 && last.column + last.columns == column
                 && last.text.chars().count() == usize::from(last.columns)
+                && !(is_blank && last.text.ends_with(' '))
         };
         if let Some(last) = runs.last_mut().filter(joins) {
             last.text.push_str(text);
@@ -142,14 +202,14 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
 }
 
 /// The style attribute of a cell; empty for ordinary text.
-fn style(cell: &vt100::Cell) -> String {
+fn style(cell: &vt100::Cell, palette: &[&str; 16]) -> String {
     assert!(
-        cell.bgcolor() == vt100::Color::Default && !cell.inverse(),
-        "backgrounds are not drawn yet, and {:?} has one",
+        !cell.inverse(),
+        "reversed cells are not drawn yet, and {:?} is one",
         cell.contents()
     );
     let mut css = Vec::new();
-    let color = color(cell.fgcolor());
+    let color = color(cell.fgcolor(), palette);
     if let Some(color) = &color {
         css.push(format!("fill:{color}"));
     }
@@ -172,10 +232,10 @@ fn style(cell: &vt100::Cell) -> String {
 }
 
 /// `None` is the ordinary colour.
-fn color(color: vt100::Color) -> Option<String> {
+fn color(color: vt100::Color, palette: &[&str; 16]) -> Option<String> {
     match color {
         vt100::Color::Default => None,
-        vt100::Color::Idx(at) => Some(match PALETTE.get(usize::from(at)) {
+        vt100::Color::Idx(at) => Some(match palette.get(usize::from(at)) {
             Some(named) => (*named).to_owned(),
             None => of_the_table(at),
         }),

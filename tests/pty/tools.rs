@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{SIZE, calls, command, full, playing, quit, rows, says, sent};
+use crate::stage::{SIZE, calls, command, full, playing, quit, rows, says, sent, until};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
@@ -120,8 +120,11 @@ fn a_key_unfolds_the_result_in_view_and_then_all() {
         let screen = screen.contents();
         screen.contains("Both read.") && !screen.contains("one.txt")
     });
-    pty.send("\x1b[1;5H");
-    pty.wait_text("more below");
+    // What the screen shows may be from before the resize, and so may the key arrive.
+    until("the beginning", || {
+        pty.send("\x1b[1;5H");
+        pty.screen().contains("more below")
+    });
     pty.send("\x1b[1;2B".repeat(3));
     pty.wait_for("the first call alone", |screen| {
         let screen = screen.contents();
@@ -240,6 +243,8 @@ fn a_turn_that_runs_out_of_rounds_names_the_mode_with_more() {
     let server = Server::answering(|_, _| calls("tree", json!({})));
     let pty = full(&home, &server);
     pty.send("read everything\r");
+    pty.wait_text("y once");
+    pty.send("n");
     pty.wait_text("after 10 rounds");
     pty.wait_text("/code, a turn has more rounds.");
     quit(pty, &home);

@@ -12,7 +12,11 @@ use crate::support::wire::openai;
 
 fn fails(answer: Answer) -> Done {
     let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
-    let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    let output = home
+        .ask(&server.url("/v1"), "hi")
+        .env("MARVIN_RETRIES", "0")
+        .run()
+        .expect(1);
     assert!(
         output.errors().contains("Error: ")
             && output

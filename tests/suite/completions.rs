@@ -96,6 +96,9 @@ fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
     all("marvin --prompt-file promp", &["prompt file.txt"]);
     assert!(complete("marvin tool ").len() > 15);
     all("marvin --provider groq completions f", &["fish"]);
+    all("marvin help pri", &["privacy"]);
+    all("marvin help mo", &["models"]);
+    all("marvin help doc", &["doctor"]);
     let ids = SESSIONS.map(|(id, _)| id);
     all("marvin --resume ", &ids);
     all("marvin --fork-session -r 7", &ids[1..]);

@@ -137,3 +137,18 @@ fn the_reply_flow_thinks_as_chosen_in_the_answer_and_quickly_before_it() {
         ]
     );
 }
+
+#[test]
+fn a_model_that_is_told_none_says_so_when_asked() {
+    let home = Home::new();
+    let server = answering();
+    let run = marvin(&home, &server)
+        .args(["--model", "gpt-4o", "--plain"])
+        .stdin("!effort\nhi\n!effort\n")
+        .run();
+    let text = format!("{}{}", run.text(), run.errors());
+    assert!(
+        text.contains("Effort: as the model's maker set it up."),
+        "{text}"
+    );
+}

@@ -57,7 +57,7 @@ fn the_list_of_a_provider_names_windows_prices_and_ends() {
     let text = done.text();
     assert_eq!(
         line(text, "gpt-6.1-terra"),
-        "* gpt-6.1-terra 1,050k 1 / 0.05 / 5, more for long prompts default, chosen"
+        "* gpt-6.1-terra 1,050k 1 / 0.05 / 5 + default, chosen"
     );
     assert_eq!(
         line(text, "gpt-5"),
@@ -271,12 +271,16 @@ fn the_files_of_the_user_come_first() {
     let done = models(&home, "openai", &server.url("/v1"))
         .env("MARVIN_MODELS", broken)
         .run()
-        .expect(1);
+        .expect(0);
     assert!(
         done.errors()
             .contains("MARVIN_MODELS: \"m\" of \"openai\" cannot be read"),
         "{}",
         done.errors()
+    );
+    assert!(
+        line(done.text(), "gpt-5").contains(" 1.25 / "),
+        "the table speaks"
     );
 }
 
@@ -299,7 +303,7 @@ fn without_the_network_the_table_speaks_and_says_so() {
     );
     assert_eq!(
         line(done.text(), "gemini-3.1-pro-preview"),
-        "* gemini-3.1-pro-preview 1,048k 2 / 0.2 / 12, more for long prompts default, chosen"
+        "* gemini-3.1-pro-preview 1,048k 2 / 0.2 / 12 + default, chosen"
     );
     assert!(
         done.text().contains("gemini-3.8-flash")
@@ -384,10 +388,76 @@ fn a_refused_key_is_an_error_and_is_not_shown() {
 }
 
 #[test]
+fn without_a_key_the_table_speaks_and_says_so() {
+    let home = Home::new();
+    for provider in ["anthropic", "Claude"] {
+        let done = home.marvin().args(["models", provider]).run().expect(0);
+        let (text, errors) = (done.text(), done.errors());
+        assert!(
+            text.starts_with("Models of anthropic, from Marvin's table of 2026-11-"),
+            "{text}"
+        );
+        assert!(
+            line(text, "claude-sonnet-5-5").contains("default, chosen"),
+            "{text}"
+        );
+        assert!(
+            errors.contains("was not asked for its models, because ANTHROPIC_API_KEY is not set"),
+            "{errors}"
+        );
+    }
+    let done = home.marvin().args(["models", "groq", "--json"]).run();
+    let report: Value = serde_json::from_str(done.expect(0).text()).unwrap();
+    assert_eq!(report["source"], "table");
+    assert!(
+        report["problem"]["what"]
+            .as_str()
+            .unwrap()
+            .contains("GROQ_API_KEY")
+    );
+}
+
+#[test]
+fn a_file_of_models_or_prices_that_cannot_be_read_is_named_everywhere() {
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["Hello"])));
+    let home = Home::new();
+    let gone = home.path().join("gone.json");
+    for variable in ["MARVIN_MODELS", "MARVIN_PRICES"] {
+        let done = home
+            .ask(&server.url("/v1"), "hi")
+            .env(variable, &gone)
+            .run()
+            .expect(0);
+        assert_eq!(done.text(), "Hello\n");
+        let errors = done.errors();
+        let warning = format!("Warning: Cannot read {variable} (");
+        assert_eq!(errors.matches(&warning).count(), 1, "{errors}");
+        assert!(errors.contains("It is not used."), "{errors}");
+        let run = home.marvin().args(["doctor", "--json"]);
+        let found = run.env(variable, &gone).run().expect(0);
+        let findings: Vec<Value> = serde_json::from_str(found.text()).unwrap();
+        let found = findings.iter().find(|found| found["name"] == variable);
+        let found = found.expect("a finding about the file");
+        assert!(found["ok"] == false && found["advice"] != "", "{found}");
+    }
+    // What is spent is counted by the prices.
+    let done = home
+        .ask(&server.url("/v1"), "hi")
+        .args(["--max-cost", "1"])
+        .env("MARVIN_PRICES", &gone)
+        .run()
+        .expect(1);
+    assert!(
+        done.errors().contains("--max-cost needs it"),
+        "{}",
+        done.errors()
+    );
+}
+
+#[test]
 fn what_cannot_be_asked_is_said_before_a_request() {
     let home = Home::new();
     for (words, wanted) in [
-        (&["anthropic"][..], "anthropic needs a key"),
         (&["antropic"][..], "Did you mean \"anthropic\"?"),
         (&["offline"][..], "No provider of language models is set up"),
         (&["openai", "groq"][..], "takes the name of one provider"),
@@ -411,6 +481,116 @@ fn a_signal_ends_the_waiting_at_once() {
     running.signal(Signal::INT);
     running.wait().expect(130);
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// The finding of `marvin doctor` about a provider: whether there is nothing to do, and its words.
+fn doctor_about(run: Marvin, area: &str, name: &str) -> (bool, String) {
+    let done = run
+        .args(["doctor", "--json"])
+        .env("MARVIN_NOW", "2026-11-22T12:00:00+00:00[UTC]")
+        .run()
+        .expect(0);
+    assert!(!done.text().contains(KEY));
+    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
+    let mut findings = findings.iter();
+    let found = findings.find(|found| found["area"] == area && found["name"] == name);
+    let found = found.expect("a finding");
+    let word = |key: &str| found[key].as_str().unwrap().to_owned();
+    (
+        found["ok"].as_bool().unwrap(),
+        format!("{} → {}", word("state"), word("advice")),
+    )
+}
+
+#[test]
+fn doctor_asks_each_provider_with_a_key_whether_key_and_model_are_good() {
+    let home = Home::new();
+    let refusal = json!({"error": {"message": format!("Incorrect API key: {KEY}"), "code": "invalid_api_key"}});
+    let server = Server::answering(move |request, _| match request.path.as_str() {
+        "/good/models" => list("openai"),
+        "/refused/models" => Answer::json(&refusal).with_status(401),
+        "/slow/models" => Answer::silence(),
+        _ => Answer::status(404),
+    });
+    let asked = |path: &str, model: &str| {
+        home.marvin()
+            .env("OPENAI_API_KEY", KEY)
+            .env("OPENAI_BASE_URL", server.url(path))
+            .env("OPENAI_MODEL", model)
+    };
+    let about = |path: &str, model: &str| doctor_about(asked(path, model), "provider", "openai");
+    let (ok, words) = about("/good", "gpt-6.1-terra");
+    assert!(
+        ok && words.contains("OPENAI_API_KEY set, at http")
+            && words.contains("answers with 4 models"),
+        "{words}"
+    );
+    let (ok, words) = about("/good", "gpt-6.1-tera");
+    assert!(
+        !ok && words.contains("gpt-6.1-tera is not among the 4 models of openai")
+            && words.contains("Did you mean \"gpt-6.1-terra\"? Set OPENAI_MODEL"),
+        "{words}"
+    );
+    let (ok, words) = doctor_about(asked("/good", "gpt-6.1-tera"), "choice", "model");
+    assert!(
+        !ok && words.contains("Did you mean \"gpt-6.1-terra\"?"),
+        "{words}"
+    );
+    let (ok, words) = about("/refused", "gpt-6.1-terra");
+    assert!(
+        !ok && words.contains("openai refused the key (401")
+            && words.ends_with("Check OPENAI_API_KEY."),
+        "{words}"
+    );
+    let (ok, words) = about("/other", "gpt-6.1-terra");
+    assert!(ok && words.contains("gives no list of models"), "{words}");
+    let begun = Instant::now();
+    let (ok, words) = about("/slow", "gpt-6.1-terra");
+    assert!(
+        !ok && words.contains("not reached: ") && words.contains("OPENAI_BASE_URL"),
+        "{words}"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    let run = home.marvin().env("OPENAI_API_KEY", KEY);
+    let run = run.env("OPENAI_BASE_URL", format!("http://{}/v1", refused()));
+    let (ok, words) = doctor_about(run, "provider", "openai");
+    assert!(!ok && words.contains("not reached: "), "{words}");
+}
+
+#[test]
+fn doctor_tells_of_a_model_that_has_ended_at_a_provider_that_is_not_chosen() {
+    let home = Home::new();
+    let run = home.marvin().env("GROQ_MODEL", "llama-3.3-70b-versatile");
+    let (ok, words) = doctor_about(run, "provider", "groq");
+    assert!(
+        !ok && words.contains("llama-3.3-70b-versatile ended on 2026-08-16")
+            && words.contains("Set GROQ_MODEL=openai/gpt-oss-120b"),
+        "{words}"
+    );
+}
+
+#[test]
+fn doctor_tells_what_a_local_model_takes() {
+    let server = Server::with([
+        Exchange::get("/api/tags")
+            .any_times()
+            .by(|_, _| list("ollama")),
+        Exchange::post("/api/show").any_times().by(|_, _| {
+            let info = json!({"llama.context_length": 131_072});
+            Answer::json(&json!({"model_info": info, "capabilities": ["completion", "vision"]}))
+        }),
+    ]);
+    let home = Home::new();
+    let run = home.marvin().env("LLM_PROVIDER", "ollama");
+    let run = run
+        .env("OLLAMA_URL", server.url(""))
+        .env("OLLAMA_MODEL", "our-own");
+    let (ok, words) = doctor_about(run, "choice", "model");
+    assert!(
+        !ok && words
+            .contains("window 32,768 tokens of 131,072 (OLLAMA_CONTEXT sets it), no tools, images"),
+        "{words}"
+    );
 }
 
 /// The finding of `marvin doctor` about the model that would answer.
@@ -438,6 +618,7 @@ fn doctors_word(run: Marvin) -> (bool, String) {
 #[test]
 fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
     let home = Home::new();
+    let server = Server::answering(|_, _| Answer::status(404));
     for (model, ok, wanted) in [
         (
             "gpt-6.1-terra",
@@ -459,6 +640,7 @@ fn doctor_warns_of_a_model_that_has_ended_or_ends_soon() {
         let run = home
             .marvin()
             .env("OPENAI_API_KEY", "k")
+            .env("OPENAI_BASE_URL", server.url("/v1"))
             .env("OPENAI_MODEL", model);
         let (found, words) = doctors_word(run);
         assert!(found == ok && words.starts_with(wanted), "{words}");

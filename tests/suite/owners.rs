@@ -25,7 +25,8 @@ fn every_file_of_the_user_is_named_by_its_owner_alone() {
         let call = format!(".{method}()");
         let mut owned = false;
         for (file, text) in all() {
-            if !product(&text).contains(&call) {
+            // Where the names are, the help's list of files is too.
+            if file == "disk/paths.rs" || !product(&text).contains(&call) {
                 continue;
             }
             if file.starts_with(owner) {

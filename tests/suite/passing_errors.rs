@@ -126,3 +126,76 @@ fn the_wait_can_be_cancelled() {
     run.wait().expect(130);
     assert_eq!(server.requests().len(), 1);
 }
+
+/// A server that is down for a moment, in each way: a status, a connection that is reset, one that is closed.
+fn down(way: usize) -> Answer {
+    match way {
+        0 => Answer::status(503).header("retry-after-ms", "20"),
+        1 => Answer::status(529).header("retry-after-ms", "20"),
+        2 => Answer::raw(Vec::new()).reset(),
+        _ => Answer::raw(Vec::new()).close(),
+    }
+}
+
+#[test]
+fn a_server_that_is_down_for_a_moment_is_asked_again_at_the_start_and_between_rounds() {
+    for way in 0..4 {
+        for fails_at in [0, 2] {
+            let home = Home::new();
+            let server = Server::answering(move |_, n| match n {
+                n if n == fails_at => down(way),
+                n if n < 2 + usize::from(fails_at == 0) => Answer::sse(
+                    openai::Stream::new()
+                        .text(&["Look."])
+                        .call(
+                            0,
+                            &format!("c{n}"),
+                            "create_file",
+                            &json!({"path": format!("{n}.txt"), "content": "x"}).to_string(),
+                        )
+                        .end(),
+                ),
+                _ => Answer::sse(openai::text(&["Hello."])),
+            });
+            let run = home.ask(&server.url("/v1"), "hi").run().expect(0);
+            assert!(run.text().ends_with("Hello.\n"), "{way}: {}", run.errors());
+            assert_eq!(server.requests().len(), 4, "{way} at {fails_at}");
+            let errors = run.errors();
+            // A connection that was idle may have been closed meanwhile, so the request is sent again at once.
+            let waits = usize::from(way < 2 || fails_at == 0);
+            let said = errors.matches("Trying again in").count();
+            assert_eq!(said, waits, "{way} at {fails_at}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn an_error_status_is_tried_again_twice_and_then_told() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| down(0));
+    let run = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    assert!(run.errors().contains("failed (503)"), "{}", run.errors());
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn retries_can_be_switched_off() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::status(503));
+    let run = home
+        .ask(&server.url("/v1"), "hi")
+        .env("MARVIN_RETRIES", "0")
+        .run();
+    run.expect(1);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_server_that_does_not_run_is_waited_for_and_the_wait_can_be_cancelled() {
+    let home = Home::new();
+    let run = home.ask("http://127.0.0.1:1/v1", "hi").spawn();
+    let limit = Duration::from_secs(20);
+    run.wait_stderr("connection refused. Trying again in 2s", limit);
+    run.signal(Signal::INT);
+    run.wait().expect(130);
+}

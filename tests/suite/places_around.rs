@@ -199,7 +199,7 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
         output.text(),
         format!(
             "1 place for \"coffee\", from OpenStreetMap:\n1. Rade\n   amenity=cafe · coffee shop\n   12, Rue X, Brest\n   +33\n   Hours: Mo-Su 08:00-20:00\n   \
-            48.39, -4.48 · 740 m away\n   https://www.openstreetmap.org/node/9\n\n{CREDIT}Nominatim).\n"
+            48.39, -4.48 · 738 m away\n   https://www.openstreetmap.org/node/9\n\n{CREDIT}Nominatim).\n"
         )
     );
     let path = server.request(0).path;

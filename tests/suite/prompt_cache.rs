@@ -14,6 +14,7 @@ const ROUNDS: usize = 50;
 /// A wire, and a round over it that calls or answers.
 struct Spoken {
     provider: &'static str,
+    model: &'static str,
     /// What the user chose.
     wire: Option<&'static str>,
     /// Path of the base.
@@ -43,9 +44,37 @@ fn completion(n: usize) -> Answer {
     })
 }
 
-const WIRES: [Spoken; 5] = [
+const WIRES: [Spoken; 8] = [
+    Spoken {
+        provider: "openrouter",
+        model: "anthropic/claude-sonnet-5.5",
+        wire: None,
+        base: "/v1",
+        conversation: "messages",
+        forbids: None,
+        answer: completion,
+    },
+    Spoken {
+        provider: "openrouter",
+        model: "qwen/qwen3.8-27b",
+        wire: None,
+        base: "/v1",
+        conversation: "messages",
+        forbids: None,
+        answer: completion,
+    },
+    Spoken {
+        provider: "openrouter",
+        model: "google/gemini-3.8-flash",
+        wire: None,
+        base: "/v1",
+        conversation: "messages",
+        forbids: None,
+        answer: completion,
+    },
     Spoken {
         provider: "openai-compat",
+        model: "gpt-5.5",
         wire: None,
         base: "/v1",
         conversation: "messages",
@@ -54,6 +83,7 @@ const WIRES: [Spoken; 5] = [
     },
     Spoken {
         provider: "openai",
+        model: "gpt-5.5",
         wire: Some("completions"),
         base: "/v1",
         conversation: "messages",
@@ -62,6 +92,7 @@ const WIRES: [Spoken; 5] = [
     },
     Spoken {
         provider: "openai",
+        model: "gpt-5.5",
         wire: None,
         base: "/v1",
         conversation: "input",
@@ -78,6 +109,7 @@ const WIRES: [Spoken; 5] = [
     },
     Spoken {
         provider: "anthropic",
+        model: "gpt-5.5",
         wire: None,
         base: "",
         conversation: "messages",
@@ -91,6 +123,7 @@ const WIRES: [Spoken; 5] = [
     },
     Spoken {
         provider: "ollama",
+        model: "gpt-5.5",
         wire: None,
         base: "",
         conversation: "messages",
@@ -130,7 +163,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
                 "--provider",
                 wire.provider,
                 "--model",
-                "gpt-5.5",
+                wire.model,
             ])
             .args(["--prompt", "write the specification", "--working-dir"])
             .arg(home.work())

@@ -309,7 +309,7 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
         "{}",
         output.text()
     );
-    assert!(output.text().contains(" s, ~$0."), "{}", output.text());
+    assert!(output.text().contains(" s, <$0.01"), "{}", output.text());
     assert!(
         failed.text().starts_with("Marvin failed after "),
         "{}",

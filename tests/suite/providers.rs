@@ -231,7 +231,7 @@ fn usage_is_kept_for_sessions_periods_and_life() {
     };
     assert!(
         tool("today").contains("2 model calls")
-            && tool("all").contains("Lifetime: ~$")
+            && tool("all").contains("Lifetime: <$0.01")
             && tool("session").contains("0 model calls")
     );
 }

@@ -17,8 +17,17 @@ fn refusal(status: u16) -> Answer {
 
 /// One run that fails; with the number of requests it made.
 fn fails(make: impl Fn() -> Answer + Send + Sync + 'static) -> (Done, usize) {
+    fails_after(0, make)
+}
+
+/// The same with so many retries.
+fn fails_after(retries: u32, make: impl Fn() -> Answer + Send + Sync + 'static) -> (Done, usize) {
     let (home, server) = (Home::new(), Server::answering(move |_, _| make()));
-    let output = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    let output = home
+        .ask(&server.url("/v1"), "hi")
+        .env("MARVIN_RETRIES", retries.to_string())
+        .run()
+        .expect(1);
     output.cost();
     assert_eq!(output.text(), "");
     assert!(!output.errors().contains("test-key"), "{}", output.errors());
@@ -26,7 +35,7 @@ fn fails(make: impl Fn() -> Answer + Send + Sync + 'static) -> (Done, usize) {
 }
 
 #[test]
-fn each_status_says_what_it_means_and_is_asked_once() {
+fn each_status_says_what_it_means_when_no_retry_helps() {
     for (status, text) in [
         (
             400,
@@ -87,7 +96,7 @@ fn a_page_with_a_status_is_quoted_by_its_title() {
 
 #[test]
 fn a_rate_limit_is_waited_for_twice_and_no_more() {
-    let (output, requests) = fails(|| refusal(429).header("retry-after", "1"));
+    let (output, requests) = fails_after(2, || refusal(429).header("retry-after", "1"));
     let waits = output
         .errors()
         .matches("Rate limited by openai-compat. Waiting 1s...")

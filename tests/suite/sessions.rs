@@ -534,7 +534,7 @@ fn an_export_shows_how_calls_ended_and_what_they_changed() {
         .expect(0);
     let markdown = home.marvin().args(["export", id]).run().expect(0);
     let text = markdown.text();
-    let diff = "```diff\n one\n-alpha line\n+beta line\n```\n";
+    let diff = "@@ -1,2 +1,2 @@\n one\n-alpha line\n+beta line\n```\n";
     assert!(text.contains(diff), "{text}");
     assert!(text.contains("</code> (exit code 3, 0."), "{text}");
     // Plain lines say what they said during the answer.

@@ -151,9 +151,9 @@ fn the_samples_give_the_expected_results() {
                     0,
                     &[
                         "Mode      foot",
-                        "230 m",
+                        "234 m",
                         "3 min,",
-                        "1. Head north on Sentier du Port (230 m, 3 min)\n2. Arrive",
+                        "1. Head north on Sentier du Port (234 m, 3 min)\n2. Arrive",
                     ],
                 ),
             ),

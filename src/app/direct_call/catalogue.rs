@@ -11,6 +11,10 @@ use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::registry::Registry;
 use crate::tools::engine::rules::Annotations;
 
+/// Columns of the list.
+const NAME_COLUMNS: usize = 24;
+const MODULE_COLUMNS: usize = 10;
+
 /// The help of one tool: description and parameters.
 pub(crate) fn help(tool: &ToolRef) -> String {
     let mut out = format!("{} ({}): {}\n", tool.name(), tool.module(), tool.about());
@@ -109,15 +113,39 @@ pub(crate) fn list(words: &[String], registry: &Registry) -> Outcome<String> {
     }
     let mut out = String::new();
     for tool in found {
+        let (name, module, about) = (tool.name(), tool.module(), tool.about());
         let _ = writeln!(
             out,
-            "{:<24} {:<10} {}",
-            tool.name(),
-            tool.module(),
-            tool.about()
+            "{name:<NAME_COLUMNS$} {module:<MODULE_COLUMNS$} {about}"
         );
     }
     Ok(out)
+}
+
+/// The text of [`list`] with the descriptions in a column of their own, in lines of at most `columns`.
+pub(crate) fn broken(text: &str, columns: usize) -> String {
+    let indent = NAME_COLUMNS + MODULE_COLUMNS + 2;
+    let room = columns.saturating_sub(indent).max(20);
+    let mut out = String::new();
+    for line in text.lines() {
+        let (lead, about) = line.split_at_checked(indent).unwrap_or((line, ""));
+        out.push_str(lead);
+        let mut used = 0;
+        for word in about.split_whitespace() {
+            let width = word.chars().count();
+            if used > 0 && used + 1 + width > room {
+                let _ = write!(out, "\n{:indent$}", "");
+                used = 0;
+            } else if used > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += width;
+        }
+        out.push('\n');
+    }
+    out
 }
 
 fn row(tool: &ToolRef) -> CatalogueRow<'_> {

@@ -79,7 +79,7 @@ impl PipelineSinks {
     }
 
     fn masked(&self, text: &mut String) {
-        let masked = secrets(text, &self.session.secrets).into_owned();
+        let masked = secrets(text, &self.session.secrets.all()).into_owned();
         *text = masked;
     }
 

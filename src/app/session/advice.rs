@@ -5,7 +5,7 @@ use crate::base::problem::Problem;
 /// Phrases about the command line and their replacements. Longer phrases come first.
 const WORDS: &[(&str, &str)] = &[
     (
-        "--provider NAME (marvin doctor lists them)",
+        "--provider NAME (marvin help providers)",
         "/model PROVIDER (/model lists them)",
     ),
     ("--provider NAME", "/model PROVIDER"),
@@ -17,11 +17,6 @@ const WORDS: &[(&str, &str)] = &[
     (
         "offer fewer tools with --tools GROUP",
         "start Marvin again with --tools GROUP for fewer tools",
-    ),
-    ("Send less,", "Take it back with /undo and send less,"),
-    (
-        "compact the conversation,",
-        "compact the conversation (/compact),",
     ),
     (
         "Raise --max-cost to continue.",

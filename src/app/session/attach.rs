@@ -450,6 +450,7 @@ mod tests {
             prices,
             max_cost: None,
             successor: None,
+            learned: crate::model_call::model_target::LearnedLimit::default(),
         }
     }
 

@@ -12,6 +12,19 @@ pub(crate) enum ChoiceKind {
     Models,
     /// `/theme`.
     Themes,
+    /// The ways to a language model.
+    SetUp,
+    /// The providers whose key can be entered.
+    KeyProviders,
+    /// The models of a server of the user's own.
+    ServerModels,
+}
+
+impl ChoiceKind {
+    /// It belongs to setting up a model, where every step is answered or closed.
+    pub(crate) fn is_set_up(self) -> bool {
+        matches!(self, Self::SetUp | Self::KeyProviders | Self::ServerModels)
+    }
 }
 
 /// A row of a list: every text is one line.
@@ -55,6 +68,36 @@ pub(crate) struct ChoiceList {
     pub hint: String,
     /// The same as text, for an interface where nothing is chosen with arrows.
     pub listing: String,
+}
+
+/// A question that one typed line answers.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct LinePrompt {
+    pub title: String,
+    /// What the line is for, or why the one before was refused.
+    pub hint: String,
+    /// What is typed is not shown, and kept nowhere but where it belongs.
+    pub is_secret: bool,
+}
+
+/// The line that was typed. It may be a secret, so it shows itself nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct TypedLine(String);
+
+impl TypedLine {
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+}
+
+impl std::fmt::Debug for TypedLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TypedLine")
+    }
 }
 
 /// Before what is in use, and before what is not.

@@ -14,6 +14,14 @@ impl Session {
         let done = match kind {
             ChoiceKind::Sessions => self.resume(id),
             ChoiceKind::Themes => self.change_theme(id),
+            ChoiceKind::Models if id == listing::SET_UP => {
+                self.offer_set_up(false);
+                Ok(())
+            }
+            ChoiceKind::SetUp | ChoiceKind::KeyProviders | ChoiceKind::ServerModels => {
+                self.choose_set_up(kind, id);
+                Ok(())
+            }
             ChoiceKind::Models => {
                 // The name of a model may be any text; that of a provider is a word.
                 let words = id.splitn(2, ' ').map(str::to_owned);
@@ -28,6 +36,10 @@ impl Session {
 
     /// Shows the models that are known. A key may be in a file, so it is looked for on a thread.
     pub(super) fn offer_models(&mut self) {
+        if self.needs_set_up() {
+            self.offer_set_up(false);
+            return;
+        }
         let (words, current) = match &self.backend {
             BackendState::Ready(target) => (
                 target.words(),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::inbox::{ProfileSwitch, WorkerEvent};
-use super::{BackendState, Queued, SEED, Session, shell};
+use super::set_up::model_env;
+use super::{BackendState, Queued, SEED, Session, commands, shell};
 use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::profile;
@@ -12,11 +13,13 @@ use crate::app::session::ui_update::UiUpdate;
 use crate::app::sessions::model_notes;
 use crate::app::settings::ModelChoice;
 use crate::app::setup;
+use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
 use crate::chat::event::NullSink;
 use crate::chat::image::without_markers;
 use crate::chat::message::Message;
-use crate::llm::choose;
+use crate::llm::catalog;
 use crate::llm::provider::Effort;
 use crate::proc::last_lines::LastLines;
 use crate::store::chat_log::{ChatLog, LogRole};
@@ -76,7 +79,10 @@ impl Session {
                 self.updates.push(UiUpdate::Remark(words));
             }
             Some(Err(problem)) => self.updates.push(UiUpdate::Failed(problem)),
-            None => self.run_shell(line.to_owned(), false, dir),
+            None => match commands::shell_job(line) {
+                Ok((text, background)) => self.run_shell(text, background, dir),
+                Err(problem) => self.updates.push(UiUpdate::Failed(problem)),
+            },
         }
     }
 
@@ -115,10 +121,20 @@ impl Session {
         let profile = self.context.profile();
         self.log(&profile, LogRole::System, entry);
         self.tell_model(model_notes::command(&job.command, &output));
-        self.updates.push(UiUpdate::CommandOutput {
-            command: job.command,
-            output,
-        });
+        self.updates
+            .push(match (job.background, output.trim_end()) {
+                // Of a command in the background that wrote nothing, it is enough that it has ended.
+                (true, ending) if !ending.contains('\n') => UiUpdate::Remark(format!(
+                    "$ {} &  {}",
+                    one_line(&job.command),
+                    one_line(ending)
+                )),
+                (background, _) => UiUpdate::CommandOutput {
+                    command: job.command,
+                    output,
+                    background,
+                },
+            });
         self.send_next();
     }
 
@@ -155,7 +171,7 @@ impl Session {
         let mut words = words.into_iter();
         match (words.next(), words.next()) {
             (None, _) => self.offer_models(),
-            (Some(word), None) if !choose::names().any(|name| name == word) => {
+            (Some(word), None) if catalog::provider_named(&word).is_none() => {
                 let (provider, model) = match &self.backend {
                     BackendState::Ready(target) if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
@@ -196,6 +212,9 @@ impl Session {
                 format!("Effort: {}, from the next message on.", effort.word())
             }
             (Some(effort), true) => format!("Effort: {}.", effort.word()),
+            (None, _) if !self.effort_is_of_mode() => {
+                "Effort: as the model's maker set it up. /effort LEVEL sets it.".to_owned()
+            }
             (None, _) => {
                 let coding = self.context.coding();
                 let mode = if coding { "in" } else { "outside" };
@@ -207,14 +226,26 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the model is told the effort of the mode while the user has chosen none.
+    fn effort_is_of_mode(&self) -> bool {
+        match &self.backend {
+            BackendState::Ready(target) => target.provider.tells_effort_of_mode(&target.info),
+            _ => true,
+        }
+    }
+
     /// Chooses a provider on a thread, because a local server may take time to answer.
     pub(super) fn choose(&mut self, choice: ModelChoice) {
         let spending = self.spending.clone();
-        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        let (env, inbox) = (model_env(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         let started = self.work("choose", move || {
             let mut warn = |text: String| inbox.send(WorkerEvent::Notice(text));
-            let target = setup::model_target(&choice, &spending, &context.env, &mut warn);
+            let mut target = setup::model_target(&choice, &spending, &env, &mut warn);
+            if let Ok(target) = &mut target {
+                setup::ask_server(target, &Cancel::new(), &mut warn);
+                setup::doubt(target, &env).into_iter().for_each(&mut warn);
+            }
             inbox.send(WorkerEvent::Chosen(target.map(Box::new)));
         });
         if !started {

@@ -5,6 +5,7 @@
 
 use super::{Session, listing, shell};
 use crate::app::direct_call::catalogue;
+use crate::app::help as topics;
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
@@ -99,9 +100,19 @@ impl CommandSpec {
 
 /// Every command, in the order of the help.
 pub(crate) static ROWS: &[CommandSpec] = &[
-    bare(&["help"], "this list", |session| {
-        session.updates.push(UiUpdate::Listing(help()));
-    }),
+    taking(
+        &["help"],
+        "[TOPIC]",
+        "this list, or the help of a topic",
+        |session, rest| {
+            let update = match rest {
+                "" => UiUpdate::Listing(help()),
+                topic => UiUpdate::Help(topics::named(topic)?),
+            };
+            session.updates.push(update);
+            Ok(())
+        },
+    ),
     taking(
         &["tools"],
         "[WORD]",
@@ -412,6 +423,12 @@ pub(crate) fn typed() -> Vec<(String, &'static str)> {
     all
 }
 
+/// The commands with their arguments and what they do.
+pub(crate) fn described() -> Vec<(String, &'static str)> {
+    let rows = ROWS.iter();
+    rows.map(|row| (row.synopsis(), row.about)).collect()
+}
+
 /// The text of `/help`.
 pub(crate) fn help() -> String {
     let usages: Vec<String> = ROWS.iter().map(CommandSpec::synopsis).collect();
@@ -423,9 +440,11 @@ pub(crate) fn help() -> String {
     }
     let words = ROWS.iter().filter(|row| row.is_word);
     let words: Vec<&str> = words.flat_map(|row| row.names).copied().collect();
+    let topic_names: Vec<&str> = topics::topics().map(|topic| topic.name).collect();
     out.push_str(&format!(
-        "\n{} work without the slash, and ! works like it.\nAny other !COMMAND runs in your shell; @path in a message attaches a file.\n",
-        words.join(", ")
+        "\n{} work without the slash, and ! works like it.\nAny other !COMMAND runs in your shell; @path in a message attaches a file.\nTopics: {}.\n",
+        words.join(", "),
+        topic_names.join(", ")
     ));
     out
 }
@@ -454,7 +473,7 @@ fn run_in_shell(session: &mut Session, text: &str) -> Outcome<()> {
 }
 
 /// The shell command in `text`, and whether it runs in the background.
-fn shell_job(text: &str) -> Outcome<(String, bool)> {
+pub(super) fn shell_job(text: &str) -> Outcome<(String, bool)> {
     let (text, background) = match text.strip_suffix('&') {
         Some(before) if !before.ends_with('&') => (before.trim_end(), true),
         _ => (text, false),
@@ -534,7 +553,6 @@ mod tests {
             ("!ls -l", "ls -l"),
             ("! ls", "ls"),
             ("!sh help", "help"),
-            ("!help me", "help me"),
             ("!", ""),
             ("!blender scene.blend", "blender scene.blend"),
             ("!/bin/ls", "/bin/ls"),

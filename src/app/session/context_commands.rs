@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Session;
 use super::inbox::WorkerEvent;
-use crate::agent::compact::compact;
+use super::{BackendState, Session};
 use crate::app::session::ui_update::UiUpdate;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::plural;
+use crate::base::text::{plural, thousands};
+use crate::chat::budget::ContextBudget;
+use crate::chat::compaction::CompactionGoal;
 use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::chat::tokens::TokenMeter;
+use crate::model_call::compaction::compact;
 use crate::store::sessions::record::ContextCause;
 use crate::tools::engine::context::ToolContext;
 
@@ -23,10 +25,17 @@ impl Session {
         let (stop, with_session) = self.stop_all.child();
         let ctx = ToolContext::new(Arc::clone(&self.context), stop, Arc::new(NullSink));
         let mut messages = self.messages.clone();
+        let window = match &self.backend {
+            BackendState::Ready(target) => target.prompt_limit(),
+            BackendState::Choosing | BackendState::Failed(_) => u64::MAX,
+        };
+        let overhead = self.context.gauge.overhead();
+        let goal = CompactionGoal::new(ContextBudget::for_window(window), overhead).now();
         let inbox = Arc::clone(&self.inbox);
         let started = self.work("compact", move || {
             let _with_session = with_session;
-            let outcome = compact(&ctx, &mut messages).map(|any| any.then_some(messages));
+            let outcome = compact(&ctx, &mut messages, &mut TokenMeter::default(), goal)
+                .map(|any| any.then_some(messages));
             inbox.send(WorkerEvent::Compacted(outcome));
         });
         self.pending_changes += usize::from(started);
@@ -37,12 +46,19 @@ impl Session {
         self.pending_changes -= 1;
         let update = match outcome {
             Ok(Some(messages)) => {
+                let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
                 let before = plural(self.messages.len(), "message");
+                let before = format!("{before} (about {} tokens)", thousands(tokens));
                 self.messages = messages;
                 self.meter = TokenMeter::default();
                 self.gauge();
                 self.save_messages(ContextCause::Compaction);
-                UiUpdate::Remark(format!("Compacted {before} to {}.", self.messages.len()))
+                let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
+                let count = self.messages.len();
+                UiUpdate::Remark(format!(
+                    "Compacted {before} to {count} (about {}).",
+                    thousands(tokens)
+                ))
             }
             Ok(None) => UiUpdate::Remark(
                 "There is nothing to compact: the conversation is short.".to_owned(),

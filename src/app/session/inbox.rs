@@ -13,6 +13,7 @@ use crate::agent::system::SystemPrompt;
 use crate::app::session::Queued;
 use crate::app::session::attach::Attachments;
 use crate::app::session::choice::ChoiceList;
+use crate::app::session::set_up::event::SetUpEvent;
 use crate::app::session::ui_update::{CopiedText, FoundFiles, PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::app::sessions::BegunSession;
@@ -96,6 +97,8 @@ pub(super) enum WorkerEvent {
     },
     /// A list to choose from.
     Choices(Box<ChoiceList>),
+    /// From setting up a model.
+    SetUp(Box<SetUpEvent>),
     /// What was pending is remembered, as far as that was possible.
     Remembered,
 }
@@ -109,6 +112,8 @@ pub(super) struct TurnEnd {
     pub(super) effects: Vec<Effect>,
     /// The model ended the conversation: nothing of this message is kept.
     pub(super) is_stop: bool,
+    /// The message could not be sent: nothing of it is kept, and it returns to the input.
+    pub(super) is_taken_back: bool,
     /// When the answer was given, if it is to become memory.
     pub(super) answered: Option<Timestamp>,
     /// Why there is no answer.

@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 
 use super::choice::{ChoiceKind, ChoiceList, ChoiceRow, mark};
+use super::set_up::model_env;
 use crate::app::model_lists::ModelLists;
 use crate::app::profile;
+use crate::base::env::Env;
 use crate::base::text::{one_line, plural};
 use crate::llm::catalog::ROWS;
 use crate::llm::copilot::{self, availability};
 use crate::llm::{choose, offline};
+use crate::net::services::shown_address;
 use crate::store::places::SavedPlaces;
 use crate::tools::engine::context::SessionContext;
 
@@ -87,8 +90,10 @@ enum Standing {
     Missing,
 }
 
-fn providers(context: &SessionContext) -> Vec<ProviderLine<'_>> {
-    let env = &context.env;
+/// The row that leads to other ways to a model.
+pub(super) const SET_UP: &str = "set-up";
+
+fn providers(env: &Env) -> Vec<ProviderLine<'_>> {
     let (state, standing) = match availability::is_installed(env) {
         true => ("its CLI is installed", Standing::Ready),
         false => ("npm install -g @github/copilot", Standing::Missing),
@@ -104,9 +109,15 @@ fn providers(context: &SessionContext) -> Vec<ProviderLine<'_>> {
         let (state, standing) = match row.key {
             Some(_) if remote.key.is_some() => ("ready".to_owned(), Standing::Ready),
             // The user's own server may need no key.
-            Some(_) if remote.base != row.base => (format!("at {}", remote.base), Standing::Ready),
+            Some(_) if remote.has_own_base => (
+                format!("at {}", shown_address(&remote.base)),
+                Standing::Ready,
+            ),
             Some(variable) => (format!("set {variable}"), Standing::Missing),
-            None => (format!("at {}", remote.base), Standing::Local),
+            None => (
+                format!("at {}", shown_address(&remote.base)),
+                Standing::Local,
+            ),
         };
         ProviderLine {
             name: row.name,
@@ -135,7 +146,8 @@ pub(super) fn models(
     words: &str,
     current: Option<(&str, &str)>,
 ) -> ChoiceList {
-    let mut providers = providers(context);
+    let env = model_env(context);
+    let mut providers = providers(&env);
     let mut listing = format!("{words}\n\n");
     for line in &providers {
         let _ = writeln!(
@@ -195,6 +207,13 @@ pub(super) fn models(
         let others = others.filter(|name| is_for_one_line(name));
         rows.extend(others.map(|name| row(name, "", false)));
     }
+    rows.push(ChoiceRow {
+        id: SET_UP.to_owned(),
+        lead: format!("{} {:<widest$}", mark(false), "another"),
+        title: "Sign in, enter a key, or a server of your own".to_owned(),
+        more_words: "set up key another".to_owned(),
+        ..ChoiceRow::default()
+    });
     ChoiceList {
         kind: ChoiceKind::Models,
         rows,

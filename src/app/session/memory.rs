@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::inbox::WorkerEvent;
+use super::set_up::model_env;
 use super::{BackendState, Session};
 use crate::app::memory::ProfileMemory;
 use crate::app::memory::command::MemoryCommand;
@@ -74,7 +75,7 @@ impl Session {
             let mut tell = |text: String| inbox.send(WorkerEvent::Notice(text));
             let ctx = ToolContext::new(Arc::clone(&context), stop, Arc::new(NullSink));
             // A call that is cut off closes the connections of its provider, so an answer that is on its way has another one.
-            let outcome = setup::model_target(&choice, &spending, &context.env, &mut tell)
+            let outcome = setup::model_target(&choice, &spending, &model_env(&context), &mut tell)
                 .and_then(|target| {
                     let (paths, profile) = (&context.paths, context.profile());
                     let memory = ProfileMemory::open(paths, &profile, &context.clock)?;

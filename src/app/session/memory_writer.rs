@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::Session;
 use super::inbox::{Inbox, WorkerEvent};
+use super::set_up::model_env;
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::settings::ModelChoice;
 use crate::app::setup::{self, Spending};
@@ -292,7 +293,12 @@ impl MemoryThread {
         {
             return Ok(Arc::clone(target));
         }
-        let made = setup::model_target(choice, &self.spending, &self.context.env, &mut |_| {});
+        let made = setup::model_target(
+            choice,
+            &self.spending,
+            &model_env(&self.context),
+            &mut |_| {},
+        );
         let target = Arc::new(made?);
         self.target = Some((choice.clone(), Arc::clone(&target)));
         Ok(target)

@@ -29,6 +29,7 @@ mod prepare;
 mod reviews;
 mod saved_session;
 mod session_cost;
+pub(crate) mod set_up;
 mod shell;
 mod theme;
 mod turn;
@@ -131,6 +132,16 @@ struct Queued {
     spoken: Option<Spoken>,
 }
 
+impl Queued {
+    /// The line that sends it again.
+    fn into_typed(self) -> String {
+        match self.by_copilot {
+            true => format!("/pro {}", self.text),
+            false => self.text,
+        }
+    }
+}
+
 /// A conversation with the user.
 pub(crate) struct Session {
     settings: Settings,
@@ -204,13 +215,15 @@ pub(crate) struct Session {
     pasting: Option<Cancel>,
     /// The message that could not be sent with its attachments; sent again, it goes without them.
     unsent: Option<String>,
+    /// Setting up a language model.
+    set_up: set_up::SetUp,
 }
 
 impl Session {
     /// Opens the conversation of the active profile. The receiver gets an item when [`Session::receive`] has something to do.
     ///
     /// # Errors
-    /// The working directory does not exist, a tool group does not, a prices file cannot be read, or the session to go on with cannot be opened.
+    /// The working directory does not exist, a tool group does not, the prices that a ceiling needs cannot be read, or the session to go on with cannot be opened.
     pub(crate) fn open(settings: Settings, asking: AskMode) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, wake) = Inbox::new();
         let mut updates = Vec::new();
@@ -226,7 +239,7 @@ impl Session {
             alert_inbox.send(WorkerEvent::Alert(text));
         }));
         let effort = setup::effort(&settings)?;
-        let spending = setup::spending(&settings, &context.clock)?;
+        let spending = setup::spending(&settings, &context.clock, &mut warn)?;
         let past = match context.paths.profile(&context.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -300,6 +313,7 @@ impl Session {
             pasted_count: 0,
             pasting: None,
             unsent: None,
+            set_up: set_up::SetUp::default(),
             settings,
         };
         alerts::watch(&session.context.alerts);
@@ -366,6 +380,7 @@ impl Session {
             || self.is_pasting()
             || self.pending_changes > 0
             || self.listings > 0
+            || self.is_setting_up()
             || !self.queue.is_empty()
             || matches!(self.backend, BackendState::Choosing)
             || self.jobs.iter().any(|job| !job.background)
@@ -399,7 +414,7 @@ impl Session {
     pub(crate) fn take_back(&mut self) -> Option<String> {
         let taken = self.queue.pop_back();
         self.save_waiting();
-        taken.map(|queued| queued.text)
+        taken.map(Queued::into_typed)
     }
 
     /// Earlier input, the oldest first. The file is read on the first call.
@@ -451,19 +466,21 @@ impl Session {
         }
     }
 
-    /// Cancels recording and speech and the running answer, else the last command in the foreground. False when nothing is running.
+    /// Cancels recording and speech and the running answer, else the last command in the foreground. Messages that wait go back to the input. False when
+    /// nothing is running or waiting.
     pub(crate) fn cancel(&mut self) -> bool {
+        // What waits when the user leaves is kept on disk instead.
+        let had_queue = !self.exiting && self.return_waiting();
         let had_voice = self.cancel_voice();
         if self.stop_pasting() {
-            return true;
-        }
-        if self.stop_preparing() {
-            self.send_next();
             return true;
         }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
             turn.stop.fire();
+            return true;
+        }
+        if had_queue {
             return true;
         }
         let job = self

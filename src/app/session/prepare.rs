@@ -87,7 +87,7 @@ impl Session {
             inbox.send(WorkerEvent::Prepared(id, outcome));
         });
         if !started {
-            self.stop_preparing();
+            self.return_waiting();
         }
     }
 
@@ -117,14 +117,20 @@ impl Session {
         }
     }
 
-    /// Returns the message whose attachments are being read to the input. False when there is none.
-    pub(super) fn stop_preparing(&mut self) -> bool {
-        let Some(stopped) = self.preparation.take() else {
+    /// Returns all messages that are not sent yet to the input, that whose attachments are being read among them. False when there are none.
+    pub(super) fn return_waiting(&mut self) -> bool {
+        let mut waiting: Vec<Queued> = Vec::new();
+        if let Some(stopped) = self.preparation.take() {
+            stopped.stop.fire();
+            waiting.push(stopped.queued);
+        }
+        waiting.extend(self.queue.drain(..));
+        let texts: Vec<String> = waiting.into_iter().map(Queued::into_typed).collect();
+        if texts.is_empty() {
             return false;
-        };
-        stopped.stop.fire();
+        }
         self.save_waiting();
-        self.updates.push(UiUpdate::Unsent(stopped.queued.text));
+        self.updates.push(UiUpdate::Unsent(texts.join("\n\n")));
         true
     }
 

@@ -13,7 +13,7 @@ use super::disk_writer::DiskQueue;
 use super::flow;
 use super::inbox::{ConversationState, EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::system::SystemPrompt;
-use crate::agent::turn::Conversation;
+use crate::agent::turn::{Conversation, TurnLimits};
 use crate::app::{profile, sessions};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
@@ -22,6 +22,7 @@ use crate::base::template::fill;
 use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::{Message, User};
 use crate::chat::tokens::TokenMeter;
+use crate::disk::git_head;
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
@@ -122,6 +123,7 @@ impl TurnJob {
                         conversation: None,
                         effects: Vec::new(),
                         is_stop: false,
+                        is_taken_back: false,
                         answered: None,
                         failure: Some(Failure::new(
                             FailureKind::Protocol,
@@ -184,11 +186,15 @@ impl TurnJob {
         messages.extend(self.voice.note().map(|text| Message::System { text }));
         messages.push(Message::User(user));
         // Built for each message, because tools may have been registered since the last one.
-        let offer = (self.context.registry).offer(&self.context.policy, self.target.info.tools);
+        let offer =
+            (self.context.registry).offer(&self.context.policy, self.target.info.max_tools());
         let mut conversation =
             Conversation::new(&self.target, &offer, &person, messages, self.coding);
         conversation.effort = self.effort;
-        conversation.limits.until_switch = true;
+        conversation.limits = TurnLimits {
+            until_switch: true,
+            ..TurnLimits::new(self.coding || is_in_repository(&self.context))
+        };
         conversation.meter = std::mem::take(&mut self.meter);
         conversation.system = system;
         conversation.log = self.log.clone();
@@ -200,6 +206,9 @@ impl TurnJob {
             conversation
                 .messages
                 .push(Message::assistant(so_far.text.clone()));
+        }
+        if conversation.is_taken_back {
+            self.forget_message(&mut conversation.messages, &notice);
         }
         conversation.save(&ctx, ContextCause::Change);
         self.end_log(&ctx, failure.as_ref());
@@ -214,9 +223,21 @@ impl TurnJob {
             }),
             effects: conversation.effects,
             is_stop: false,
+            is_taken_back: conversation.is_taken_back,
             answered: None,
             failure,
         }
+    }
+
+    /// The message could not be sent: neither what was told about it nor what is on disk of it stays.
+    fn forget_message(&self, messages: &mut Vec<Message>, notice: &dyn Fn(String)) {
+        let told = self.voice.note();
+        let is_told = |message: &Message| matches!(message, Message::System { text } if Some(text) == told.as_ref());
+        if messages.last().is_some_and(is_told) {
+            messages.pop();
+        }
+        let undone = self.log.as_ref().and_then(TurnLog::undo);
+        undone.into_iter().for_each(notice);
     }
 
     /// Writes how the turn ended, and what the session cost so far.
@@ -310,8 +331,15 @@ impl TurnJob {
             }),
             effects: end.effects,
             is_stop: end.is_stop,
+            is_taken_back: false,
             answered: end.at,
             failure,
         }
     }
+}
+
+/// Whether the session works in a git repository.
+fn is_in_repository(context: &SessionContext) -> bool {
+    let root = context.working_dir.root();
+    root.is_some_and(|root| git_head::is_in_repository(root.path()))
 }

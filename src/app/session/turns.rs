@@ -223,6 +223,7 @@ impl Session {
                 conversation: None,
                 effects: Vec::new(),
                 is_stop: false,
+                is_taken_back: false,
                 answered: None,
                 failure: None,
             };
@@ -313,7 +314,7 @@ impl Session {
             };
             self.log_at(&turn.profile, LogRole::Assistant, text + mark, end.answered);
         }
-        if end.is_stop {
+        if end.is_stop || end.is_taken_back {
             self.forget_exchange();
         }
         self.end_speech(turn.id, outcome);
@@ -326,6 +327,9 @@ impl Session {
             .extend(notices.into_iter().map(UiUpdate::System));
         if let (TurnOutcome::Failed, Some(failure)) = (outcome, end.failure) {
             self.updates.push(UiUpdate::Failed(*failure.problem));
+        }
+        if end.is_taken_back {
+            self.updates.push(UiUpdate::Unsent(turn.message.clone()));
         }
         if turn.flow.is_some()
             && let Some(engine) = self.flow.engine()

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
-use crate::app::session::choice::ChoiceList;
+use crate::app::session::choice::{ChoiceList, LinePrompt};
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::app::theme_choice::ThemeChoice;
@@ -29,6 +29,14 @@ pub(crate) struct CopiedText {
     pub(crate) is_done: bool,
 }
 
+/// A program that talks to the user itself.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ProgramToRun {
+    #[serde(serialize_with = "shown_path")]
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<String>,
+}
+
 /// One update, to be shown in order.
 ///
 /// Its JSON form is `{"type": …, "data": …}`, like that of an [`Event`].
@@ -47,6 +55,8 @@ pub(crate) enum UiUpdate {
     },
     /// The user may choose a row; the command of the list follows.
     Choose(ChoiceList),
+    /// The same, and nobody asked for it: it must not take keys that were meant for something else.
+    Offer(ChoiceList),
     /// The messages that follow belong to this profile.
     Profile(String),
     /// The user's message, as it is being sent.
@@ -71,11 +81,15 @@ pub(crate) enum UiUpdate {
     Alert(String),
     /// Text to show verbatim: a list, a report, a tool's result, the welcome.
     Listing(String),
+    /// The help of this topic, with the tables of the interface.
+    Help(&'static str),
     /// A shell command of the user and its output.
     CommandOutput {
         command: String,
         /// Its output and how it ended.
         output: String,
+        /// It ran in the background: other things were shown since it was typed.
+        background: bool,
     },
     /// The user wants to see what the model thinks, or no longer.
     ToggleThinking,
@@ -99,6 +113,10 @@ pub(crate) enum UiUpdate {
     Ask(PendingQuestion),
     /// Open this file in the user's editor, then call [`super::Session::edited`].
     Edit(#[serde(serialize_with = "shown_path")] PathBuf),
+    /// Ask for one line, then call [`super::Session::answer_prompt`].
+    Prompt(LinePrompt),
+    /// Let this program have the terminal until it ends, then call [`super::Session::program_ended`].
+    RunProgram(ProgramToRun),
     /// End the program and print this text.
     Leave(String),
 }

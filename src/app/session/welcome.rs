@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::Session;
 use crate::base::env::Env;
 use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
@@ -11,20 +12,26 @@ use crate::model_call::model_target::ModelTarget;
 /// The providers that the welcome mentions; `marvin doctor` lists all.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
 
-/// The welcome text: what is available, and without a model how to get one. `new` means that there is no history yet.
-pub(super) fn words(env: &Env, target: &ModelTarget, new: bool) -> String {
-    if !target.provider.is_model() {
-        return offline(env, new);
+/// The welcome text: what is available, and without a model how to get one.
+pub(super) fn words(session: &Session, target: &ModelTarget) -> String {
+    let is_new = session.sent_messages.is_empty();
+    if target.provider.is_model() {
+        return format!(
+            "Here I am. {}\nSay what you want done. /help lists the commands.\n",
+            target.words()
+        );
     }
-    format!(
-        "Here I am. {}\nSay what you want done. /help lists the commands.\n",
-        target.words()
-    )
+    let mut out = without_model(is_new);
+    match session.can_set_up() {
+        true => out.push_str("\nTo give me something to think with: /model\n"),
+        false => out.push_str(&ways(&session.context.env)),
+    }
+    out
 }
 
-fn offline(env: &Env, new: bool) -> String {
+fn without_model(is_new: bool) -> String {
     let mut out = String::new();
-    out.push_str(if new {
+    out.push_str(if is_new {
         "Brain the size of a planet, and no language model set up. Typical.\n\n"
     } else {
         "Still no language model set up.\n\n"
@@ -32,8 +39,13 @@ fn offline(env: &Env, new: bool) -> String {
     out.push_str("Working right now, offline: files, git, notes, calendar, tickets, units and\n");
     out.push_str("more; /tools lists them all.\n");
     out.push_str("  try   convert 5 miles to km      show the tree      note: buy milk\n");
-    out.push_str("  or    /tools calendar            /tool code_grep pattern=TODO\n\n");
-    out.push_str("To give me something to think with, one of:\n");
+    out.push_str("  or    /tools calendar            /tool code_grep pattern=TODO\n");
+    out
+}
+
+/// The ways to a model, as commands: for where nothing can be chosen.
+fn ways(env: &Env) -> String {
+    let mut out = "\nTo give me something to think with, one of:\n".to_owned();
     let (how, looked) = match availability::is_installed(env) {
         true => ("gh auth login", "not signed in"),
         false => (
@@ -66,10 +78,9 @@ fn setting(env: &Env, row: &'static ProviderSpec) -> (String, String) {
     let remote = choose::remote(env, row);
     match row.key {
         Some(variable) => {
-            let looked = match (remote.key.is_some(), row.key_file) {
-                (true, _) => "set".to_owned(),
-                (false, true) => "not set, nor in ~/.ssh".to_owned(),
-                (false, false) => "not set".to_owned(),
+            let looked = match remote.key.is_some() {
+                true => "set".to_owned(),
+                false => "not set, nor in ~/.ssh".to_owned(),
             };
             (format!("export {variable}=…"), looked)
         }

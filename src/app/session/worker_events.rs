@@ -84,6 +84,7 @@ impl Session {
             WorkerEvent::SessionLoaded(begun) => self.session_loaded(begun),
             WorkerEvent::Sessions { rows, at_start } => self.sessions_listed(rows, at_start),
             WorkerEvent::Choices(list) => self.choices_listed(*list),
+            WorkerEvent::SetUp(event) => self.set_up_event(*event),
             WorkerEvent::Remembered => {}
         }
     }
@@ -122,22 +123,15 @@ impl Session {
         self.pending_changes -= 1;
         match outcome {
             Ok(target) => {
-                let lists = self.context.modules.get::<ModelLists>();
-                lists.set_own(target.provider.name());
-                let words = target.words();
-                if self.greeted {
-                    self.updates.push(UiUpdate::Remark(words));
-                } else {
-                    self.greet(&target);
-                }
-                let target = Arc::from(target);
-                let summarizer = summarizer(&target);
-                self.context.set_summarizer(summarizer);
-                let agents = setup::agents(&self.settings, &target);
-                self.context.set_agents(agents);
-                self.backend = BackendState::Ready(target);
+                let Some(target) = self.ask_for_model(target) else {
+                    // Messages wait for the choice.
+                    return;
+                };
+                self.set_up_chosen(true);
+                self.adopt(target);
             }
             Err(problem) => {
+                self.set_up_chosen(false);
                 // When a change fails, the previous provider stays.
                 if matches!(self.backend, BackendState::Choosing) {
                     let mut problem = Problem::config(problem.one_line());
@@ -151,10 +145,30 @@ impl Session {
         self.send_next();
     }
 
+    /// The target answers from now on.
+    pub(super) fn adopt(&mut self, target: Box<ModelTarget>) {
+        let lists = self.context.modules.get::<ModelLists>();
+        lists.set_own(target.provider.name());
+        let words = target.words();
+        if self.greeted {
+            self.updates.push(UiUpdate::Remark(words));
+        } else {
+            self.greet(&target);
+        }
+        let target = Arc::from(target);
+        let summarizer = summarizer(&target);
+        self.context.set_summarizer(summarizer);
+        let agents = setup::agents(&self.settings, &target);
+        self.context.set_agents(agents);
+        self.backend = BackendState::Ready(target);
+        self.greeted = true;
+        self.send_next();
+    }
+
     pub(super) fn greet(&mut self, target: &ModelTarget) {
         let offline = !target.provider.is_model();
         if self.sent_messages.is_empty() || offline {
-            let words = welcome::words(&self.context.env, target, self.sent_messages.is_empty());
+            let words = welcome::words(self, target);
             self.updates.push(UiUpdate::Listing(words));
         } else {
             let profile = self.context.profile();

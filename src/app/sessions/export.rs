@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use similar::{Change, TextDiff};
-
 use super::list::local_time;
 use super::transcript::{PastCall, TranscriptContent, entries};
 use crate::base::clock::Clock;
 use crate::base::text::{clip, one_line};
+use crate::chat::change::FileChange;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::usage::{credits, dollars};
@@ -17,8 +16,6 @@ use crate::store::sessions::record::CallRecord;
 
 /// Characters of a call's arguments in its heading.
 const SUMMARY_CHARS: usize = 100;
-/// How long two texts are compared; after that the rest counts as changed.
-const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The whole session: what was said under headings, calls and results folded.
 pub(crate) fn markdown(replay: &Replay, clock: &Clock) -> String {
@@ -120,18 +117,14 @@ fn end_words(record: &CallRecord) -> String {
 
 /// A change as the lines of a patch.
 fn diff_text(display: &Display) -> String {
-    let (old, new) = match display {
-        Display::Patch { text } => return text.clone(),
-        Display::Diff { old, new, .. } => (old, new),
-    };
-    let diff = TextDiff::configure()
-        .timeout(DIFF_TIMEOUT)
-        .diff_lines(old.as_str(), new.as_str());
-    let line = |change: Change<&str>| {
-        let text = change.value();
-        format!("{}{}\n", change.tag(), text.trim_end_matches('\n'))
-    };
-    diff.iter_all_changes().map(line).collect()
+    match display {
+        Display::Changes { files } => files.iter().map(ToString::to_string).collect(),
+        Display::Patch { text } => text.clone(),
+        Display::Diff { old, new, .. } => {
+            let change = FileChange::between("", Some(old), Some(new));
+            change.hunks.into_iter().map(|hunk| hunk.lines).collect()
+        }
+    }
 }
 
 /// A block of code whose fence is longer than any in the text.

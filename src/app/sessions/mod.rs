@@ -119,7 +119,7 @@ pub(crate) fn turn_ending(ctx: &ToolContext, failure: Option<&Failure>) -> TurnE
         _ if ctx.stop.is_fired() => TurnResult::Stopped.into(),
         Some(failure) => {
             let line = failure.problem.one_line();
-            let safe = redact::secrets(&line, &ctx.session.secrets);
+            let safe = redact::secrets(&line, &ctx.session.secrets.all());
             TurnEnding {
                 result: TurnResult::Failed,
                 error: Some(clip(&safe, ERROR_CHARS)),

@@ -32,14 +32,48 @@ pub(crate) enum Complete {
     Session,
 }
 
+/// Flags of one subject, as the help lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FlagGroup {
+    Prompt,
+    Model,
+    Session,
+    Pipeline,
+    Run,
+}
+
+impl FlagGroup {
+    /// In the order of the help.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Prompt,
+        Self::Model,
+        Self::Session,
+        Self::Pipeline,
+        Self::Run,
+    ];
+
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Prompt => "Prompt",
+            Self::Model => "Model and tools",
+            Self::Session => "Session",
+            Self::Pipeline => "Pipeline",
+            Self::Run => "The run",
+        }
+    }
+}
+
 pub(crate) struct Flag {
     /// Without dashes.
     pub long: &'static str,
+    pub group: FlagGroup,
     pub short: Option<char>,
     pub takes: ValueMode,
     pub complete: Complete,
     /// One sentence.
     pub doc: &'static str,
+    /// A shorter sentence for the first screen of the help, which has only the flags that most people need.
+    pub brief: Option<&'static str>,
     /// Accepted but not listed.
     pub hidden: bool,
     /// Stores the value.
@@ -48,16 +82,19 @@ pub(crate) struct Flag {
 
 pub(super) const fn flag(
     long: &'static str,
+    group: FlagGroup,
     takes: ValueMode,
     doc: &'static str,
     apply: fn(&mut CliArgs, OsString) -> Outcome<()>,
 ) -> Flag {
     Flag {
         long,
+        group,
         short: None,
         takes,
         complete: Complete::Nothing,
         doc,
+        brief: None,
         hidden: false,
         apply,
     }
@@ -71,6 +108,11 @@ impl Flag {
 
     pub(super) const fn complete(mut self, complete: Complete) -> Self {
         self.complete = complete;
+        self
+    }
+
+    pub(super) const fn brief(mut self, brief: &'static str) -> Self {
+        self.brief = Some(brief);
         self
     }
 

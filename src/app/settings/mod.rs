@@ -15,7 +15,7 @@ use crate::base::variables::{
 use crate::llm::provider::Effort;
 use crate::pipeline::tier::TierOverrides;
 use crate::proc::supervise;
-use flag::{Complete, Flag, ValueMode, flag, text};
+use flag::{Complete, Flag, FlagGroup, ValueMode, flag, text};
 use prompt::PromptSource;
 use session::SessionFlags;
 
@@ -232,15 +232,18 @@ impl CliArgs {
 pub(crate) static FLAGS: &[Flag] = &[
     flag(
         "non-interactive",
+        FlagGroup::Run,
         ValueMode::Nothing,
         "Answer one prompt on standard output and end.",
         |args, _| {
             args.non_interactive = true;
             Ok(())
         },
-    ),
+    )
+    .brief("Answer one prompt on standard output and end."),
     flag(
         "prompt",
+        FlagGroup::Prompt,
         ValueMode::Value("TEXT"),
         "The prompt.",
         |args, value| {
@@ -250,6 +253,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "prompt-file",
+        FlagGroup::Prompt,
         ValueMode::Value("FILE"),
         "Read the prompt from a file.",
         |args, value| {
@@ -260,6 +264,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::File),
     flag(
         "image",
+        FlagGroup::Prompt,
         ValueMode::Value("FILE"),
         "Send this image with the prompt; give it again for more images.",
         |args, value| {
@@ -267,10 +272,12 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .brief("Send an image with the prompt.")
     .short('i')
     .complete(Complete::File),
     flag(
         "stdin",
+        FlagGroup::Prompt,
         ValueMode::Nothing,
         "Append standard input to the prompt, marked as data.",
         |args, _| {
@@ -280,6 +287,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "working-dir",
+        FlagGroup::Prompt,
         ValueMode::Value("DIR"),
         "Work on the code in this folder; file tools cannot leave it.",
         |args, value| {
@@ -287,19 +295,23 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .brief("Work on the code in this folder.")
     .complete(Complete::Folder),
     flag(
         "provider",
+        FlagGroup::Model,
         ValueMode::Value("NAME"),
-        "The language model's provider; marvin doctor lists them.",
+        "The language model's provider; marvin help providers lists them.",
         |args, value| {
             args.provider = Some(text(value, "--provider")?);
             Ok(())
         },
     )
+    .brief("Where the language model comes from.")
     .complete(Complete::Provider),
     flag(
         "model",
+        FlagGroup::Model,
         ValueMode::Value("[TIER=]MODEL"),
         "The model, or the model of a tier of work; all=MODEL sets every tier.",
         |args, value| {
@@ -313,9 +325,11 @@ pub(crate) static FLAGS: &[Flag] = &[
             args.model = Some(value);
             Ok(())
         },
-    ),
+    )
+    .brief("The model; marvin models lists them."),
     flag(
         "design-first",
+        FlagGroup::Pipeline,
         ValueMode::Nothing,
         "Build software: documents, tests, implementation and checks, each step by a child (the pipeline).",
         |args, _| {
@@ -323,9 +337,11 @@ pub(crate) static FLAGS: &[Flag] = &[
             args.non_interactive = true;
             Ok(())
         },
-    ),
+    )
+    .brief("Build software in phases (the pipeline)."),
     flag(
         "allow-dirty",
+        FlagGroup::Pipeline,
         ValueMode::Nothing,
         "Let the pipeline's first commit take changes that are not committed.",
         |args, _| {
@@ -335,6 +351,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "branch",
+        FlagGroup::Pipeline,
         ValueMode::Value("NAME"),
         "Let the pipeline work on this branch, which is made when there is none.",
         |args, value| {
@@ -344,6 +361,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "effort",
+        FlagGroup::Model,
         ValueMode::Value("LEVEL"),
         "How hard the model thinks: low, medium or high; unless set, high for work on code and low otherwise.",
         |args, value| {
@@ -351,9 +369,11 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .brief("How hard the model thinks: low, medium, high.")
     .complete(Complete::Effort),
     flag(
         "tools",
+        FlagGroup::Model,
         ValueMode::Value("GROUP,…"),
         "Offer only these groups of tools; all and none work too.",
         |args, value| {
@@ -364,6 +384,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Group),
     flag(
         "max-cost",
+        FlagGroup::Run,
         ValueMode::Value("USD"),
         "Make no further model call once this much is spent.",
         |args, value| {
@@ -379,9 +400,11 @@ pub(crate) static FLAGS: &[Flag] = &[
             })?);
             Ok(())
         },
-    ),
+    )
+    .brief("Make no further call once this much is spent."),
     flag(
         "ntfy",
+        FlagGroup::Run,
         ValueMode::Maybe("TOPIC"),
         "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
         |args, value| {
@@ -391,6 +414,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "continue",
+        FlagGroup::Session,
         ValueMode::Nothing,
         "Go on with the latest session of this folder.",
         |args, _| {
@@ -398,9 +422,11 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .brief("Go on with the latest session of this folder.")
     .short('c'),
     flag(
         "resume",
+        FlagGroup::Session,
         ValueMode::Maybe("ID"),
         "Go on with a session: the beginning of its ID or its name, or choose from a list.",
         |args, value| {
@@ -408,10 +434,12 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     )
+    .brief("Go on with a session, or choose one.")
     .short('r')
     .complete(Complete::Session),
     flag(
         "fork-session",
+        FlagGroup::Session,
         ValueMode::Nothing,
         "With --continue or --resume: go on with a copy, and leave the session as it is.",
         |args, _| {
@@ -421,6 +449,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "session-id",
+        FlagGroup::Session,
         ValueMode::Value("UUID"),
         "With --non-interactive: keep the conversation as this session, or go on with it.",
         |args, value| {
@@ -430,15 +459,18 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "plain",
+        FlagGroup::Run,
         ValueMode::Nothing,
         "Use the plain interface.",
         |args, _| {
             args.interface = Some(Interface::Plain);
             Ok(())
         },
-    ),
+    )
+    .brief("Lines instead of the full screen."),
     flag(
         "curses",
+        FlagGroup::Run,
         ValueMode::Nothing,
         "Use the full-screen interface.",
         |args, _| {
@@ -448,6 +480,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "verbose",
+        FlagGroup::Run,
         ValueMode::Nothing,
         "Say on standard error what is done and why it failed.",
         |args, _| {
@@ -455,13 +488,15 @@ pub(crate) static FLAGS: &[Flag] = &[
             Ok(())
         },
     ),
-    flag("help", ValueMode::Nothing, "Show this help.", |args, _| {
+    flag("help",
+        FlagGroup::Run, ValueMode::Nothing, "Show this help.", |args, _| {
         args.help = true;
         Ok(())
     })
     .short('h'),
     flag(
         "version",
+        FlagGroup::Run,
         ValueMode::Nothing,
         "Show the version.",
         |args, _| {
@@ -472,6 +507,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .short('V'),
     flag(
         "fire-alarm",
+        FlagGroup::Run,
         ValueMode::Value("ID"),
         "Ring an alarm that is due; the scheduler calls it.",
         |args, value| {
@@ -482,6 +518,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .hidden(),
     flag(
         "review-job",
+        FlagGroup::Run,
         ValueMode::Value("ID"),
         "Do the review of this id; Marvin starts itself so.",
         |args, value| {
@@ -492,6 +529,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .hidden(),
     flag(
         supervise::FLAG,
+        FlagGroup::Run,
         ValueMode::Maybe("BYTES"),
         "Run the program after -- and end it when standard input closes; Marvin starts itself so.",
         |args, value| {
@@ -504,7 +542,8 @@ pub(crate) static FLAGS: &[Flag] = &[
         },
     )
     .hidden(),
-    flag("no-bytecode", ValueMode::Nothing, "Ignored.", |_, _| Ok(()))
+    flag("no-bytecode",
+        FlagGroup::Run, ValueMode::Nothing, "Ignored.", |_, _| Ok(()))
         .short('B')
         .hidden(),
 ];

@@ -103,7 +103,7 @@ impl PromptSource {
 
 fn missing() -> Problem {
     Problem::input("There is no prompt.")
-        .next("Give one with --prompt, --prompt-file, as words, or on standard input.")
+        .next("Give one with --prompt, --prompt-file, as words, or on standard input (marvin help scripts).")
 }
 
 fn read_stdin() -> Outcome<Vec<u8>> {

@@ -2,30 +2,35 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::thread;
 use std::time::Duration;
 
 mod blender;
 mod copilot;
+mod files;
 mod finding;
 mod flow;
 mod model;
 mod outside;
+mod provider;
 mod voice;
 
 use crate::app::settings::Settings;
 use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::{
     LLM_PROVIDER, MARVIN_CONNECT_TIMEOUT, MARVIN_FIRST_BYTE_TIMEOUT, MARVIN_IDLE_TIMEOUT,
 };
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
-use crate::llm::catalog::{ProviderSpec, ROWS, variable};
+use crate::llm::catalog::ROWS;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use finding::{Finding, finding};
+use provider::ProviderLists;
 
 /// A program that tools use.
 struct Program {
@@ -75,9 +80,16 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         [word] if word == "--json" => true,
         _ => return Err(Problem::input("marvin doctor takes only --json.")),
     };
-    // First, because the choice depends on its answer, which is kept.
-    let mut findings = vec![copilot::provider(&settings.env)];
-    findings.extend(ROWS.iter().map(|row| provider(row, settings)));
+    let today = Clock::new(&settings.env).now().date();
+    let (copilot, lists) = thread::scope(|scope| {
+        let lists = scope.spawn(|| ProviderLists::ask(&settings.env));
+        // The choice below depends on its answer, which is kept.
+        (copilot::provider(&settings.env), lists.join())
+    });
+    let lists = lists.map_err(|_| Problem::internal("The providers could not be asked."))?;
+    let mut findings = vec![copilot];
+    let providers = ROWS.iter();
+    findings.extend(providers.map(|row| lists.provider(row, &settings.env, today)));
     let chosen = choose::choose(&settings.env, settings.model.provider.as_deref());
     findings.insert(
         0,
@@ -103,7 +115,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
         },
     );
     if let Ok(ProviderChoice::Remote(remote)) = &chosen {
-        findings.insert(1, model::chosen(remote, settings));
+        findings.insert(1, model::chosen(remote, settings, &lists));
         findings.insert(2, flow::answers(remote, settings));
     }
     if let Ok(ProviderChoice::Copilot) = &chosen {
@@ -114,6 +126,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     findings.extend(voice::findings(&settings.env));
     findings.extend(outside::findings(&settings.env));
     findings.extend(folders(settings));
+    findings.extend(files::findings(settings));
     let terminal = std::io::stdout().is_terminal();
     let term = settings.env.get("TERM").unwrap_or("not set");
     findings.push(finding(
@@ -174,56 +187,11 @@ fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {
     }
     match chosen {
         ProviderChoice::Copilot => "its CLI is signed in".to_owned(),
-        ProviderChoice::Remote(remote) => match remote.row.key {
+        ProviderChoice::Remote(remote) => match remote.key_variable() {
             Some(key) => format!("the first with a key ({key})"),
             None => "it answers on this machine".to_owned(),
         },
         ProviderChoice::Offline => "nothing else is set up".to_owned(),
-    }
-}
-
-fn provider(row: &'static ProviderSpec, settings: &Settings) -> Finding {
-    let remote = choose::remote(&settings.env, row);
-    let mut model = choose::model(&settings.env, row).to_owned();
-    match choose::wire(&settings.env, row) {
-        Ok(Some(wire)) => {
-            let word = choose::wire_word(wire).unwrap_or_default();
-            model.push_str(&format!(" over {word} ({})", variable(row.name, "WIRE")));
-        }
-        Ok(None) => {}
-        Err(problem) => {
-            let (what, next) = (problem.what, problem.next.join(" "));
-            return finding("provider", row.name, false, what, &next);
-        }
-    }
-    match row.key {
-        Some(key) => {
-            let set = remote.key.is_some();
-            let state = format!(
-                "{key} {}, model {model}",
-                if set { "set" } else { "not set" }
-            );
-            finding("provider", row.name, set, state, &format!("export {key}=…"))
-        }
-        None => {
-            let answers = choose::answers(&remote);
-            let state = format!(
-                "{} {}, model {model}",
-                remote.base,
-                if answers {
-                    "answers"
-                } else {
-                    "does not answer"
-                }
-            );
-            finding(
-                "provider",
-                row.name,
-                answers,
-                state,
-                "Start the server, or leave it.",
-            )
-        }
     }
 }
 

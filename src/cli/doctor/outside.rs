@@ -3,11 +3,10 @@
 use super::finding::{Finding, finding};
 use crate::app::profile;
 use crate::base::env::Env;
-use crate::base::text::escape_controls;
 use crate::base::variables::MARVIN_CONTACT;
 use crate::disk::paths::Paths;
 use crate::formats::address::Address;
-use crate::net::services::{SERVICES, Service, variable};
+use crate::net::services::{SERVICES, Service, shown_address, variable};
 use crate::net::user_agent;
 use crate::store::preferences;
 use crate::tools::output::web_links;
@@ -67,12 +66,12 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     let named = variable(service.id);
     let base = service.base_in(env);
     let mut state = vec![if own {
-        format!("{} (by {named})", shown(base))
+        format!("{} (by {named})", shown_address(base))
     } else {
         format!("{base} (default)")
     }];
     let mut advice = Vec::new();
-    if own && Address::parse(&shown(base)).is_err() {
+    if own && Address::parse(&shown_address(base)).is_err() {
         state.push("which is not a valid address".to_owned());
         advice.push(format!(
             "Set {named} to http:// or https:// and a host, or remove it."
@@ -107,19 +106,6 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
         state.join(", "),
         &advice.join(" "),
     )
-}
-
-/// A base address that the user set, without credentials.
-fn shown(base: &str) -> String {
-    let base = escape_controls(base);
-    let Some((scheme, rest)) = base.split_once("://") else {
-        return base;
-    };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest.get(..end).and_then(|host| host.rfind('@')) {
-        Some(at) => format!("{scheme}://{}", rest.get(at + 1..).unwrap_or_default()),
-        None => base,
-    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,11 @@ pub(crate) fn is_installed(env: &Env) -> bool {
     !cli::candidates(env).is_empty()
 }
 
+/// The CLI that would be started.
+pub(crate) fn program(env: &Env) -> Option<PathBuf> {
+    cli::candidates(env).into_iter().next()
+}
+
 /// Starts the CLI and asks it.
 pub(crate) fn ask(env: &Env, limit: Duration, stop: &Cancel) -> CopilotState {
     if !is_installed(env) {

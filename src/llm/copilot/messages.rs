@@ -371,7 +371,7 @@ impl UsageData {
                 None => FinishReason::Unknown,
                 Some("stop" | "tool_calls" | "end_turn" | "tool_use") => FinishReason::Done,
                 Some("length" | "max_tokens") => FinishReason::Length,
-                Some("content_filter") => FinishReason::Filtered,
+                Some("content_filter") => FinishReason::Filtered(String::new()),
                 Some(other) => FinishReason::Other(other.to_owned()),
             },
             quota_left: quota_left(&self.quota_snapshots),

@@ -32,6 +32,7 @@ use self::turn::TurnFailure;
 use super::failure::{Failure, FailureKind};
 use super::models::ModelInfo;
 use super::provider::{Delta, Provider, Reply, Request};
+use super::remarks::{self, Remarks};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::variables::MARVIN_CHAT_MODEL;
@@ -67,6 +68,7 @@ pub(crate) struct CopilotProvider {
     connection: Mutex<Option<Arc<Connection>>>,
     /// That of the conversation, between two requests.
     session: Mutex<Option<CopilotSession>>,
+    remarks: Remarks,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,6 +85,7 @@ impl CopilotProvider {
             handshake_timeout: start::HANDSHAKE_TIMEOUT,
             connection: Mutex::new(None),
             session: Mutex::new(None),
+            remarks: Remarks::default(),
         }
     }
 
@@ -211,6 +214,10 @@ impl Provider for CopilotProvider {
             true => self.follow(request, stop)?,
             false => (self.open(request, stop)?, self.whole(request)),
         };
+        if request.effort_chosen && !session.takes_effort {
+            let words = remarks::no_effort(NAME, request);
+            self.remarks.tell(&words, &words, emit);
+        }
         let mut outcome = take_turn(&mut session, &news, request, emit, stop);
         // The CLI ended since the last turn, which is noticed only now.
         if let Err(TurnFailure { unsent: true, .. }) = &outcome {

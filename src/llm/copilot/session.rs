@@ -20,6 +20,7 @@ use crate::base::ids;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls};
 use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::models::{EffortControl, ReasoningEffort};
 use crate::llm::provider::Request;
 
 /// How long a call may take that only the CLI itself has to answer.
@@ -44,6 +45,8 @@ pub(super) struct CopilotSession {
     pub unsettled_since: Option<Instant>,
     /// AI credits that are counted already, in billionths.
     pub counted_credits: f64,
+    /// It was told how hard to think.
+    pub takes_effort: bool,
 }
 
 /// The fields of `session.create`.
@@ -52,6 +55,9 @@ pub(super) struct CopilotSession {
 struct CreateParams<'a> {
     session_id: &'a str,
     model: &'a str,
+    /// Only for models that take one; the CLI refuses it for others (<https://github.com/github/copilot-sdk>).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
     client_name: &'static str,
     streaming: bool,
     system_message: SystemMessage<'a>,
@@ -124,7 +130,7 @@ impl CopilotSession {
         let id = session_id();
         let (wake, events) = connection.listen(&id);
         // From here on it is forgotten when something fails.
-        let session = Self {
+        let mut session = Self {
             connection: Arc::clone(connection),
             events,
             wake,
@@ -133,10 +139,31 @@ impl CopilotSession {
             turn: None,
             unsettled_since: None,
             counted_credits: 0.0,
+            takes_effort: false,
             id,
         };
-        let params = create_params(&session.id, request, server, dir);
-        match connection.call("session.create", params, CALL_TIMEOUT, stop) {
+        let mut takes_effort = effort(request).is_some();
+        let id = session.id.clone();
+        let create = |effort| {
+            let params = create_params(&id, request, effort, server, dir);
+            connection.call("session.create", params, CALL_TIMEOUT, stop)
+        };
+        let refuses_effort = |error: &str| {
+            error
+                .to_lowercase()
+                .replace(' ', "")
+                .contains("reasoningeffort")
+        };
+        let mut created = create(effort(request));
+        if let Err(CallError::Refused(error)) = &created
+            && takes_effort
+            && refuses_effort(&error.message)
+        {
+            takes_effort = false;
+            created = create(None);
+        }
+        session.takes_effort = takes_effort;
+        match created {
             Ok(_) => Ok(session),
             Err(CallError::Refused(error)) if error.message.contains("is not available") => {
                 let what = format!("copilot: {}", sentence(&error.message));
@@ -190,6 +217,7 @@ impl Drop for CopilotSession {
 fn create_params<'a>(
     id: &'a str,
     request: &Request<'a>,
+    reasoning_effort: Option<&'static str>,
     server: Option<&'a OwnServer>,
     dir: Option<&'a Path>,
 ) -> CreateParams<'a> {
@@ -205,6 +233,7 @@ fn create_params<'a>(
     CreateParams {
         session_id: id,
         model: request.model,
+        reasoning_effort,
         client_name: "marvin",
         streaming: true,
         system_message: SystemMessage {
@@ -237,10 +266,19 @@ fn fingerprint(request: &Request<'_>) -> u64 {
     let parts = tools.flat_map(|tool| [&*tool.name, &*tool.about_json, &*tool.params_json]);
     [request.model, request.system]
         .into_iter()
+        .chain(effort(request))
         .chain(parts)
         .fold(0, |hash: u64, part| {
             hash.rotate_left(5) ^ ids::stable_hash(part)
         })
+}
+
+/// The effort that the user chose, where the model takes one: the CLI has words for it from low to high.
+fn effort(request: &Request<'_>) -> Option<&'static str> {
+    let efforts = request.info.efforts;
+    let takes = request.effort_chosen && efforts.control() == EffortControl::Word;
+    let word = efforts.nearest(request.effort.into()).filter(|_| takes)?;
+    (word >= ReasoningEffort::Low).then(|| word.word())
 }
 
 /// A random UUID (RFC 9562, version 4).

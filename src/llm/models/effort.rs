@@ -52,27 +52,74 @@ impl ReasoningEffort {
     }
 }
 
+/// How a model is told how hard to think.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum EffortControl {
+    /// By a word. The model thinks by itself, and a word changes how hard.
+    #[default]
+    Word,
+    /// By a number of tokens that its thoughts may take. Without one it does not think.
+    Budget,
+    /// It can only be told to think, or not to.
+    Switch,
+}
+
 /// The efforts that a model takes. Any other is refused with 400, so none is sent to a model that takes none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Efforts(u8);
+pub(crate) struct Efforts {
+    words: u8,
+    control: EffortControl,
+}
 
 impl Efforts {
     /// Those that `list` holds.
     pub(crate) fn of(list: &[ReasoningEffort]) -> Self {
-        Self(
-            list.iter()
+        Self {
+            words: list
+                .iter()
                 .fold(0, |bits, effort| bits | 1 << *effort as u8),
-        )
+            control: EffortControl::Word,
+        }
+    }
+
+    /// Low, medium and high.
+    pub(crate) fn usual() -> Self {
+        Self::of(&[
+            ReasoningEffort::Low,
+            ReasoningEffort::Medium,
+            ReasoningEffort::High,
+        ])
+    }
+
+    /// Those of a model that is given a number of tokens for its thoughts.
+    pub(crate) fn budget() -> Self {
+        Self {
+            control: EffortControl::Budget,
+            ..Self::usual()
+        }
+    }
+
+    /// Those of a model that can only think or not.
+    pub(crate) fn switch() -> Self {
+        Self {
+            control: EffortControl::Switch,
+            ..Self::of(&[ReasoningEffort::None, ReasoningEffort::High])
+        }
+    }
+
+    /// How the model is told.
+    pub(crate) fn control(self) -> EffortControl {
+        self.control
     }
 
     /// True when it takes none.
     pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
+        self.words == 0
     }
 
     /// True when `effort` may be sent.
     pub(crate) fn takes(self, effort: ReasoningEffort) -> bool {
-        self.0 & 1 << effort as u8 != 0
+        self.words & 1 << effort as u8 != 0
     }
 
     /// The one nearest to `wanted`; of two as near, the lower, which costs less. `None` when the model takes none.
@@ -83,13 +130,26 @@ impl Efforts {
             .min_by_key(|effort| (*effort as u8).abs_diff(wanted as u8))
     }
 
-    /// Reads `low,medium,high`; `yes` and `-` are none.
+    /// Reads `low,medium,high`, `budget` or `switch`; `yes` and `-` are none.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        if matches!(text, "yes" | "-") {
-            return Some(Self::default());
+        match text {
+            "yes" | "-" => Some(Self::default()),
+            "budget" => Some(Self::budget()),
+            "switch" => Some(Self::switch()),
+            _ => {
+                let list: Option<Vec<_>> = text.split(',').map(ReasoningEffort::of).collect();
+                Some(Self::of(&list?))
+            }
         }
-        let list: Option<Vec<_>> = text.split(',').map(ReasoningEffort::of).collect();
-        Some(Self::of(&list?))
+    }
+}
+
+/// The efforts of a model on this machine: gpt-oss has them wherever it runs (<https://docs.ollama.com/capabilities/thinking>).
+pub(super) fn of_local(model: &str) -> Efforts {
+    if rest(&bare_name(model), "gpt-oss").is_some() {
+        Efforts::usual()
+    } else {
+        Efforts::default()
     }
 }
 
@@ -128,6 +188,17 @@ mod tests {
         assert_eq!(Efforts::parse("yes").unwrap().nearest(High), None);
         assert_eq!(Efforts::parse("-").unwrap().nearest(Minimal), None);
         assert_eq!(Efforts::parse("low,hihg"), None);
+        let switch = Efforts::parse("switch").unwrap();
+        assert_eq!(
+            [Low, Medium, High].map(|wanted| switch.nearest(wanted)),
+            [Some(Off), Some(High), Some(High)]
+        );
+        let budget = Efforts::parse("budget").unwrap();
+        assert_eq!(budget.nearest(Medium), Some(Medium));
+        assert_eq!(
+            [switch, budget].map(Efforts::control),
+            [EffortControl::Switch, EffortControl::Budget]
+        );
         assert_eq!(ReasoningEffort::of("max"), Some(Max));
     }
 
@@ -152,7 +223,7 @@ mod tests {
         });
         assert_eq!(
             (takes.len(), others.first()),
-            (6, Some(&"gpt-5-chat-latest"))
+            (7, Some(&"gpt-5-chat-latest"))
         );
     }
 

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::endings::ModelEnd;
+use super::names::is_snapshot;
 use super::price::{PartialRates, TokenPrice};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
@@ -117,6 +118,22 @@ pub fn parse_list(provider: &str, body: &[u8]) -> Outcome<ListPage> {
             .filter(|last| more && !last.is_empty())
             .map(str::to_owned),
     })
+}
+
+/// Whether a provider that lists `listed` serves `model`. Its lists may leave out short names, and variants behind a colon.
+pub(crate) fn serves(listed: &[ListedModel], model: &str) -> bool {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let family = model.strip_suffix("-latest");
+    let is = |id: &str| {
+        id == model
+            || id.contains('*')
+            || id
+                .strip_prefix(model)
+                .is_some_and(|rest| rest == ":latest" || is_snapshot(rest))
+            || family.is_some_and(|family| id.starts_with(family))
+            || model.contains('/') && model.split_once(':').is_some_and(|(name, _)| id == name)
+    };
+    listed.is_empty() || listed.iter().any(|listed| is(&listed.id))
 }
 
 fn listed(entry: &Value) -> Option<ListedModel> {
@@ -316,6 +333,27 @@ mod tests {
             one(json!({"id": "x", "lifecycle": "retired"})).end,
             Some(ModelEnd::Gone)
         );
+    }
+
+    #[test]
+    fn a_short_name_is_served_where_its_snapshot_is_listed() {
+        let listed = list(json!({"data": [
+            {"id": "claude-sonnet-5-5-20260915"}, {"id": "our-own:latest"}, {"id": "a/b"}, {"id": "mistral-medium-2508"},
+        ]}));
+        for model in [
+            "claude-sonnet-5-5",
+            "our-own",
+            "a/b:free",
+            "models/a/b",
+            "mistral-medium-latest",
+        ] {
+            assert!(serves(&listed, model), "{model}");
+        }
+        for model in ["claude-sonnet-5", "own", "b", "our-own:7b", "gpt-latest"] {
+            assert!(!serves(&listed, model), "{model}");
+        }
+        assert!(serves(&[], "x"), "who lists nothing says nothing");
+        assert!(serves(&[ListedModel::named("openai/*")], "openai/x"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::list::{ListedModel, parse_list};
+use super::near;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -40,20 +41,7 @@ pub(crate) fn listed_models(
         agent: user_agent::agent(env, None),
         route: ProxyRoute::for_url(env, &remote.base)?,
     });
-    // The limit is for the whole: connecting, waiting, and a server that sends a byte a second.
-    let (cut, _guard) = stop.child();
-    let done = Cancel::new();
-    let result = thread::scope(|scope| {
-        scope.spawn(|| {
-            if done.sleep(limit) {
-                cut.fire();
-            }
-        });
-        let result = all_pages(remote, &client, &cut);
-        done.fire();
-        result
-    });
-    match result {
+    match within(limit, stop, |stop| all_pages(remote, &client, stop)) {
         Err(problem) if problem.is_cancelled() && !stop.is_fired() => {
             let seconds = limit.as_secs();
             let what = format!(
@@ -64,6 +52,22 @@ pub(crate) fn listed_models(
         }
         result => result,
     }
+}
+
+/// Does `work`, which is cancelled with `stop` and after `limit`: the limit is for the whole, connecting, waiting, and a server that sends a byte a second.
+pub(crate) fn within<T>(limit: Duration, stop: &Cancel, work: impl FnOnce(&Cancel) -> T) -> T {
+    let (cut, _guard) = stop.child();
+    let done = Cancel::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if done.sleep(limit) {
+                cut.fire();
+            }
+        });
+        let result = work(&cut);
+        done.fire();
+        result
+    })
 }
 
 fn all_pages(remote: &RemoteTarget, client: &Client, stop: &Cancel) -> Outcome<Vec<ListedModel>> {
@@ -88,13 +92,15 @@ fn all_pages(remote: &RemoteTarget, client: &Client, stop: &Cancel) -> Outcome<V
     }
     models.sort_by(|one, other| one.id.cmp(&other.id));
     models.dedup_by(|one, other| one.id == other.id);
+    let names = models.iter().map(|model| model.id.clone()).collect();
+    near::remember(remote.row.name, &remote.base, names);
     Ok(models)
 }
 
 fn page(remote: &RemoteTarget, client: &Client, url: &str, stop: &Cancel) -> Outcome<Vec<u8>> {
     let place = format!("{} at {}", remote.row.name, remote.base);
-    let headers: Vec<_> = Dialect::of(remote.row, &remote.base)
-        .headers(remote.key.as_deref())
+    let headers: Vec<_> = remote
+        .headers(Dialect::of(remote.row, &remote.base))
         .into_iter()
         .filter(|(name, _)| !matches!(*name, "content-type" | "accept"))
         .chain([("accept", "application/json".to_owned())])
@@ -121,11 +127,10 @@ fn page(remote: &RemoteTarget, client: &Client, url: &str, stop: &Cancel) -> Out
         return Ok(body);
     }
     let context = ErrorContext {
-        successor: None,
-        row: remote.row,
         model: remote.row.model.to_owned(),
-        secrets: remote.key.iter().cloned().collect(),
-        schema_tokens: 0,
+        secrets: remote.secrets(),
+        url_variable: remote.url_variable.to_string(),
+        ..ErrorContext::new(remote.row)
     };
     let header = |name: &str| response.header(name).map(str::to_owned);
     let failure = errors::from_response(&context, response.status, &header, &body);

@@ -6,16 +6,19 @@ pub(crate) mod list;
 pub(crate) mod live;
 mod models_file;
 pub(crate) mod names;
+pub(crate) mod near;
 mod price;
 mod prices_file;
+pub(crate) mod served;
 pub(crate) mod table;
 
-pub(crate) use effort::{Efforts, ReasoningEffort};
+pub(crate) use effort::{EffortControl, Efforts, ReasoningEffort};
 pub(crate) use models_file::ModelsFile;
 pub(crate) use price::TokenPrice;
 pub(crate) use prices_file::Prices as UserPrices;
+pub(crate) use served::ServedFacts;
 
-use super::catalog;
+use super::catalog::{self, Wire};
 use crate::base::clock::Clock;
 use crate::chat::usage::Tokens;
 
@@ -35,12 +38,16 @@ pub(crate) struct ModelInfo {
     pub price: Option<TokenPrice>,
     /// Tools that a request may hold.
     pub tools: usize,
+    /// False when its server says that it takes no tools.
+    pub takes_tools: bool,
     /// Reasoning efforts that it takes.
     pub efforts: Efforts,
     /// It reasons before it answers.
     pub thinks: bool,
     /// It takes images.
     pub images: bool,
+    /// Its server said whether it does, so that nobody has to guess by its name.
+    pub images_told: bool,
     /// The wires that it can be reached over.
     pub wire: WireRule,
     /// False when nothing is known of the model and everything is a cautious guess.
@@ -64,10 +71,28 @@ impl ModelInfo {
         self.input.min(self.window)
     }
 
-    /// A model on this machine.
-    fn local() -> Self {
+    /// Tools that a request for it may have.
+    pub(crate) fn max_tools(&self) -> usize {
+        if self.takes_tools { self.tools } else { 0 }
+    }
+
+    /// The same with a window of so many tokens.
+    fn with_window(self, window: u64) -> Self {
         Self {
-            // This is what `num_ctx` is set to, whatever the model could do.
+            window,
+            input: window,
+            output: self.output.min(window),
+            ..self
+        }
+    }
+
+    /// A model on this machine.
+    fn local(model: &str) -> Self {
+        let efforts = effort::of_local(model);
+        Self {
+            efforts,
+            thinks: !efforts.is_empty(),
+            // This is what `num_ctx` is set to where nobody says otherwise.
             window: 32_768,
             input: 32_768,
             price: Some(TokenPrice::FREE),
@@ -79,24 +104,21 @@ impl ModelInfo {
     /// A cautious guess about a model that nothing is known of.
     fn unknown(model: &str) -> Self {
         let thinks = effort::thinks_by_name(model);
-        let efforts = [
-            ReasoningEffort::Low,
-            ReasoningEffort::Medium,
-            ReasoningEffort::High,
-        ];
         Self {
             window: 128_000,
             input: 128_000,
             output: 8192,
             price: None,
             tools: MAX_TOOLS,
+            takes_tools: true,
             efforts: if thinks {
-                Efforts::of(&efforts)
+                Efforts::usual()
             } else {
                 Efforts::default()
             },
             thinks,
             images: false,
+            images_told: false,
             wire: WireRule::Any,
             known: false,
         }
@@ -108,9 +130,14 @@ impl ModelInfo {
 pub(crate) struct ModelRegistry {
     prices: UserPrices,
     file: ModelsFile,
+    /// The window that the user set for Ollama's models, in tokens.
+    ollama_window: Option<u64>,
     /// For prices that change on a day.
     clock: Clock,
 }
+
+/// Ollama loads no model with a smaller window that could still answer.
+const MIN_WINDOW: u64 = 512;
 
 impl ModelRegistry {
     /// With the user's prices (`MARVIN_PRICES`) and file of models (`MARVIN_MODELS`).
@@ -118,20 +145,49 @@ impl ModelRegistry {
         Self {
             prices,
             file,
+            ollama_window: None,
             clock,
+        }
+    }
+
+    /// The same with a window of so many tokens for Ollama's models (`OLLAMA_CONTEXT`).
+    pub(crate) fn with_ollama_window(self, tokens: Option<u64>) -> Self {
+        Self {
+            ollama_window: tokens.map(|tokens| tokens.max(MIN_WINDOW)),
+            ..self
         }
     }
 
     /// Facts about `model` at `provider`: the user's file, then the table, then a cautious guess.
     pub(crate) fn facts(&self, provider: &str, model: &str) -> ModelInfo {
+        self.facts_told(provider, model, &ServedFacts::default())
+    }
+
+    /// The same where the server of a local model told `served`. Of the window the user decides, then how the model is set up there; no window is larger
+    /// than the model's.
+    pub(crate) fn facts_told(
+        &self,
+        provider: &str,
+        model: &str,
+        served: &ServedFacts,
+    ) -> ModelInfo {
         let local =
             provider == catalog::OFFLINE || catalog::row(provider).is_some_and(|row| row.local);
         let info = if local {
-            ModelInfo::local()
+            served.over(ModelInfo::local(model))
         } else {
             table_facts(provider, model, &self.clock)
         };
-        self.file.over(info, provider, model)
+        let info = self.file.over(info, provider, model);
+        let is_ollama = catalog::row(provider).is_some_and(|row| row.wire == Wire::Ollama);
+        let info = match self.ollama_window.filter(|_| is_ollama) {
+            Some(window) => info.with_window(window),
+            None => info,
+        };
+        match served.max_window.filter(|max| *max < info.window) {
+            Some(max) => info.with_window(max),
+            None => info,
+        }
     }
 
     /// US dollars of one call of `model`, of which `info` is known, and whether that is an estimate, because the model's price or its tokens are not

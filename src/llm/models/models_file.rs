@@ -7,19 +7,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::effort::{Efforts, ReasoningEffort};
+use super::effort::{EffortControl, Efforts, ReasoningEffort};
 use super::price::{PartialRates, TokenPrice};
 use super::{ModelInfo, WireRule};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::llm::catalog;
 
-/// Providers that have another name there, with the one here.
-const OTHER_NAMES: &[(&str, &str)] = &[
-    ("google", "gemini"),
-    ("togetherai", "together"),
-    ("moonshotai", "moonshot"),
-];
 /// The tier that `context_over_200k` describes when no list of tiers does.
 const UNNAMED_TIER: u64 = 200_000;
 const WANTED: &str = "Take the file from https://models.dev/api.json, or write {\"PROVIDER\": {\"models\": {\"MODEL\": {\"limit\": {\"context\": 128000, \"output\": 8192}, \"cost\": {\"input\": 1, \"output\": 5}}}}}.";
@@ -153,15 +147,26 @@ impl Cost {
 
 impl ModelEntry {
     fn model(self) -> Result<FileModel, &'static str> {
-        let efforts = self
-            .reasoning_options
-            .iter()
-            .find(|option| option.kind == "effort")
-            .map(|option| {
+        let has = |kind: &str| {
+            self.reasoning_options
+                .iter()
+                .find(|option| option.kind == kind)
+        };
+        let efforts = match has("effort") {
+            Some(option) => {
                 let words = option.values.iter().flatten();
                 let known: Vec<_> = words.filter_map(|word| ReasoningEffort::of(word)).collect();
-                Efforts::of(&known)
-            });
+                // Groq's word for thinking as the model does by itself, beside which there is only "none".
+                let is_switch = known == [ReasoningEffort::None];
+                Some(if is_switch {
+                    Efforts::switch()
+                } else {
+                    Efforts::of(&known)
+                })
+            }
+            None if has("budget_tokens").is_some() => Some(Efforts::budget()),
+            None => has("toggle").map(|_| Efforts::switch()),
+        };
         Ok(FileModel {
             window: self.limit.context.filter(|tokens| *tokens > 0),
             input: self.limit.input.filter(|tokens| *tokens > 0),
@@ -238,9 +243,15 @@ impl ModelsFile {
             output: file.output.unwrap_or(info.output).min(window),
             price: file.price.clone().or(info.price),
             tools: info.tools,
-            efforts: file.efforts.unwrap_or(info.efforts),
+            takes_tools: info.takes_tools,
+            efforts: file
+                .efforts
+                // The file also calls words what a model takes beside the budget without which it does not think.
+                .filter(|_| info.efforts.control() != EffortControl::Budget)
+                .unwrap_or(info.efforts),
             thinks: file.thinks.unwrap_or(info.thinks),
             images: file.images.unwrap_or(info.images),
+            images_told: info.images_told || file.images.is_some(),
             wire: file.wire.unwrap_or(info.wire),
             known: true,
         }
@@ -254,9 +265,7 @@ impl ModelsFile {
 }
 
 fn provider_here(name: &str) -> Option<&'static str> {
-    let other = OTHER_NAMES.iter().find(|(theirs, _)| *theirs == name);
-    let name = other.map_or(name, |(_, ours)| *ours);
-    catalog::row(name).map(|row| row.name)
+    catalog::row(catalog::provider_named(name)?).map(|row| row.name)
 }
 
 fn wrong(provider: &str, model: &str, why: &str) -> Problem {

@@ -118,9 +118,11 @@ impl TableLine {
             output: output?,
             price: self.token_price()?,
             tools: MAX_TOOLS,
+            takes_tools: true,
             efforts: Efforts::parse(self.thinks)?,
             thinks: self.thinks != "-",
             images: flag(self.images)?,
+            images_told: false,
             wire: match self.wire {
                 "-" => WireRule::Any,
                 "chat" => WireRule::CompletionsOnly,

@@ -1,17 +1,22 @@
 //! The dialects: from conversation to request body, and from response bytes to reply. Pure; sockets are elsewhere.
 
 pub(crate) mod errors;
+pub(crate) mod optional;
 pub(crate) mod read;
 pub(crate) mod write;
 
-use super::catalog::ProviderSpec;
 pub(crate) use super::catalog::Wire;
+use super::catalog::{OPENROUTER, ProviderSpec, Quirks, variable};
 use super::models::WireRule;
 use super::provider::Request;
+use optional::{OptionalMember, OptionalMembers};
 use read::Decoder;
 
 /// The version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Where `openai-compat` leads to unless told otherwise.
+const OPENROUTER_ORIGIN: &str = "https://openrouter.ai/";
 
 /// A provider, and how to talk to it.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +25,12 @@ pub struct Dialect {
     pub row: &'static ProviderSpec,
     /// The wire.
     pub wire: Wire,
+    /// Deviations of the server at the address, which may be another than the provider's own.
+    pub quirks: Quirks,
     /// Whether to ask for reasoning summaries, where the wire has them; OpenAI provides them only to verified organizations.
     pub summaries: bool,
+    /// Optional members that the server has refused.
+    pub(crate) without: OptionalMembers,
 }
 
 impl Dialect {
@@ -39,10 +48,25 @@ impl Dialect {
         } else {
             row.wire
         };
+        let at_openrouter = row.wire == Wire::Completions && base.starts_with(OPENROUTER_ORIGIN);
         Self {
             row,
             wire,
+            quirks: if at_openrouter {
+                OPENROUTER
+            } else {
+                row.quirks
+            },
             summaries: row.quirks.openai_options,
+            without: OptionalMembers::default(),
+        }
+    }
+
+    /// The same without some of the optional members.
+    pub(crate) fn without(self, members: OptionalMembers) -> Self {
+        Self {
+            without: self.without.and(members),
+            ..self
         }
     }
 
@@ -67,11 +91,12 @@ impl Dialect {
 
     /// Whether a request may have tools and forbid to call them; some servers that imitate OpenAI refuse or ignore that.
     pub(crate) fn can_forbid_calls(self) -> bool {
-        match self.wire {
+        let takes = match self.wire {
             Wire::Anthropic => true,
-            Wire::Completions | Wire::Responses => self.row.quirks.openai_options,
+            Wire::Completions | Wire::Responses => self.quirks.openai_options,
             Wire::Ollama => false,
-        }
+        };
+        takes && !self.without.has(OptionalMember::ToolChoice)
     }
 
     /// The wire to try when the path of this one does not exist: servers in Ollama's place, and many that claim to be compatible with OpenAI, know
@@ -159,6 +184,10 @@ pub struct ErrorContext {
     pub secrets: Vec<String>,
     /// Tokens of the tool schemas in the request; 0 if unknown.
     pub schema_tokens: usize,
+    /// The variable to look at when the address is wrong.
+    pub url_variable: String,
+    /// The name under which the provider knows the request.
+    pub request_id: Option<String>,
 }
 
 impl ErrorContext {
@@ -170,6 +199,8 @@ impl ErrorContext {
             successor: None,
             secrets: Vec::new(),
             schema_tokens: 0,
+            url_variable: variable(row.name, "URL"),
+            request_id: None,
         }
     }
 }

@@ -100,7 +100,7 @@ impl ChildLog {
         if self.written > MAX_LOG_BYTES {
             return;
         }
-        let text = redact::secrets(text, &self.session.secrets);
+        let text = redact::secrets(text, &self.session.secrets.all());
         self.written += text.len();
         let _ = self.file.write_all(text.as_bytes());
         if self.written > MAX_LOG_BYTES {

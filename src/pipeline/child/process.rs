@@ -148,7 +148,7 @@ pub(super) fn run_child(
         cost.tokens().words(),
         dollars(cost.session_cost, cost.estimated)
     ));
-    let hide = |text: &str| redact::secrets(text, &session.secrets).into_owned();
+    let hide = |text: &str| redact::secrets(text, &session.secrets.all()).into_owned();
     Ok(EndedChild {
         id,
         report: ChildReport {

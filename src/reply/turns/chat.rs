@@ -24,6 +24,16 @@ pub(crate) trait ChatModel: Send + Sync {
         on_piece: &mut dyn FnMut(&str),
     ) -> Result<Reply, Failure>;
 
+    /// Tokens that a request may have; the largest number when the model looks after that itself.
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// A request of about `used` tokens was refused as too long.
+    fn learn_limit(&self, used: u64, failure: &Failure) {
+        let _ = (used, failure);
+    }
+
     /// Whether requests may have tools, as far as is known.
     fn takes_tools(&self) -> bool;
 
@@ -82,16 +92,25 @@ impl ChatCalls<'_> {
         }
     }
 
-    fn send(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
-        let system = (self.system)(tools, self.protocol);
-        let messages = render(rows, self.protocol);
-        let offer = match self.protocol {
+    /// Bytes of what goes with the rows of a request.
+    pub(crate) fn overhead(&self, tools: &ToolSet) -> usize {
+        (self.system)(tools, self.protocol).len() + self.offer(tools).bytes()
+    }
+
+    fn offer(&self, tools: &ToolSet) -> Offer {
+        match self.protocol {
             ToolProtocol::Native => {
                 let names = tools.advertised().iter().map(String::as_str);
                 self.catalogue.offer(names, self.max_tools)
             }
             ToolProtocol::Text => Offer::none(),
-        };
+        }
+    }
+
+    fn send(&mut self, rows: &[Message], tools: &ToolSet) -> Result<Reply, Failure> {
+        let system = (self.system)(tools, self.protocol);
+        let messages = render(rows, self.protocol);
+        let offer = self.offer(tools);
         let mut filter = DraftFilter::default();
         let listener = self.listener;
         let reply = self.model.chat(&system, &messages, &offer, &mut |piece| {

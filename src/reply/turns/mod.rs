@@ -12,6 +12,7 @@ mod nudges;
 pub(crate) mod protocol;
 mod refusals;
 mod results;
+mod room;
 mod tool_digest;
 pub(crate) mod tool_set;
 mod weather;
@@ -116,6 +117,10 @@ pub(crate) struct TurnLoop<'a> {
     chat: ChatCalls<'a>,
     tools: ToolSet,
     ledger: CallLedger,
+    /// What was said before, as far as it is sent.
+    history: Vec<Message>,
+    /// The user's message.
+    message: Message,
     /// Calls and results of this reply.
     pub rows: Vec<Message>,
     /// Results of calls that ran.
@@ -156,6 +161,8 @@ impl<'a> TurnLoop<'a> {
             },
             tools,
             ledger: CallLedger::default(),
+            history: input.history.to_vec(),
+            message: Message::user(input.message),
             rows: Vec::new(),
             done: 0,
             has_hidden: false,
@@ -251,8 +258,16 @@ impl<'a> TurnLoop<'a> {
 
     /// The chat model's answer, or that of the one that takes over.
     fn ask(&mut self) -> Result<Reply, Failure> {
-        let rows = self.messages();
-        let failure = match self.chat.ask(&rows, &self.tools) {
+        self.make_room();
+        let mut rows = self.messages();
+        let mut asked = self.chat.ask(&rows, &self.tools);
+        if let Err(failure) = &asked
+            && self.make_more_room(failure)
+        {
+            rows = self.messages();
+            asked = self.chat.ask(&rows, &self.tools);
+        }
+        let failure = match asked {
             Err(failure) if failure.kind != FailureKind::Cancelled => failure,
             other => return other,
         };
@@ -288,12 +303,8 @@ impl<'a> TurnLoop<'a> {
 
     /// The conversation up to now.
     fn messages(&self) -> Vec<Message> {
-        let user = Message::user(self.input.message);
-        let before = self.input.history.iter().cloned();
-        before
-            .chain([user])
-            .chain(self.rows.iter().cloned())
-            .collect()
+        let before = self.history.iter().chain([&self.message]);
+        before.chain(&self.rows).cloned().collect()
     }
 
     /// The call of the next planned step, where steps run without the chat model.

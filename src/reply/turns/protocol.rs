@@ -32,8 +32,11 @@ fn key(target: &ModelTarget) -> (String, String) {
     (target.provider.name().to_owned(), target.model.clone())
 }
 
-/// True when the model of `target` has refused tools before.
+/// True when the model of `target` takes no tools: its server says so, or it has refused them before.
 pub(crate) fn is_without_tools(target: &ModelTarget) -> bool {
+    if !target.info.takes_tools {
+        return true;
+    }
     let known = WITHOUT_TOOLS.lock().unwrap_or_else(PoisonError::into_inner);
     known.contains(&key(target))
 }
@@ -133,6 +136,7 @@ mod tests {
     use super::*;
     use crate::base::problem::Problem;
     use crate::llm::failure::{ErrorAnswer, FailureKind};
+    use crate::llm::wire::optional::OptionalMembers;
     use proptest::prelude::*;
 
     fn call(id: &str, args: &str) -> ToolCall {
@@ -225,8 +229,7 @@ mod tests {
         let answer = |status, mentions_tools| ErrorAnswer {
             status,
             mentions_tools,
-            mentions_thinking: false,
-            mentions_temperature: false,
+            refused: OptionalMembers::default(),
         };
         for (answer, expected) in [
             (Some(answer(400, false)), true),

@@ -239,28 +239,29 @@ impl ChatLog {
         before.map(|before| self.parsed(&before)).transpose()
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by what `change` makes of them, and returns the path of the copy.
+    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by what `change`, which gets the path of the copy, makes of them, and returns
+    /// that path.
     /// Does nothing without a log, or when `change` returns `None`.
     ///
     /// # Errors
     /// As [`ChatLog::entries`]. Without a backup nothing is replaced.
     pub(crate) fn compact(
         &self,
-        change: impl FnOnce(Vec<RawEntry>) -> Option<Vec<RawEntry>>,
+        change: impl FnOnce(Vec<RawEntry>, &Path) -> Option<Vec<RawEntry>>,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Option<PathBuf>> {
         let _held = self.lock(1, warn)?;
         let Some(before) = atomic::read(&self.path, STATE_CAP)? else {
             return Ok(None);
         };
-        let Some(entries) = change(self.parsed(&before)?) else {
+        let backup = self.unused_backup();
+        let Some(entries) = change(self.parsed(&before)?, &backup) else {
             return Ok(None);
         };
         let lines: Vec<String> = entries
             .into_iter()
             .map(|entry| Value::Object(entry).to_string())
             .collect();
-        let backup = self.unused_backup();
         atomic::write(&backup, &before, Access::Private)?;
         let after = format!("[\n{}{CLOSE}", lines.join(",\n"));
         atomic::write(&self.path, after.as_bytes(), Access::Private)?;

@@ -171,7 +171,7 @@ fn what_is_no_log_is_moved_aside_and_a_link_stays_a_link() {
         .join("elsewhere.json.corrupt-20261121_143005");
     assert_eq!(fs::read_to_string(aside).unwrap(), "{\"not\": \"a log\"}");
     case.log
-        .compact(|_| Some(vec![summary("s")]), &mut |_| {})
+        .compact(|_, _| Some(vec![summary("s")]), &mut |_| {})
         .unwrap()
         .unwrap();
     assert!(case.log.path().is_symlink());
@@ -228,7 +228,7 @@ fn compaction_keeps_the_last_entries_word_for_word_and_a_copy_of_all() {
     let before = case.text();
     let mut backups = Vec::new();
     for keep in [20, 5] {
-        let change = |mut entries: Vec<RawEntry>| {
+        let change = |mut entries: Vec<RawEntry>, _: &Path| {
             let kept = entries.split_off(entries.len() - keep);
             let text = format!("{} from {}", entries.len(), entries[0]["text"]);
             Some(std::iter::once(summary(&text)).chain(kept).collect())
@@ -244,7 +244,7 @@ fn compaction_keeps_the_last_entries_word_for_word_and_a_copy_of_all() {
     assert_eq!(parsed[1]["text"], "entry 25");
     assert!(before.ends_with(&case.text()[case.text().find("},\n").unwrap() + 3..]));
     let now = case.text();
-    assert_eq!(case.log.compact(|_| None, &mut |_| {}).unwrap(), None);
+    assert_eq!(case.log.compact(|_, _| None, &mut |_| {}).unwrap(), None);
     assert_eq!(case.text(), now);
 }
 
@@ -254,11 +254,19 @@ fn a_torn_log_is_mended_before_it_is_compacted() {
     let mut warned = Vec::new();
     let entries = case.log.entries(&mut |w| warned.push(w)).unwrap().unwrap();
     assert_eq!((entries.len(), warned.len()), (1, 1));
-    let backup = case.log.compact(Some, &mut |w| warned.push(w)).unwrap();
+    let backup = case
+        .log
+        .compact(|entries, _| Some(entries), &mut |w| warned.push(w))
+        .unwrap();
     assert!(backup.is_some() && warned.len() == 1);
     assert_eq!(case.parsed().len(), 1);
     let none = Case::missing();
-    assert_eq!(none.log.compact(Some, &mut |_| {}).unwrap(), None);
+    assert_eq!(
+        none.log
+            .compact(|entries, _| Some(entries), &mut |_| {})
+            .unwrap(),
+        None
+    );
     assert!(none.log.entries(&mut |_| {}).unwrap().is_none());
 }
 

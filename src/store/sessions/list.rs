@@ -101,9 +101,10 @@ impl MessageList {
             .map_or(0, |at| at + 1);
         let shown_from = match cause {
             ContextCause::Change => same + last_known,
-            ContextCause::Seed | ContextCause::Compaction | ContextCause::Attachment => {
-                messages.len()
-            }
+            ContextCause::Seed
+            | ContextCause::Compaction
+            | ContextCause::Attachment
+            | ContextCause::Shortened => messages.len(),
         };
         let mut records = Vec::new();
         if same < self.written.len() || same < shown_from {

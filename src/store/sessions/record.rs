@@ -53,6 +53,8 @@ pub(crate) enum ContextCause {
     Compaction,
     /// Files were attached to the user's message.
     Attachment,
+    /// The model gets shorter results than the user has seen, or a note with them.
+    Shortened,
     /// Another reason: too many messages, a repair, another profile.
     #[serde(other)]
     Change,

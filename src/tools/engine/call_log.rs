@@ -35,7 +35,7 @@ pub(crate) fn record(
     let Some(path) = MARVIN_SUBAGENT_LOG.read(&session.env) else {
         return;
     };
-    let hide = |text: &str| secrets(text, &session.secrets).into_owned();
+    let hide = |text: &str| secrets(text, &session.secrets.all()).into_owned();
     let line = CallLogLine {
         ts: session.clock.utc(),
         tool,

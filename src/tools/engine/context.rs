@@ -77,7 +77,32 @@ pub struct SessionContext {
 }
 
 /// Secrets, looked up once by the floor that knows their names.
-pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
+pub struct Secrets {
+    found: LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>,
+    /// What the user entered since.
+    entered: RwLock<Vec<String>>,
+}
+
+impl Secrets {
+    pub(crate) fn new(find: Box<dyn FnOnce() -> Vec<String> + Send>) -> Self {
+        Self {
+            found: LazyLock::new(find),
+            entered: RwLock::default(),
+        }
+    }
+
+    /// A secret that the user has entered.
+    pub(crate) fn add(&self, secret: &str) {
+        let mut entered = self.entered.write().unwrap_or_else(PoisonError::into_inner);
+        entered.push(secret.to_owned());
+    }
+
+    /// All that are known now.
+    pub(crate) fn all(&self) -> Vec<String> {
+        let entered = self.entered.read().unwrap_or_else(PoisonError::into_inner);
+        self.found.iter().chain(entered.iter()).cloned().collect()
+    }
+}
 
 /// Summarizes a conversation with a model.
 pub trait Summarizer: Send + Sync {
@@ -191,7 +216,7 @@ impl SessionContext {
         let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
         agents.clone().ok_or_else(|| {
             Problem::config("Agents need a language model, and this session has none.").next(
-                "Use a provider with a model (marvin doctor lists them), and let the conversation call this tool.",
+                "Use a provider with a model (marvin help providers), and let the conversation call this tool.",
             )
         })
     }

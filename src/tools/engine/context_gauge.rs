@@ -32,6 +32,11 @@ impl ContextGauge {
         self.overhead.store(tokens, Ordering::Relaxed);
     }
 
+    /// Tokens of what is sent in addition to the messages.
+    pub fn overhead(&self) -> u64 {
+        self.overhead.load(Ordering::Relaxed)
+    }
+
     /// Characters left below the warning threshold, at a cautious three bytes per token; `None` when tokens are not counted.
     pub fn room(&self) -> Option<usize> {
         let warn = self.warn.load(Ordering::Relaxed);

@@ -15,7 +15,7 @@ struct WorkingDirState {
     root: Option<Arc<Root>>,
     /// The first working directory of the process.
     first: Option<Arc<Root>>,
-    /// The directory given at start, which cannot be left.
+    /// The directory that cannot be left: given at start, or that of a run without a user.
     bound: Option<Arc<Root>>,
     /// The current directory if it was not taken because it is home or `/`.
     untaken: Option<PathBuf>,
@@ -31,6 +31,14 @@ impl WorkingDir {
         }
         state.first.get_or_insert_with(|| Arc::clone(&root));
         state.root = Some(root);
+    }
+
+    /// Makes the directory in which this process started one that cannot be left: nobody can be asked about another one.
+    pub fn bind_to_first(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.bound.is_none() {
+            state.bound = state.first.clone();
+        }
     }
 
     /// Remembers a current directory that is not a project (home or `/`).
@@ -50,7 +58,7 @@ impl WorkingDir {
             .clone()
     }
 
-    /// The directory that cannot be left, if one was given.
+    /// The directory that cannot be left, if there is one.
     pub fn bound(&self) -> Option<Arc<Root>> {
         self.state
             .read()

@@ -3,11 +3,11 @@
 use super::notes::{fit_to_context, may_write, open_notes_dir};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
-use crate::chat::display::Display;
 use crate::formats::patch::{self, EditedText, Section};
 use crate::store::notes::{MAX_NOTE_BYTES, lock};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::output::file_edit;
 use crate::tools::{READ, ToolOk, USER_FILES};
 
 tools! { "files-notes";
@@ -94,7 +94,7 @@ fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
     let lines: Vec<String> = std::iter::once(head).chain(done.report).collect();
     let words = ToolOk::from(lines.join("\n"));
     Ok(match is_changed {
-        true => words.showing(Display::Patch { text: args.patch }),
+        true => words.showing(file_edit::changed(&shown, &before, &done.text)),
         false => words,
     })
 }

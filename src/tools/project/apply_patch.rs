@@ -1,9 +1,11 @@
 //! Applies a parsed patch beneath a working directory.
 
 use crate::base::problem::{Outcome, Problem};
+use crate::chat::change::FileChange;
 use crate::disk::beneath::{RelPath, Root};
 use crate::formats::patch::edit::new_text;
 use crate::formats::patch::parse::{Patch, Section};
+use crate::tools::output::file_edit::MAX_SHOWN_BYTES;
 
 /// Maximum size of a file to be changed.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -17,6 +19,17 @@ pub(crate) struct PatchReport {
     pub modified: Vec<String>,
     /// Files removed.
     pub deleted: Vec<String>,
+    /// What was in the files before and after, in the order in which they were first changed.
+    edits: Vec<FileEdit>,
+}
+
+/// The texts of a file before and after; none where there was no file, or none that can be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct FileEdit {
+    path: String,
+    moved_from: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
 }
 
 impl PatchReport {
@@ -26,6 +39,34 @@ impl PatchReport {
             "Success. Updated the following files:\n{}",
             self.lines().join("\n")
         ) + "\n"
+    }
+
+    /// What became of each file, however many sections changed it.
+    pub(crate) fn changes(&self) -> Vec<FileChange> {
+        let change = |edit: &FileEdit| {
+            let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
+            let change = FileChange::between(&edit.path, before, after);
+            match &edit.moved_from {
+                Some(from) => change.moved_from(from),
+                None => change,
+            }
+        };
+        self.edits.iter().map(change).collect()
+    }
+
+    fn add_edit(&mut self, edit: FileEdit) {
+        let earlier_path = edit.moved_from.as_ref().unwrap_or(&edit.path);
+        let earlier = self.edits.iter_mut();
+        match earlier.rev().find(|earlier| earlier.path == *earlier_path) {
+            Some(earlier) => {
+                if edit.path != earlier.path {
+                    let from = std::mem::replace(&mut earlier.path, edit.path);
+                    earlier.moved_from.get_or_insert(from);
+                }
+                earlier.after = edit.after;
+            }
+            None => self.edits.push(edit),
+        }
     }
 
     /// `A path`, `M path`, `D path`.
@@ -93,12 +134,26 @@ pub(crate) fn apply(
 fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Outcome<()> {
     match step {
         CheckedSection::Add(rel, text) => {
+            let before = shown_text(root, rel);
             root.put(rel, text.as_bytes())?;
             report.added.push(rel.to_string());
+            report.add_edit(FileEdit {
+                path: rel.to_string(),
+                before,
+                after: Some((*text).to_owned()),
+                ..FileEdit::default()
+            });
         }
         CheckedSection::Delete(rel) => {
+            // A file that cannot be shown was there all the same.
+            let before = shown_text(root, rel).unwrap_or_default();
             root.remove_file(rel)?;
             report.deleted.push(rel.to_string());
+            report.add_edit(FileEdit {
+                path: rel.to_string(),
+                before: Some(before),
+                ..FileEdit::default()
+            });
         }
         CheckedSection::Update { from, to, section } => {
             let Section::Update { chunks, .. } = section else {
@@ -111,24 +166,37 @@ fn take(root: &Root, step: &CheckedSection<'_>, report: &mut PatchReport) -> Out
                 .because(error)
             })?;
             let new = new_text(&old, chunks, from.as_str())?;
-            match to {
+            let moved_to = match to {
                 // The same file under another name, through a link, is changed in place.
                 Some(to) if !root.is_same_file(from, to)? => {
                     root.put_like(to, new.as_bytes(), from)?;
                     // From here on the target counts as changed, even if removing the source fails.
                     report.modified.push(to.to_string());
                     root.remove_file(from)?;
+                    Some(to)
                 }
                 _ => {
                     root.replace(from, new.as_bytes())?;
                     report
                         .modified
                         .push(to.as_ref().unwrap_or(from).to_string());
+                    None
                 }
-            }
+            };
+            report.add_edit(FileEdit {
+                path: moved_to.unwrap_or(from).to_string(),
+                moved_from: moved_to.map(|_| from.to_string()),
+                before: Some(old),
+                after: Some(new),
+            });
         }
     }
     Ok(())
+}
+
+/// The text of a file that is about to go, if it is one to show.
+fn shown_text(root: &Root, rel: &RelPath) -> Option<String> {
+    String::from_utf8(root.read(rel, MAX_SHOWN_BYTES).ok()?).ok()
 }
 
 fn with_done(problem: Problem, report: &PatchReport) -> Problem {
@@ -208,6 +276,35 @@ mod tests {
         assert!(
             problem.one_line().contains("not UTF-8")
                 && problem.one_line().contains("Nothing was changed")
+        );
+    }
+
+    #[test]
+    fn changes_have_the_numbers_of_the_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let lines: String = (1..=40).map(|line| format!("line {line}\n")).collect();
+        fs::write(dir.path().join("a"), &lines).unwrap();
+        fs::write(dir.path().join("gone"), "x\ny\n").unwrap();
+        fs::write(dir.path().join("old"), "1\n2\n").unwrap();
+        fs::write(dir.path().join("over"), "was\n").unwrap();
+        let output = run(
+            dir.path(),
+            "*** Update File: a\n@@ line 9\n-line 10\n+line ten\n@@\n line 29\n-line 30\n*** Add File: b/new\n+one\n*** Delete File: gone\n\
+             *** Update File: old\n*** Move to: moved\n@@\n-2\n+two\n*** Add File: over\n+is\n*** Update File: a\n@@\n-line 40\n+line forty",
+        )
+        .unwrap();
+        let shown: Vec<String> = output.changes().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "--- a/a\n+++ b/a\n@@ -7,7 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n+line ten\n line 11\n line 12\n line 13\n\
+                 @@ -27,7 +27,6 @@\n line 27\n line 28\n line 29\n-line 30\n line 31\n line 32\n line 33\n\
+                 @@ -37,4 +36,4 @@\n line 37\n line 38\n line 39\n-line 40\n+line forty\n",
+                "--- /dev/null\n+++ b/b/new\n@@ -0,0 +1,1 @@\n+one\n",
+                "--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n",
+                "--- a/old\n+++ b/moved\n@@ -1,2 +1,2 @@\n 1\n-2\n+two\n",
+                "--- a/over\n+++ b/over\n@@ -1,1 +1,1 @@\n-was\n+is\n",
+            ]
         );
     }
 

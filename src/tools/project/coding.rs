@@ -11,6 +11,7 @@ use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
 use crate::tools::project::search::{SearchQuery, search};
+use crate::tools::project::secret_folders;
 use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 tools! { "coding", in_children;
@@ -72,8 +73,8 @@ pub(super) fn project(ctx: &ToolContext, given: Option<&str>) -> Outcome<Arc<Roo
     }
 }
 
-/// The folder at an absolute path, as one to work in: inside the one that this process is bound to, no part that the fence closes, and approved by the user
-/// when it lies outside the current one.
+/// The folder at an absolute path, as one to work in: inside the one that this process is bound to, no folder of secrets, no part that the fence closes,
+/// and approved by the user when it lies outside the current one.
 fn approved_folder(ctx: &ToolContext, path: &str) -> Outcome<Root> {
     let given = path;
     let path = expand(ctx, given);
@@ -91,6 +92,10 @@ fn approved_folder(ctx: &ToolContext, path: &str) -> Outcome<Root> {
             bound.path().display()
         ))
         .next("Choose a directory inside it."));
+    }
+    // What the user calls themselves, they want.
+    if !ctx.approval.is_user_invoked() {
+        secret_folders::check(&root, ctx)?;
     }
     if let Some(part) = guarded_part(ctx, &root)? {
         return Err(Problem::refused(format!(
@@ -193,7 +198,9 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
+    use crate::base::problem::ProblemKind;
     use crate::chat::event::NullSink;
+    use crate::tools::engine::approval::Approval;
     use crate::tools::engine::context::SessionContext;
     use crate::tools::engine::policy::ToolPolicy;
     use std::fs;
@@ -246,5 +253,89 @@ mod tests {
         assert!(root.read(&ticket, 99).is_err());
         assert!(set(&ctx, &work.join(".tickets")).is_err());
         set(&ctx, &work).unwrap();
+    }
+
+    /// A home with keys, a project and a configuration folder, and the context of a chat in the project.
+    fn home_with_secrets(dir: &Path) -> ToolContext {
+        for name in [
+            ".ssh/keys",
+            ".gnupg",
+            ".aws",
+            ".config/gh",
+            ".config/other",
+            "work/sub",
+            "marvin/profiles",
+        ] {
+            fs::create_dir_all(dir.join(name)).unwrap();
+        }
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, dir.join(at)).unwrap();
+        link(".ssh", "keys-link");
+        link("../../.ssh/keys", "work/sub/link");
+        link(".gnupg", ".moved-gnupg");
+        let text = |path: &Path| path.display().to_string();
+        let env = Env::from([
+            ("HOME", text(dir).as_str()),
+            ("MARVIN_CONFIG_DIR", text(&dir.join("marvin")).as_str()),
+        ]);
+        let session = SessionContext::new(env, ToolPolicy::default());
+        session
+            .working_dir
+            .set(Root::open(&dir.join("work")).unwrap(), false);
+        ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
+    }
+
+    #[test]
+    fn the_model_chooses_no_folder_of_secrets_and_none_that_holds_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = home_with_secrets(dir.path());
+        let choose = |ctx: &ToolContext, path: &str| {
+            set_dir(
+                ctx,
+                SetWorkingDir {
+                    path: path.to_owned(),
+                },
+            )
+            .map(drop)
+        };
+        for path in [
+            "~/.ssh",
+            "~/.ssh/",
+            "~/.ssh/keys",
+            "~/work/../.ssh",
+            "~/keys-link",
+            "~/work/sub/link",
+            "~/.gnupg",
+            "~/.moved-gnupg",
+            "~/.aws",
+            "~/.config/gh",
+            "~/marvin",
+            "~/marvin/profiles",
+            "/proc/self",
+            "/proc",
+            "/sys",
+            "/dev",
+            "/proc/self/root/sys",
+            "~",
+            "~/.config",
+            "/",
+        ] {
+            let problem = choose(&ctx, path).unwrap_err();
+            assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
+            assert!(
+                problem.one_line().contains("--working-dir"),
+                "{path}: {problem}"
+            );
+        }
+        assert!(ctx.root().unwrap().path().ends_with("work"));
+        for path in ["~/work/sub", "~/.config/other", "~/work"] {
+            choose(&ctx, path).unwrap();
+        }
+        // Other tools that take a folder use the same check.
+        assert!(project(&ctx, Some("~/.ssh")).is_err());
+        let by_user = ToolContext {
+            approval: Approval::UserInvoked,
+            ..ctx
+        };
+        choose(&by_user, "~/.ssh").unwrap();
     }
 }

@@ -274,7 +274,7 @@ fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
         text::plural(args.content.len(), "byte"),
         text::plural(args.content.lines().count(), "line")
     );
-    Ok(ToolOk::from(words).showing(file_edit::created(&args.content)))
+    Ok(ToolOk::from(words).showing(file_edit::created(rel.as_str(), &args.content)))
 }
 
 fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
@@ -289,9 +289,10 @@ fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
         text::plural(size, "byte")
     );
     // Only the diff needs the file: without it, or when it is too large, the diff has no line numbers.
-    let after = root.read(&rel, file_edit::MAX_SEARCHED_BYTES).ok();
+    let after = root.read(&rel, file_edit::MAX_SHOWN_BYTES).ok();
     let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
-    Ok(ToolOk::from(words).showing(file_edit::appended(after.as_deref(), &args.content)))
+    let shown = file_edit::appended(rel.as_str(), after.as_deref(), &args.content);
+    Ok(ToolOk::from(words).showing(shown))
 }
 
 /// Maximum size of a file that is patched.
@@ -309,7 +310,7 @@ fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     root.replace(&rel, after.as_bytes())?;
     let words = format!("Patched {}.", rel.as_str());
-    Ok(ToolOk::from(words).showing(file_edit::replaced(&after, &old, &new)))
+    Ok(ToolOk::from(words).showing(file_edit::changed(rel.as_str(), &before, &after)))
 }
 
 /// Both texts without doubly escaped characters. If the old text occurs in the file exactly as written, it was meant literally, and so was the new one.
@@ -341,7 +342,7 @@ fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
     let done = apply_patch::apply(&root, &patch, &|rel| {
         write_allowlist::may_write(&ctx.session, &root, rel)
     })?;
-    Ok(ToolOk::from(done.text()).showing(Display::Patch {
-        text: text.to_owned(),
+    Ok(ToolOk::from(done.text()).showing(Display::Changes {
+        files: done.changes(),
     }))
 }

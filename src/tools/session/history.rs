@@ -8,8 +8,10 @@ use serde_json::Value;
 
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, counted, plural, tail, thousands};
+use crate::base::text::{clip, counted, escape_controls, plural, tail, thousands};
 use crate::chat::budget;
+use crate::chat::compaction::water_level;
+use crate::chat::shorten::shortened;
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, STATE_CAP};
 use crate::disk::beneath::{FileKind, RelPath, Root};
@@ -50,7 +52,7 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
         None => None,
     };
     let mut report = String::from("There is no stored conversation.");
-    let change = |entries: Vec<Entry>| {
+    let change = |entries: Vec<Entry>, backup: &Path| {
         let tokens = weigh(&entries);
         if tokens <= args.target_tokens {
             report = format!(
@@ -62,7 +64,8 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
             return None;
         }
         let count = entries.len();
-        let (kept, how) = compacted(entries, summary, args.target_tokens, &ctx.session.clock);
+        let (mut kept, how) = compacted(entries, summary, args.target_tokens, &ctx.session.clock);
+        shorten_longest(&mut kept, args.target_tokens, backup);
         report = format!(
             "Compacted {} (about {}) to {} (about {}); {how}.",
             plural(count, "message"),
@@ -178,6 +181,24 @@ fn weigh(entries: &[Entry]) -> u64 {
         .iter()
         .map(|entry| estimate(text_of(entry).len()) + 4)
         .sum()
+}
+
+/// Shortens the longest of the entries that stay until the target is met; `backup` has the whole ones.
+fn shorten_longest(entries: &mut [Entry], target: u64, backup: &Path) {
+    let sizes: Vec<u64> = entries
+        .iter()
+        .map(|entry| estimate(text_of(entry).len()))
+        .collect();
+    let level = water_level(&sizes, target.saturating_sub(4 * sizes.len() as u64));
+    let bytes = usize::try_from(level.saturating_mul(4)).unwrap_or(usize::MAX);
+    let whole = escape_controls(&backup.display().to_string());
+    for entry in entries {
+        if let Some(short) = shortened(text_of(entry), bytes, &whole)
+            && short.len() < text_of(entry).len()
+        {
+            entry.insert("text".to_owned(), Value::from(short));
+        }
+    }
 }
 
 /// Shortens the older entries, then drops the oldest until the target is met or only the newest are left.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::paste::clean;
+use crate::app::help;
 use crate::app::theme_choice::ThemeChoice;
 use crate::base::text::tail;
 use crate::llm::provider::Effort;
@@ -75,6 +76,8 @@ pub(crate) enum WordKind {
     Effort,
     /// A theme.
     Theme,
+    /// A topic of the help.
+    Topic,
     /// A tool's name.
     Tool,
     /// A parameter of this tool.
@@ -128,6 +131,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
         (Some("profile"), []) => WordKind::Profile,
         (Some("effort"), []) => WordKind::Effort,
         (Some("theme"), []) => WordKind::Theme,
+        (Some("help"), []) => WordKind::Topic,
         (Some("model"), []) => WordKind::Provider,
         (Some("model"), [provider]) => WordKind::Model((*provider).to_owned()),
         (Some("tool" | "tools"), []) => WordKind::Tool,
@@ -164,6 +168,7 @@ impl Word {
             WordKind::Theme => ThemeChoice::ALL
                 .map(|(_, name, _)| name.to_owned())
                 .to_vec(),
+            WordKind::Topic => help::topics().map(|topic| topic.name.to_owned()).collect(),
             WordKind::Effort => Effort::ALL.map(|effort| effort.word().to_owned()).to_vec(),
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),
@@ -216,6 +221,10 @@ impl Word {
                     true => format!("{about} (in use)").into(),
                     false => Cow::Borrowed(*about),
                 })
+            }
+            WordKind::Topic => {
+                let topic = help::find(candidate);
+                topic.map(|topic| Cow::Borrowed(topic.about))
             }
             _ => None,
         };

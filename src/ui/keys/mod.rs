@@ -8,6 +8,7 @@ use std::fmt;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::app::help::DescribedTerms;
 pub(crate) use table::Action;
 
 /// The state in which a key is pressed; some keys depend on it.
@@ -176,6 +177,12 @@ pub(crate) fn help() -> Vec<Group> {
         }
     }
     groups
+}
+
+/// The same without names of its own, for the help of the command line.
+pub(crate) fn groups() -> Vec<(&'static str, DescribedTerms)> {
+    let groups = help().into_iter();
+    groups.map(|group| (group.title, group.lines)).collect()
 }
 
 /// The first key of an action as written in the help (`Ctrl-R`), for hints in the interface; `None` for plain text.

@@ -99,6 +99,24 @@ impl TypedAhead {
         self.take(text);
     }
 
+    /// Puts a message that was not sent before what was typed without Enter. The input has one line, so its lines are joined.
+    pub(super) fn put_back(&mut self, text: &str) {
+        let draft = std::mem::take(&mut self.draft);
+        self.draft = joined([text, &draft]);
+    }
+
+    /// Takes back the lines that were typed ahead: they become the draft, so that they are not sent before the user has seen them again.
+    pub(super) fn hold(&mut self) {
+        self.collect();
+        self.hold_lines();
+    }
+
+    fn hold_lines(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        let draft = std::mem::take(&mut self.draft);
+        self.draft = joined(lines.iter().map(String::as_str).chain([draft.as_str()]));
+    }
+
     fn take(&mut self, text: &str) {
         // The system marks an end of input with NUL or EOT.
         self.draft.push_str(&text.replace(['\0', '\u{4}'], ""));
@@ -109,6 +127,13 @@ impl TypedAhead {
         }
         self.draft = paste::clean(&self.draft).into_owned();
     }
+}
+
+/// The texts on one line.
+fn joined<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let lines = texts.into_iter().flat_map(str::lines).map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    paste::clean(&lines.join(" ")).into_owned()
 }
 
 /// Lets the terminal keep what was typed when Ctrl-C stops an answer, until it is dropped: otherwise the system throws away lines that wait to be read.
@@ -190,5 +215,15 @@ mod tests {
         ahead.take("ee\u{1b}[31m");
         assert!(ahead.draft().starts_with("three"));
         assert_eq!(ahead.draft(), "");
+    }
+
+    #[test]
+    fn what_comes_back_is_a_draft_and_no_line() {
+        let mut ahead = TypedAhead::default();
+        ahead.take("three\nfour\nfi");
+        ahead.hold_lines();
+        ahead.put_back("one\n\ntwo");
+        assert_eq!(ahead.line(), None);
+        assert_eq!(ahead.draft(), "one two three four fi");
     }
 }

@@ -8,6 +8,7 @@ mod print;
 mod prose;
 mod read;
 mod rows;
+mod set_up;
 mod silence;
 mod watch;
 
@@ -26,7 +27,8 @@ use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
-use crate::proc::editor;
+use crate::proc::child_env::copilot_env;
+use crate::proc::{editor, foreground};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::notify::{Attention, Notifier};
 use crate::ui::term::SignalEvent;
@@ -72,7 +74,7 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
     let mut plain = PlainUi {
         bell,
         watch,
-        reader: LineSource::new(terminal, session.context()),
+        reader: LineSource::new(terminal, !undriven, session.context()),
         ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env, theme),
         interrupts: Interrupts::default(),
@@ -84,6 +86,9 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         session,
         leave: None,
     };
+    if terminal {
+        plain.session.allow_set_up();
+    }
     plain.until_idle();
     // After the conversation so far, where they are seen.
     warnings.iter().for_each(|text| plain.printer.system(text));
@@ -207,12 +212,19 @@ impl PlainUi {
     /// Handles Ctrl-C.
     fn interrupt(&mut self) {
         match self.interrupts.press(&mut self.session, false) {
-            InterruptAction::Stopped => self.interrupts.forget(),
-            InterruptAction::Waiting => self
-                .printer
-                .system("Messages are still waiting for an answer."),
+            InterruptAction::Stopped => {
+                self.interrupts.forget();
+                self.hold_typed();
+            }
             InterruptAction::Idle => self.printer.system("Press Ctrl-C again to quit."),
             InterruptAction::Leave => self.leave = Some(INTERRUPTED),
+        }
+    }
+
+    /// What was typed for after the answer that was stopped is not sent by itself.
+    fn hold_typed(&mut self) {
+        if self.has_keys {
+            self.ahead.hold();
         }
     }
 
@@ -228,8 +240,13 @@ impl PlainUi {
     fn show_until_idle(&mut self) {
         loop {
             self.session.receive();
-            for show in self.session.take_updates() {
-                self.show(show);
+            loop {
+                let shows = self.session.take_updates();
+                if shows.is_empty() {
+                    break;
+                }
+                // What the user answers to one of them may lead to others.
+                shows.into_iter().for_each(|show| self.show(show));
             }
             self.printer.show_held();
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
@@ -273,6 +290,7 @@ impl PlainUi {
             None | Some(KeyPress::Nothing) => {}
             Some(KeyPress::Cancel) => {
                 self.session.cancel();
+                self.hold_typed();
             }
             Some(KeyPress::Enter) => {
                 self.session.voice_key(VoiceKey::Enter, true);
@@ -300,12 +318,22 @@ impl PlainUi {
             UiUpdate::ChooseSession { rows, at_start } if self.has_keys => {
                 self.choose_session(&rows, at_start);
             }
+            UiUpdate::Choose(list) | UiUpdate::Offer(list) if list.kind.is_set_up() => {
+                self.choose_step(&list);
+            }
+            UiUpdate::Prompt(prompt) => self.ask_line(&prompt),
+            UiUpdate::RunProgram(run) => {
+                self.printer.end_line();
+                let env = copilot_env(&self.env);
+                let ended = foreground::run(&run.program, &run.args, env);
+                self.session.program_ended(ended);
+            }
             UiUpdate::Edit(path) => match editor::edit(&path, &self.env) {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),
             },
             // On a terminal it is there again, to be changed.
-            UiUpdate::Unsent(text) if self.has_keys => self.ahead.add(&text),
+            UiUpdate::Unsent(text) if self.has_keys => self.ahead.put_back(&text),
             UiUpdate::Leave(words) => {
                 if !words.is_empty() {
                     self.printer.system(&words);

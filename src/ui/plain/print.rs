@@ -10,6 +10,7 @@ use ratatui::style::{Color, Style};
 
 use super::rows::{RowBreaker, TextKind};
 use super::silence::Silence;
+use crate::app::help;
 use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, VoiceUpdate};
 use crate::app::sessions::list::{self, SessionRow};
 use crate::app::sessions::transcript::{TranscriptContent, TranscriptEntry};
@@ -21,6 +22,7 @@ use crate::base::variables::NO_COLOR;
 use crate::chat::event::{CallEnd, Event};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
+use crate::ui::HELP_TABLES;
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::meter;
@@ -150,7 +152,7 @@ impl Printer {
                 entries.into_iter().for_each(|entry| self.transcript(entry));
             }
             UiUpdate::ChooseSession { rows, .. } => self.block(&list::table(&rows, false)),
-            UiUpdate::Choose(list) => self.block(&list.listing),
+            UiUpdate::Choose(list) | UiUpdate::Offer(list) => self.block(&list.listing),
             UiUpdate::UserMessage {
                 text, spoken: true, ..
             } => self.labelled("You (spoken): ", self.theme.you, &text),
@@ -189,6 +191,12 @@ impl Printer {
                 self.system(&words);
             }
             UiUpdate::Listing(listing) => self.block(&listing),
+            UiUpdate::Help(topic) => self.block(&help::plain(topic, &HELP_TABLES)),
+            UiUpdate::CommandOutput {
+                command,
+                output,
+                background: true,
+            } => self.block(&format!("$ {command} &\n{output}")),
             UiUpdate::CommandOutput { output, .. } => self.block(&output),
             UiUpdate::Undone(said) => {
                 let words = format!("Undone: {}", text::clip(&said, 200));
@@ -203,6 +211,8 @@ impl Printer {
             | UiUpdate::Copied(_)
             | UiUpdate::Ask(_)
             | UiUpdate::Edit(_)
+            | UiUpdate::Prompt(_)
+            | UiUpdate::RunProgram(_)
             | UiUpdate::Leave(_) => {}
         }
     }

@@ -132,6 +132,8 @@ pub(super) enum LineSource {
     /// A terminal.
     Terminal {
         editor: Box<Editor<LineCompleter, MemHistory>>,
+        /// It is one that rustyline edits lines on.
+        edits: bool,
         unsent: Arc<Mutex<UnsentInput>>,
         /// When the current line was started.
         line_start: Arc<Mutex<Instant>>,
@@ -143,7 +145,8 @@ pub(super) enum LineSource {
 }
 
 impl LineSource {
-    pub(super) fn new(terminal: bool, context: &Arc<SessionContext>) -> Self {
+    /// Lines of a `terminal`, on which rustyline `edits` them, or not.
+    pub(super) fn new(terminal: bool, edits: bool, context: &Arc<SessionContext>) -> Self {
         let colours = NO_COLOR.read(&context.env).is_none();
         let config = Config::builder().max_history_size(1_000).map(|config| {
             config
@@ -175,6 +178,7 @@ impl LineSource {
                 editor.bind_sequence(KeyEvent::ctrl('@'), early);
                 Self::Terminal {
                     editor: Box::new(editor),
+                    edits,
                     unsent,
                     line_start,
                     known: false,
@@ -213,11 +217,15 @@ impl LineSource {
         match self {
             Self::Terminal {
                 editor,
+                edits,
                 unsent,
                 line_start,
                 ..
             } => {
                 let (mut left, mut right) = (ahead.draft(), String::new());
+                if !*edits {
+                    tell_unsent(&left, printer);
+                }
                 loop {
                     *line_start.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                     let line = editor.readline_with_initial(prompt, (&left, &right));
@@ -244,6 +252,7 @@ impl LineSource {
                 }
             }
             Self::Lines => {
+                tell_unsent(&ahead.draft(), printer);
                 let line = next_line();
                 if let ReadLine::Text(text) = &line {
                     printer.echo(prompt, text);
@@ -251,6 +260,13 @@ impl LineSource {
                 line
             }
         }
+    }
+}
+
+/// Says what was not sent, where it cannot be put into the line for the user to change.
+fn tell_unsent(draft: &str, printer: &mut Printer) {
+    if !draft.is_empty() {
+        printer.system(&format!("Not sent: {draft}"));
     }
 }
 

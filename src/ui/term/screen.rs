@@ -54,6 +54,8 @@ pub struct Screen<W: Write> {
     links: bool,
     /// Whether it shows italics.
     italics: bool,
+    /// Whether what it erases gets the current background.
+    fills: bool,
     /// The terminal's contents, normalized (see [`settle`]).
     shown: Buffer,
     /// The frame being drawn.
@@ -75,6 +77,7 @@ impl<W: Write> Screen<W> {
             colours,
             links: false,
             italics: true,
+            fills: true,
             shown: Buffer::empty(area),
             frame: Buffer::empty(area),
             known: false,
@@ -95,6 +98,13 @@ impl<W: Write> Screen<W> {
     #[must_use]
     pub fn with_italics(mut self, italics: bool) -> Self {
         self.italics = italics;
+        self
+    }
+
+    /// The same, for a terminal that fills what it erases with the current background, or not.
+    #[must_use]
+    pub fn with_fills(mut self, fills: bool) -> Self {
+        self.fills = fills;
         self
     }
 
@@ -197,7 +207,7 @@ impl<W: Write> Screen<W> {
             return self.repaint();
         }
         let mut plain = self.pen();
-        differences(&mut plain, &self.shown, &self.frame);
+        differences(&mut plain, &self.shown, &self.frame, self.fills);
         let scrolled = scroll.and_then(|scroll| self.scrolled(scroll));
         match scrolled {
             Some(scrolled) if scrolled.bytes().len() < plain.bytes().len() => scrolled,
@@ -210,7 +220,7 @@ impl<W: Write> Screen<W> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
         move_rows(&mut pen, scroll, self.area().height);
-        differences(&mut pen, &moved, &self.frame);
+        differences(&mut pen, &moved, &self.frame, self.fills);
         Some(pen)
     }
 
@@ -241,7 +251,7 @@ impl<W: Write> Screen<W> {
         pen.put(CLEAR);
         pen.set_position(0, 0);
         let blank = Buffer::empty(self.area());
-        differences(&mut pen, &blank, &self.frame);
+        differences(&mut pen, &blank, &self.frame, self.fills);
         pen
     }
 }
@@ -313,8 +323,21 @@ fn same(a: &Cell, b: &Cell) -> bool {
     look(a) == look(b) && a.symbol() == b.symbol() && a.underline_color == b.underline_color
 }
 
-fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && look(cell) == CellStyle::PLAIN && !continues(cell)
+/// Whether erasing with the background of `fill` makes this of a cell.
+fn is_filled(cell: &Cell, fill: CellStyle) -> bool {
+    cell.symbol() == " " && look(cell) == fill && !continues(cell)
+}
+
+/// The style that a row is erased with, by its last cell: its background, if it is empty.
+fn fill(last: &Cell) -> CellStyle {
+    let background = CellStyle {
+        bg: last.bg,
+        ..CellStyle::PLAIN
+    };
+    match is_filled(last, background) {
+        true => background,
+        false => CellStyle::PLAIN,
+    }
 }
 
 /// Whether the terminal is to wrap behind this cell.
@@ -371,7 +394,7 @@ fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     }
 }
 
-fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
+fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer, fills: bool) {
     let width = usize::from(new.area.width).max(1);
     let rows: Vec<_> = old
         .content
@@ -381,7 +404,7 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
     // Before anything is written: the cursor must not move between a row and the one that it wraps into.
     for (y, row) in (0..new.area.height).zip(&rows) {
         if stops_wrapping(*row) {
-            RowDiff::new(pen, y, row.0, row.1).erase(0);
+            RowDiff::new(pen, y, *row, fills).erase(0);
         }
     }
     let mut wraps = false;
@@ -395,7 +418,7 @@ fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
             pen.wrap_from(y - 1);
         }
         if wrapped || wraps || old.iter().zip(*new).any(|(old, new)| !same(old, new)) {
-            let mut row = RowDiff::new(pen, y, old, new);
+            let mut row = RowDiff::new(pen, y, (old, new), fills);
             (row.rewrites_first, row.rewrites_last) = (wrapped, wraps);
             if stops_wrapping((old, new)) {
                 row.erased = 0;
@@ -428,12 +451,13 @@ struct RowDiff<'a> {
     y: u16,
     old: &'a [Cell],
     new: &'a [Cell],
-    /// From here on the old row is blank: it was erased.
+    /// From here on the old row is as its end is to be: it was erased.
     erased: usize,
     /// Up to here the terminal's contents are unknown: a character before has a width on which terminals differ.
     doubtful: usize,
-    /// From here on the new row is blank.
+    /// From here on the new row is blank, with this background.
     tail: usize,
+    fill: CellStyle,
     /// The first cell is written even if it is the same: the terminal wraps into it.
     rewrites_first: bool,
     /// The last cell is written even if it is the same: the terminal wraps behind it.
@@ -441,8 +465,14 @@ struct RowDiff<'a> {
 }
 
 impl<'a> RowDiff<'a> {
-    fn new(pen: &'a mut AnsiWriter, y: u16, old: &'a [Cell], new: &'a [Cell]) -> Self {
-        let tail = new.iter().rposition(|cell| !is_blank(cell));
+    fn new(
+        pen: &'a mut AnsiWriter,
+        y: u16,
+        (old, new): (&'a [Cell], &'a [Cell]),
+        fills: bool,
+    ) -> Self {
+        let fill = new.last().filter(|_| fills).map_or(CellStyle::PLAIN, fill);
+        let tail = new.iter().rposition(|cell| !is_filled(cell, fill));
         Self {
             pen,
             y,
@@ -451,6 +481,7 @@ impl<'a> RowDiff<'a> {
             erased: usize::MAX,
             doubtful: 0,
             tail: tail.map_or(0, |last| last + 1),
+            fill,
             rewrites_first: false,
             rewrites_last: false,
         }
@@ -481,7 +512,7 @@ impl<'a> RowDiff<'a> {
             return true;
         }
         if x >= self.erased {
-            return !is_blank(new);
+            return !is_filled(new, self.fill);
         }
         self.old.get(x).is_none_or(|old| !same(old, new))
     }
@@ -540,8 +571,8 @@ impl<'a> RowDiff<'a> {
     fn erase(&mut self, x: usize) {
         self.pen.stop_wrapping();
         self.go(x);
-        if self.pen.style_now().of_blank() != CellStyle::PLAIN {
-            self.pen.style(CellStyle::PLAIN);
+        if self.pen.style_now().of_blank() != self.fill {
+            self.pen.style(self.fill);
         }
         self.pen.put(b"\x1b[K");
     }

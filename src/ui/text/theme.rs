@@ -8,7 +8,7 @@ pub(crate) mod palette;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::app::theme_choice::ThemeChoice;
-use palette::{Background, Palette};
+use palette::{Background, Band, Palette, Tints};
 
 /// How many colours the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,16 @@ pub struct Theme {
     pub mode: ColorMode,
     /// Ordinary text: the terminal's own colours.
     pub text: Style,
-    /// The label of what the user wrote.
+    /// The label of what the user wrote, without its band.
     pub you: Style,
+    /// Fills the rows of what the user wrote. Without colours it fills nothing.
+    pub band: Style,
+    /// The label in it.
+    pub band_label: Style,
+    /// Secondary text in it.
+    pub band_dim: Style,
+    /// What is attached to a message: files, images, folded pastes.
+    pub band_mark: Style,
     /// The label of what the model wrote.
     pub assistant: Style,
     /// Notices.
@@ -76,6 +84,10 @@ pub struct Theme {
     pub added: Style,
     /// Lines that a change removes.
     pub removed: Style,
+    /// Behind the whole row of an added line, where the theme has a tint for it.
+    pub added_row: Style,
+    /// Behind the whole row of a removed line.
+    pub removed_row: Style,
     /// The part of an added line that differs.
     pub added_part: Style,
     /// The part of a removed line that differs.
@@ -95,7 +107,7 @@ pub struct Theme {
 impl Theme {
     /// The theme of the terminal's own colours.
     pub fn new(mode: ColorMode) -> Self {
-        Self::with(mode, &palette::NAMED)
+        Self::with(mode, &palette::NAMED, None)
     }
 
     /// The theme that was chosen, as far as the terminal has its colours; `background` is the terminal's, if it is known.
@@ -104,10 +116,11 @@ impl Theme {
         choice: ThemeChoice,
         background: Option<Background>,
     ) -> Self {
-        Self::with(mode, palette::palette(mode, choice, background))
+        let tints = palette::tints(mode, choice, background);
+        Self::with(mode, palette::palette(mode, choice, background), tints)
     }
 
-    fn with(mode: ColorMode, palette: &Palette) -> Self {
+    fn with(mode: ColorMode, palette: &Palette, tints: Option<&Tints>) -> Self {
         let plain = Style::new();
         let bold = match palette.bold {
             true => plain.add_modifier(Modifier::BOLD),
@@ -121,9 +134,37 @@ impl Theme {
             (ColorMode::None, _) | (_, None) => plain.add_modifier(Modifier::DIM),
             (_, Some(grey)) => plain.fg(grey),
         };
+        let Band {
+            background,
+            text,
+            dim: band_dim,
+        } = palette.band;
+        let on_band = |fg: Color| plain.fg(fg).bg(background);
+        let (band, band_dim) = match mode {
+            ColorMode::None => (plain, dim),
+            // Whatever the sixteen look like, the terminal's own two can be read on each other.
+            ColorMode::Ansi16 => {
+                let reversed = plain.add_modifier(Modifier::REVERSED);
+                (reversed, reversed)
+            }
+            ColorMode::Ansi256 | ColorMode::True => (on_band(text), on_band(band_dim)),
+        };
+        let row = |tint: Option<Color>| tint.map_or(plain, |tint| plain.bg(tint));
+        // A tint of its own sets changed words apart better than a line below them.
+        let part = |tint: Option<Color>| match tint {
+            Some(tint) => bold.bg(tint),
+            None => bold.add_modifier(Modifier::UNDERLINED),
+        };
         Self {
             mode,
             text: plain,
+            band,
+            band_label: band.patch(bold),
+            band_dim,
+            band_mark: match palette.bold {
+                true => band.add_modifier(Modifier::BOLD),
+                false => band.add_modifier(Modifier::ITALIC),
+            },
             you: color(bold, palette.cyan),
             assistant: color(bold, palette.green),
             system: color(plain, palette.yellow),
@@ -141,8 +182,16 @@ impl Theme {
             marker: color(plain, palette.cyan),
             added: color(plain, palette.green),
             removed: color(plain, palette.red),
-            added_part: color(bold.add_modifier(Modifier::UNDERLINED), palette.green),
-            removed_part: color(bold.add_modifier(Modifier::UNDERLINED), palette.red),
+            added_row: row(tints.map(|tints| tints.added)),
+            removed_row: row(tints.map(|tints| tints.removed)),
+            added_part: color(
+                part(tints.and_then(|tints| tints.added_part)),
+                palette.green,
+            ),
+            removed_part: color(
+                part(tints.and_then(|tints| tints.removed_part)),
+                palette.red,
+            ),
             keyword: color(bold, palette.magenta),
             string: color(plain, palette.green),
             comment: dim.add_modifier(Modifier::ITALIC),

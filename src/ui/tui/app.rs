@@ -13,12 +13,18 @@ use std::time::Instant;
 use super::ask::{self, KeyTarget, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::colours::ScreenColours;
+use super::frame_content::FrameContent;
+use super::line_prompt::LineInput;
+use super::overlay::Overlay;
 use super::part::Tone;
 use super::picker::Picker;
-use super::view::{self, FrameContent, RowLayout};
+use super::view::{self, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate, Verdict};
+use crate::app::session::ui_update::{
+    PendingQuestion, ProgramToRun, TurnOutcome, UiUpdate, Verdict,
+};
 use crate::app::session::voice::VoiceKey;
+use crate::base::problem;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
@@ -28,6 +34,7 @@ use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
+use lists::UnaskedList;
 
 /// Rows that PgUp and PgDn scroll.
 const SCROLL_ROWS: isize = 10;
@@ -45,6 +52,8 @@ pub(super) enum HostAction {
     Renew,
     /// Open a file of the session in the user's editor.
     Edit(PathBuf),
+    /// Let this program have the terminal until it ends.
+    Run(ProgramToRun),
     /// Open the input in the user's editor.
     EditInput,
     /// Ring the terminal's bell.
@@ -79,8 +88,10 @@ pub(super) struct App {
     /// The draft of the input, saved while the user writes a comment to the model.
     draft: String,
     help: Option<usize>,
-    /// The list to choose from, while it is open.
-    picker: Option<Picker>,
+    /// What covers the conversation and takes the keys.
+    overlay: Option<Overlay>,
+    /// A list that came by itself.
+    unasked_list: UnaskedList,
     flash: Option<Flash>,
     /// What the key makes of all tool results when it is pressed again.
     unfolds_all: Option<bool>,
@@ -114,11 +125,9 @@ impl App {
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
-            picker: None,
-            flash: Some(Flash {
-                words: "F1 shows the keys".to_owned(),
-                end: None,
-            }),
+            overlay: None,
+            unasked_list: UnaskedList::default(),
+            flash: None,
             unfolds_all: None,
             copied_address: None,
             interrupts: Interrupts::default(),
@@ -214,7 +223,7 @@ impl App {
             UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
             UiUpdate::Unsent(text) if self.editor.is_empty() => self.editor.set_text(&text),
             UiUpdate::Unsent(text) => {
-                let draft = format!("{text}\n{}", self.editor.text());
+                let draft = format!("{text}\n\n{}", self.editor.whole_text());
                 self.editor.set_text(&draft);
             }
             UiUpdate::Insert(text) => {
@@ -238,9 +247,16 @@ impl App {
             }
             UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
             UiUpdate::ChooseSession { rows, at_start } => {
-                self.picker = Some(Picker::of_sessions(rows, at_start));
+                self.overlay = Some(Overlay::List(Picker::of_sessions(rows, at_start)));
             }
-            UiUpdate::Choose(list) => self.picker = Some(Picker::new(list)),
+            UiUpdate::Choose(list) => self.overlay = Some(Overlay::List(Picker::new(list))),
+            UiUpdate::Offer(list) => self.offer_list(list),
+            UiUpdate::Prompt(prompt) => {
+                self.overlay = Some(Overlay::Line(LineInput::new(prompt)));
+            }
+            UiUpdate::RunProgram(program) => {
+                self.host_actions.push_back(HostAction::Run(program));
+            }
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
@@ -253,8 +269,11 @@ impl App {
     /// True while the screen changes with time alone.
     pub(super) fn is_animated(&self) -> bool {
         let status = self.session.status();
-        // A question that takes no keys yet has to be drawn again when it does.
-        let settles = self.key_target() == Some(KeyTarget::Unclear);
+        // A question that took no keys when it was drawn has to be drawn again, also if it takes them by now.
+        let drawn = self.open_question.as_ref();
+        let settles = drawn.is_some_and(|question| {
+            !question.declining && question.key_target == KeyTarget::Unclear
+        });
         self.chat.is_animated()
             || settles
             || status.running.iter().any(|command| !command.background)
@@ -265,15 +284,15 @@ impl App {
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
-                Input::Key(key) if self.picker.is_some() => {
+                Input::Key(key) if self.overlay.is_some() => {
                     if let Some(action) = keys::action(&key, KeyContext::Typing) {
-                        self.act_in_picker(action);
+                        self.act_in_overlay(action);
                     }
                 }
-                Input::Paste(text) if self.picker.is_some() => {
-                    self.picker
+                Input::Paste(text) if self.overlay.is_some() => {
+                    self.overlay
                         .iter_mut()
-                        .for_each(|picker| picker.filter(&text));
+                        .for_each(|overlay| overlay.paste(&text));
                 }
                 Input::Key(key) => {
                     self.welcome_back();
@@ -308,7 +327,7 @@ impl App {
                     self.colours.set_background(colour);
                     self.theme = self.colours.theme();
                 }
-                Input::Resize(_) => {}
+                Input::Resize(_) => self.chat.realign(),
                 Input::Signal(SignalEvent::Suspend) => {
                     self.host_actions.push_back(HostAction::Suspend);
                 }
@@ -324,6 +343,7 @@ impl App {
                     .push_back(HostAction::Leave(TERMINAL_GONE)),
             }
         }
+        self.show_unasked_list();
         self.search_files();
     }
 
@@ -480,7 +500,9 @@ impl App {
         {
             self.restore_draft();
             self.answer(Verdict::No);
-        } else if !self.session.cancel() && !self.editor.is_empty() {
+        } else if self.session.cancel() {
+            self.receive();
+        } else if !self.editor.is_empty() {
             self.clear_draft();
             self.say("Cleared; Up restores it.");
         }
@@ -506,16 +528,13 @@ impl App {
             return self.answer(Verdict::No);
         }
         let draft = !self.editor.is_empty();
-        match self.interrupts.press(&mut self.session, draft) {
+        let pressed = self.interrupts.press(&mut self.session, draft);
+        // Messages that waited come back to the input.
+        self.receive();
+        match pressed {
             InterruptAction::Leave => self.host_actions.push_back(HostAction::Leave(INTERRUPTED)),
-            InterruptAction::Stopped if draft || self.session.queue().next().is_some() => {
-                self.say("Stopped.");
-            }
+            InterruptAction::Stopped if !self.editor.is_empty() => self.say("Stopped."),
             InterruptAction::Stopped => self.offer("Stopped. Press Ctrl-C again to quit."),
-            InterruptAction::Waiting => {
-                self.clear_draft();
-                self.say("Messages are queued: Up edits the last one, Ctrl-Q quits.");
-            }
             InterruptAction::Idle if draft => {
                 self.clear_draft();
                 self.offer("Ctrl-C again to quit; Up restores it.");
@@ -570,14 +589,14 @@ impl App {
 
     /// An arrow key would walk through the history or the draft.
     pub(super) fn arrows_edit(&self) -> bool {
-        let is_free = self.help.is_none() && self.picker.is_none() && !self.takes_answer();
+        let is_free = self.help.is_none() && self.overlay.is_none() && !self.takes_answer();
         is_free && !self.editor.has_menu()
     }
 
     /// Scrolls what is on the screen; never the history of the input.
     fn turn_wheel(&mut self, rows: isize) {
-        if let Some(picker) = &mut self.picker {
-            picker.turn(rows);
+        if let Some(overlay) = &mut self.overlay {
+            overlay.turn(rows);
         } else if let Some(at) = &mut self.help {
             *at = at.saturating_add_signed(rows);
         } else if self.takes_answer() || !self.editor.turn_menu(rows) {
@@ -642,6 +661,12 @@ impl App {
         self.receive();
     }
 
+    /// A program that had the terminal has ended.
+    pub(super) fn program_ended(&mut self, ended: problem::Outcome<()>) {
+        self.session.program_ended(ended);
+        self.receive();
+    }
+
     /// Draws a frame.
     pub(super) fn draw<W: Write>(&mut self, screen: &mut Screen<W>) -> std::io::Result<usize> {
         let status = self.session.status();
@@ -658,7 +683,7 @@ impl App {
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
-            picker: self.picker.as_mut(),
+            overlay: self.overlay.as_mut(),
             status: &status,
             flash: self.flash.as_ref().map(|flash| flash.words.as_str()),
             queue: &queue,

@@ -12,25 +12,27 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
+use super::band;
 use super::layout_context::LayoutContext;
 use super::part::{ChatPart, Speaker, Tone, texts};
 use super::reply::ReplyProgress;
 use super::thinking::{OpenThinking, ThinkingPart};
 use super::tool::ToolCallCell;
 use super::wait::AnswerWait;
+use crate::app::help;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::text::counted;
 use crate::chat::event::{CallEnd, Event, Level};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
+use crate::ui::HELP_TABLES;
 use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, BlockKind, BlockSplitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::width;
 
 /// After this much silence in an answer, a row says that more is awaited.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -89,6 +91,8 @@ pub(super) struct Chat {
     reply: Option<ReplyProgress>,
     /// The first visible row; `None` when the end is visible.
     top: Option<ScrollAnchor>,
+    /// What the last frame began with.
+    drawn_top: Option<scrolling::FrameTop>,
     cached: HashMap<usize, Rows>,
     layout: Option<(usize, Theme)>,
     unfold_all: bool,
@@ -96,6 +100,8 @@ pub(super) struct Chat {
 
 /// The visible rows.
 pub(super) struct VisibleRows {
+    /// Empty rows above them: a short conversation is next to the input.
+    pub(super) blank: usize,
     /// Rows with their position in the conversation.
     pub(super) rows: Vec<(ScrollAnchor, Line<'static>)>,
     /// There is more below.
@@ -117,6 +123,7 @@ impl Chat {
             shows_thinking: false,
             reply: None,
             top: None,
+            drawn_top: None,
             cached: HashMap::new(),
             layout: None,
             unfold_all: false,
@@ -140,12 +147,12 @@ impl Chat {
             }
             UiUpdate::UserMessage { text, time, spoken } => {
                 self.push_text(Speaker::You, time);
-                let mark = if *spoken { "🎤 " } else { "" };
+                let mark = if *spoken { band::SPOKEN } else { "" };
                 let text = format!("{mark}{text}");
-                self.parts.extend(texts(Tone::Plain, &clean(&text)));
+                self.parts.extend(texts(Tone::Message, &clean(&text)));
                 self.waiting = Some(AnswerWait::new(now));
                 self.reply = Some(ReplyProgress::default());
-                self.top = None;
+                self.go_to_end();
             }
             UiUpdate::Event(event) => self.event(event, time, now, tools),
             UiUpdate::AnswerEnd(end) => self.end(*end),
@@ -160,7 +167,10 @@ impl Chat {
             UiUpdate::Remark(words) => self.remark(words),
             UiUpdate::System(words) | UiUpdate::Alert(words) => self.add(Tone::System, words),
             UiUpdate::Listing(text) => self.add(Tone::Listing, text),
-            UiUpdate::CommandOutput { command, output } => self.add_command(command, output),
+            UiUpdate::Help(topic) => self.add(Tone::Listing, &help::plain(topic, &HELP_TABLES)),
+            UiUpdate::CommandOutput {
+                command, output, ..
+            } => self.add_command(command, output),
             UiUpdate::Undone(said) => self.undo(said),
             UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             UiUpdate::Theme(_)
@@ -169,6 +179,9 @@ impl Chat {
             | UiUpdate::Ask(_)
             | UiUpdate::ChooseSession { .. }
             | UiUpdate::Choose(_)
+            | UiUpdate::Offer(_)
+            | UiUpdate::Prompt(_)
+            | UiUpdate::RunProgram(_)
             | UiUpdate::Edit(_)
             | UiUpdate::Leave(_)
             | UiUpdate::Voice(_)
@@ -187,7 +200,7 @@ impl Chat {
 
     /// Adds a command of the user and its output.
     fn add_command(&mut self, command: &str, output: &str) {
-        let mut parts = texts(Tone::Dim, &clean(&format!("$ {command}")));
+        let mut parts = texts(Tone::Command, &clean(&format!("$ {command}")));
         parts.extend(texts(Tone::Listing, &clean(output)));
         self.add_parts(parts);
     }
@@ -265,6 +278,7 @@ impl Chat {
     pub(super) fn toggle_thinking(&mut self) -> bool {
         self.shows_thinking = !self.shows_thinking;
         self.cached.clear();
+        self.realign();
         self.shows_thinking
     }
 
@@ -275,7 +289,7 @@ impl Chat {
             LogRole::You => {
                 self.push_text(Speaker::You, &entry.time);
                 let text = clean(&entry.text);
-                self.parts.extend(texts(Tone::Plain, &shortened(&text)));
+                self.parts.extend(texts(Tone::Message, &shortened(&text)));
             }
             LogRole::Assistant => {
                 self.push_text(Speaker::Marvin, &entry.time);
@@ -462,6 +476,7 @@ impl Chat {
             later.end = later.end.map(|end| end - gone);
         }
         self.forget_from(start);
+        self.realign();
         self.top = match self.top {
             Some(top) if top.part >= end => Some(ScrollAnchor {
                 part: top.part - gone,
@@ -597,19 +612,12 @@ impl Chat {
             tail.push(Rc::new(rows));
         }
         for text in queue.iter().take(MAX_QUEUED_ROWS) {
-            let words = format!(
-                "queued  {}",
-                clean_line(crate::base::text::head(text, 2_000))
-            );
-            let row = Line::from(Span::styled(
-                width::clip(&words, layout_ctx.width),
-                layout_ctx.theme.dim,
-            ));
-            tail.push(Rc::new(vec![row]));
+            let words = clean_line(crate::base::text::head(text, 2_000));
+            tail.push(Rc::new(vec![band::queued_row(&words, layout_ctx)]));
         }
         if queue.len() > MAX_QUEUED_ROWS {
-            let words = format!("queued  … {} more", queue.len() - MAX_QUEUED_ROWS);
-            tail.push(Rc::new(vec![Line::styled(words, layout_ctx.theme.dim)]));
+            let words = format!("… {} more", queue.len() - MAX_QUEUED_ROWS);
+            tail.push(Rc::new(vec![band::queued_row(&words, layout_ctx)]));
         }
         tail
     }

@@ -6,13 +6,18 @@
 
 mod app;
 mod ask;
+mod band;
 mod chat;
 mod clipboard;
 mod colours;
+mod frame_content;
 mod help;
+mod input_area;
 mod layout_context;
+mod line_prompt;
 mod menus;
 mod mouse;
+mod overlay;
 mod part;
 mod picker;
 mod reply;
@@ -34,9 +39,11 @@ use crate::app::session::approve::AskMode;
 use crate::app::settings::Settings;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
+use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::variables::NO_COLOR;
-use crate::proc::{editor, tmux};
+use crate::proc::child_env::copilot_env;
+use crate::proc::{editor, foreground, tmux};
 use crate::ui::interrupt::INTERRUPTED;
 use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::notify::Notifier;
@@ -66,6 +73,14 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
             1
         }
     }
+}
+
+/// Whether the terminal fills what it erases with the current background. GNU screen does not by default (`defbce` in its manual).
+fn fills_erased(env: &Env, in_tmux: bool) -> bool {
+    in_tmux
+        || !env
+            .get("TERM")
+            .is_some_and(|term| term.starts_with("screen"))
 }
 
 /// Esc, Ctrl-C and the signals that end a process.
@@ -151,6 +166,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
         signals,
         screen: Screen::new(Tty, tty::size(), colours)
             .with_links(link_support::has_links(&env))
+            .with_fills(fills_erased(&env, in_tmux))
             .with_italics(has_italics),
         clock,
         guard,
@@ -159,6 +175,7 @@ fn open(settings: Settings) -> Outcome<Screenful> {
 
 impl Screenful {
     fn talk(mut self, first: &str) -> u8 {
+        self.app.session.allow_set_up();
         self.app.receive();
         // After the conversation so far, where they are seen.
         let warnings = std::mem::take(&mut self.warnings);
@@ -328,6 +345,11 @@ impl Screenful {
                         Ok(()) => self.app.edited(&path),
                         Err(problem) => self.app.failed(&problem.one_line()),
                     })
+                }
+                HostAction::Run(run) => {
+                    let env = copilot_env(&self.app.session.context().env);
+                    let ended = self.outside(|| foreground::run(&run.program, &run.args, env));
+                    ended.map(|ended| self.app.program_ended(ended))
                 }
                 HostAction::EditInput => self.edit_input(),
             };

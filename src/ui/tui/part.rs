@@ -2,6 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
+use super::band;
 use super::layout_context::LayoutContext;
 use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
@@ -19,8 +20,10 @@ pub(super) enum Speaker {
 /// The style of plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the user wrote.
-    Plain,
+    /// What the user said.
+    Message,
+    /// A command of the user.
+    Command,
     /// Notices of the system.
     System,
     /// Failures.
@@ -56,12 +59,15 @@ impl ChatPart {
         let theme = layout_ctx.theme;
         match self {
             Self::Gap => vec![Line::default()],
-            Self::Label { who, time } => {
-                let (name, style) = match who {
-                    Speaker::You => ("you", theme.you),
-                    Speaker::Marvin => ("marvin", theme.assistant),
-                };
-                let mut spans = vec![Span::styled(name, style)];
+            Self::Label {
+                who: Speaker::You,
+                time,
+            } => vec![band::label(time, layout_ctx)],
+            Self::Label {
+                who: Speaker::Marvin,
+                time,
+            } => {
+                let mut spans = vec![Span::styled("marvin", theme.assistant)];
                 if !time.is_empty() {
                     spans.push(Span::styled(format!("  {time}"), theme.dim));
                 }
@@ -84,7 +90,9 @@ impl ChatPart {
 fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = layout_ctx.theme;
     let style = match tone {
-        Tone::Plain | Tone::Listing => theme.text,
+        Tone::Message => return band::message_rows(text, layout_ctx),
+        Tone::Command => return band::command_rows(text, layout_ctx),
+        Tone::Listing => theme.text,
         Tone::System => theme.system,
         Tone::Error => theme.error,
         Tone::Dim => theme.dim,
@@ -151,7 +159,7 @@ mod tests {
             .collect::<Vec<_>>()
             .join("\n");
         let joined = |text: &str| {
-            let parts = texts(Tone::Plain, text);
+            let parts = texts(Tone::Message, text);
             let parts: Vec<String> = parts
                 .into_iter()
                 .map(|part| match part {

@@ -4,7 +4,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::ask::rule;
-use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow};
+use crate::app::session::choice::{ChoiceKind, ChoiceList, ChoiceRow, TypedLine};
 use crate::app::sessions::list::SessionRow;
 use crate::ui::keys::Action;
 use crate::ui::text::clean::clean_line;
@@ -25,6 +25,8 @@ pub(super) enum PickerOutcome {
     Closed,
     /// None was chosen before the conversation.
     Leave,
+    /// The line that was asked for; none when the question was closed.
+    Answered(Option<TypedLine>),
     /// The row of this id was chosen.
     Chosen(ChoiceKind, String),
     /// The key is not for the list.
@@ -82,6 +84,10 @@ impl Picker {
             at_start,
             ..Self::new(list)
         }
+    }
+
+    pub(super) fn kind(&self) -> ChoiceKind {
+        self.kind
     }
 
     /// Adds text to the filter.
@@ -155,6 +161,11 @@ impl Picker {
         PickerOutcome::Open
     }
 
+    /// Its rows where all of them fit and nothing is filtered.
+    pub(super) fn all_rows(&self) -> usize {
+        HEADER_ROWS + self.rows.len()
+    }
+
     /// Its rows on a screen of this size.
     pub(super) fn rows(
         &mut self,
@@ -171,8 +182,16 @@ impl Picker {
             ChoiceKind::Sessions => ("Sessions", "opens"),
             ChoiceKind::Models => ("Models", "chooses"),
             ChoiceKind::Themes => ("Themes", "chooses"),
+            ChoiceKind::SetUp => ("Language model", "chooses"),
+            ChoiceKind::KeyProviders => ("Key for", "chooses"),
+            ChoiceKind::ServerModels => ("Models of the server", "chooses"),
         };
-        let end = if self.at_start { "quits" } else { "closes" };
+        let end = match self.kind {
+            ChoiceKind::SetUp => "goes on without",
+            ChoiceKind::KeyProviders | ChoiceKind::ServerModels => "goes back",
+            _ if self.at_start => "quits",
+            _ => "closes",
+        };
         let title = match columns < ROOM_FOR_DETAILS {
             true => format!("{name}: Enter, Esc"),
             false => format!("{name}: Enter {verb}, typing filters, Esc {end}"),

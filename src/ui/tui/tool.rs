@@ -38,7 +38,7 @@ pub(super) struct ToolCallCell {
     name: String,
     /// The key arguments, on one line.
     key_arguments: String,
-    /// Cleaned.
+    /// Cleaned when it is drawn.
     display: Option<Display>,
     timer: CallTimer,
     end: Option<CallOutcome>,
@@ -165,21 +165,7 @@ impl ToolCallCell {
         display: Option<&Display>,
     ) {
         self.output.clear();
-        let cleaned = |text: &str| clean(text).into_owned();
-        self.display = display.map(|display| match display {
-            Display::Diff {
-                old,
-                new,
-                first_line,
-            } => Display::Diff {
-                old: cleaned(old),
-                new: cleaned(new),
-                first_line: *first_line,
-            },
-            Display::Patch { text } => Display::Patch {
-                text: cleaned(text),
-            },
-        });
+        self.display = display.cloned();
         self.end = Some(CallOutcome {
             kind: OutcomeKind::Known(outcome, duration),
             text: clean(text).into_owned(),
@@ -359,14 +345,7 @@ fn drawn(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Option<diff::Dra
         hint: &hint,
         theme: layout_ctx.theme,
     };
-    Some(match call.display.as_ref()? {
-        Display::Diff {
-            old,
-            new,
-            first_line,
-        } => diff::between(old, new, *first_line, frame),
-        Display::Patch { text } => diff::patch(text, frame),
-    })
+    Some(diff::of_display(call.display.as_ref()?, frame))
 }
 
 /// The result as the model got it, cut at a readable length.
@@ -461,6 +440,18 @@ mod tests {
         let note = r#"{"append": "true", "content": "milk", "path": "inbox.md"}"#;
         let rows = text(&call("write_note", note), 60);
         assert!(rows[0].contains("write_note  inbox.md append=true "));
+        let run = r#"{"command": "ls -l", "description": "list the files", "why": "so"}"#;
+        let rows = text(&call("run_command", run), 80);
+        let wanted = "run_command  ls -l description=\"list the files\" why=so ";
+        assert!(rows[0].contains(wanted), "{rows:?}");
+        let rows = text(
+            &call("lamp_of_a_server", r#"{"room": "hall", "on": true}"#),
+            60,
+        );
+        assert!(
+            rows[0].contains("lamp_of_a_server  hall on=true "),
+            "{rows:?}"
+        );
     }
 
     #[test]

@@ -1,47 +1,33 @@
-//! Draws a frame, from top to bottom: the conversation, what covers it, the status line and the input.
-
-use std::time::Instant;
+//! Draws a frame, from top to bottom: the conversation, what covers it, the input and the status line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
 
-use super::ask::{self, QuestionPrompt};
-use super::chat::{Chat, ScrollAnchor, layout_ctx};
-use super::picker::Picker;
+use super::ask;
+use super::chat::{ScrollAnchor, layout_ctx};
+use super::frame_content::FrameContent;
+use super::input_area::InputArea;
 use super::{help, menus, status};
-use crate::app::session::ui_update::SessionStatus;
-use crate::ui::editor::Editor;
 use crate::ui::term::screen::Scroll;
-use crate::ui::text::theme::Theme;
-use crate::ui::text::width;
-
-/// Maximum rows of the input.
-const INPUT_ROWS: usize = 12;
-
-/// Everything that a frame shows.
-pub(super) struct FrameContent<'a> {
-    pub(super) chat: &'a mut Chat,
-    pub(super) editor: &'a mut Editor,
-    pub(super) open_question: Option<&'a mut QuestionPrompt>,
-    /// The scroll position of the help, if it is open.
-    pub(super) help: Option<&'a mut usize>,
-    /// The list to choose from, if it is open.
-    pub(super) picker: Option<&'a mut Picker>,
-    pub(super) status: &'a SessionStatus,
-    pub(super) flash: Option<&'a str>,
-    pub(super) queue: &'a [String],
-    pub(super) clock: &'a str,
-    pub(super) theme: &'a Theme,
-    pub(super) now: Instant,
-}
 
 /// Where the rows of the conversation were in a frame: the next frame needs this to detect scrolling.
 #[derive(Default)]
 pub(super) struct RowLayout {
+    /// Empty rows above them.
+    pub(super) blank: usize,
     pub(super) rows: Vec<ScrollAnchor>,
     /// Rows of the conversation.
     pub(super) height: usize,
+}
+
+impl RowLayout {
+    /// The row of the screen that shows this one of the conversation.
+    fn row_of(&self, row: &ScrollAnchor) -> Option<usize> {
+        let at = self.rows.iter().position(|shown| shown == row)?;
+        Some(self.blank + at)
+    }
 }
 
 /// The result of drawing a frame.
@@ -52,7 +38,11 @@ pub(super) struct DrawnFrame {
 }
 
 /// Draws a frame.
-pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLayout) -> DrawnFrame {
+pub(super) fn draw(
+    mut scene: FrameContent<'_>,
+    buffer: &mut Buffer,
+    before: &RowLayout,
+) -> DrawnFrame {
     let area = buffer.area;
     let columns = usize::from(area.width);
     let rows = usize::from(area.height);
@@ -64,54 +54,47 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         };
     }
     let theme = scene.theme;
-    let prompt = prompt(&scene, columns);
-    let indent = width::of(&prompt);
-    let max = (rows / 3).clamp(1, INPUT_ROWS);
-    let input = scene
-        .editor
-        .rows(columns.saturating_sub(indent).max(1), max);
-    let input_rows = input.rows.len().clamp(1, max);
+    let input = InputArea::new(&mut scene, columns, rows);
+    let input_rows = input.rows.len();
     let status_rows = usize::from(rows > input_rows);
+    let rules = input.above.iter().chain(&input.below).count();
+    let fixed = input_rows + status_rows + rules + input.space;
     let jobs = status::jobs(scene.status, columns, theme);
-    let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
+    let jobs = jobs.filter(|_| rows > fixed + 3);
     let layout_ctx = layout_ctx(columns, theme, scene.now);
     let mut live = status::live(scene.status, layout_ctx);
-    if rows <= input_rows + status_rows + 3 + live.len() {
+    if rows <= fixed + 3 + live.len() {
         live.clear();
     }
     let below = live.len() + jobs.iter().count();
-    let left = rows.saturating_sub(input_rows + status_rows + below);
+    let left = rows.saturating_sub(fixed + below);
     let mut question = scene.open_question.map_or_else(Vec::new, |open_question| {
         ask::rows(open_question, columns, left, theme)
     });
     question.truncate(left);
     let height = left - question.len();
-    let chat_area = Rect::new(0, 0, area.width, clamp(height));
 
     let mut placed = RowLayout {
+        blank: 0,
         rows: Vec::new(),
         height,
     };
     let mut more = false;
-    if let Some(picker) = scene.picker {
-        put(buffer, 0, picker.rows(columns, height, theme));
+    if let Some(overlay) = scene.overlay {
+        let rows = overlay.rows(columns, height, theme);
+        // Next to the input; its title stays where it is while a list is filtered.
+        let all = overlay.all_rows().max(rows.len());
+        put(buffer, height - all.min(height), rows);
     } else if let Some(at) = scene.help {
         let all = help::rows(columns, theme);
         *at = (*at).min(all.len().saturating_sub(height));
         put(buffer, 0, all.into_iter().skip(*at).take(height));
     } else {
         let visible_rows = scene.chat.visible_rows(height, scene.queue, layout_ctx);
-        placed.rows = visible_rows
-            .rows
-            .iter()
-            .map(|(anchor, _)| *anchor)
-            .collect();
+        let (anchors, lines): (Vec<_>, Vec<_>) = visible_rows.rows.into_iter().unzip();
+        (placed.blank, placed.rows) = (visible_rows.blank, anchors);
         more = visible_rows.more;
-        put(
-            buffer,
-            0,
-            visible_rows.rows.into_iter().map(|(_, line)| line),
-        );
+        put(buffer, placed.blank, lines);
     }
     let mut y = height;
     let question_rows = question.len();
@@ -124,18 +107,10 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
         put(buffer, y, [line]);
         y += 1;
     }
-    if status_rows > 0 {
-        let flash = match (scene.flash, more) {
-            (None, true) => Some("↓ more below"),
-            (flash, _) => flash,
-        };
-        let line = status::line(scene.status, flash, scene.clock, columns, theme, scene.now);
-        put(buffer, y, [line]);
-        y += 1;
-    }
+    y += input.space;
     // A key may approve what is asked here: no menu of a draft covers it.
     let menu_bottom = match question_rows {
-        0 => y - status_rows,
+        0 => y,
         _ => height,
     };
     if let Some(open) = scene.editor.menu() {
@@ -144,24 +119,27 @@ pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLay
     if let Some(open) = scene.editor.file_menu() {
         menus::files(open, buffer, menu_bottom, theme);
     }
-    for (index, row) in input.rows.iter().take(input_rows).enumerate() {
-        let lead = if index == 0 {
-            prompt.clone()
-        } else {
-            " ".repeat(indent)
-        };
-        let line = Line::from(vec![
-            Span::styled(lead, theme.accent),
-            Span::styled(row.clone(), theme.text),
-        ]);
-        put(buffer, y + index, [line]);
+    if let Some(rule) = input.above {
+        put(buffer, y, [rule]);
+        y += 1;
     }
+    put(buffer, y, input.rows);
     let (x, row) = input.cursor;
-    let cursor = Position::new(
-        clamp((indent + x).min(columns - 1)),
-        clamp((y + row).min(rows - 1)),
-    );
-    let scroll = moved(before, &placed, chat_area);
+    let cursor = Position::new(clamp(x.min(columns - 1)), clamp((y + row).min(rows - 1)));
+    y += input_rows;
+    if let Some(rule) = input.below {
+        put(buffer, y, [rule]);
+        y += 1;
+    }
+    if status_rows > 0 {
+        let flash = match (scene.flash, more) {
+            (None, true) => Some("↓ more below"),
+            (flash, _) => flash,
+        };
+        let line = status::line(scene.status, flash, scene.clock, columns, theme, scene.now);
+        put(buffer, y, [line]);
+    }
+    let scroll = moved(before, &placed);
     DrawnFrame {
         cursor: Some(cursor),
         scroll,
@@ -173,55 +151,34 @@ fn clamp(value: usize) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
 
-fn prompt(scene: &FrameContent<'_>, columns: usize) -> String {
-    if let Some(searching) = scene.editor.searching() {
-        let sign = if searching.failed {
-            "no match"
-        } else {
-            "search"
-        };
-        return width::clip(&format!("({sign}: {}) ", searching.query), columns / 2);
-    }
-    match &scene.open_question {
-        Some(open_question) if open_question.declining => "why not: ",
-        _ if scene.status.shell.is_some() => "$ ",
-        _ => "> ",
-    }
-    .to_owned()
-}
-
-/// Writes rows from `y` on; rows beyond the screen are dropped.
+/// Writes rows from `y` on; rows beyond the screen are dropped. A row's own style fills it from edge to edge where it can be seen on blanks.
 fn put(buffer: &mut Buffer, y: usize, rows: impl IntoIterator<Item = Line<'static>>) {
     let area = buffer.area;
     for (at, line) in (y..usize::from(area.height)).zip(rows) {
-        buffer.set_line(0, clamp(at), &line, area.width);
+        let y = clamp(at);
+        let fill = Style {
+            bg: line.style.bg,
+            add_modifier: line.style.add_modifier & Modifier::REVERSED,
+            ..Style::new()
+        };
+        if fill != Style::new() {
+            buffer.set_style(Rect::new(0, y, area.width, 1), fill);
+        }
+        buffer.set_line(0, y, &line, area.width);
     }
 }
 
 /// How the rows of the conversation moved since the last frame.
-fn moved(before: &RowLayout, now: &RowLayout, area: Rect) -> Option<Scroll> {
-    if before.height != now.height || now.rows.is_empty() || before.rows.is_empty() {
-        return None;
-    }
-    let first = now.rows.first()?;
-    let up = before
-        .rows
-        .iter()
-        .position(|anchor| anchor == first)
-        .filter(|by| *by > 0);
-    let down = || {
-        let first = before.rows.first()?;
-        now.rows
-            .iter()
-            .position(|anchor| anchor == first)
-            .filter(|by| *by > 0)
+fn moved(before: &RowLayout, now: &RowLayout) -> Option<Scroll> {
+    let up = |y: usize, other: usize| {
+        let by = isize::try_from(y).ok()? - isize::try_from(other).ok()?;
+        i16::try_from(by).ok().filter(|by| *by != 0)
     };
-    let by = match up {
-        Some(by) => i16::try_from(by).ok()?,
-        None => -i16::try_from(down()?).ok()?,
-    };
+    let first_now = || up(before.row_of(now.rows.first()?)?, now.blank);
+    let first_before = || up(before.blank, now.row_of(before.rows.first()?)?);
     Some(Scroll {
-        rows: area.y..area.y + area.height,
-        up: by,
+        // Where the input or a question has grown, what moves comes from below their edge.
+        rows: 0..clamp(before.height.max(now.height)),
+        up: first_now().or_else(first_before)?,
     })
 }

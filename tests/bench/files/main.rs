@@ -12,6 +12,9 @@
 
 mod person;
 mod race;
+#[path = "../table.rs"]
+#[allow(dead_code, reason = "only the cells of it")]
+mod table;
 mod tickets;
 
 fn main() {
@@ -25,6 +28,5 @@ fn main() {
     person::table(&marvin, rounds);
     println!();
     tickets::table(&marvin, rounds);
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("\nLoad {}.", load.split(' ').next().unwrap_or("unknown"));
+    println!("{}", table::load());
 }

@@ -18,19 +18,11 @@ mod provider;
 mod rest;
 mod start;
 mod stream;
+#[path = "../table.rs"]
+mod table;
 mod terminal;
 
-/// One line of the table.
-pub struct Row {
-    /// The work.
-    pub what: String,
-    /// The target.
-    pub wanted: &'static str,
-    /// What came out.
-    pub measured: String,
-    /// `None` when there is no limit.
-    pub holds: Option<bool>,
-}
+use table::Row;
 
 /// A part of the benchmark: its name, and what it measures.
 type Job = (&'static str, fn() -> Vec<Row>);
@@ -52,25 +44,14 @@ fn main() {
         ("memory", rest::memory),
         ("scroll", rest::scroll),
     ];
-    println!("| what | wanted | measured | holds |\n|---|---|---|---|");
+    println!("{}", table::HEAD);
     for (name, job) in jobs {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
         for row in job() {
-            let holds = match row.holds {
-                Some(true) => "yes",
-                Some(false) => "**no**",
-                None => "",
-            };
-            println!(
-                "| {} | {} | {} | {holds} |",
-                row.what, row.wanted, row.measured
-            );
+            println!("{row}");
         }
     }
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or("?");
-    println!("\n{cores} cores, load {load} at the end.");
+    println!("{}", table::load());
 }

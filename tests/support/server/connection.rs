@@ -77,6 +77,20 @@ fn converse(board: &Arc<Board>, socket: &Arc<TcpStream>, connection: usize) -> A
         let last = request
             .header("connection")
             .is_some_and(|v| v.eq_ignore_ascii_case("close"));
+        if is_probe(board, &request) {
+            let answer = Answer::status(404);
+            match (Player {
+                board,
+                socket,
+                connection,
+            })
+            .play(answer, false)
+            {
+                Ok(After::Keep) if !last => continue,
+                Ok(after) => return after,
+                Err(_) => break,
+            }
+        }
         let (number, answer) = choose(board, &request);
         let head_only = request.method == "HEAD";
         let player = Player {
@@ -98,6 +112,14 @@ fn converse(board: &Arc<Board>, socket: &Arc<TcpStream>, connection: usize) -> A
         board.gone(connection, Side::Client);
     }
     After::End
+}
+
+/// Whether a request asks a server of local models what it has, and no exchange of the script is about that: older servers do not know such an address, and the
+/// request is not counted.
+fn is_probe(board: &Board, request: &Request) -> bool {
+    let probes = ["/api/show", "/api/v0/models", "/props"];
+    let probe = probes.iter().find(|probe| request.path.ends_with(*probe));
+    probe.is_some_and(|probe| !board.lock().exchanges.iter().any(|one| one.names(probe)))
 }
 
 /// Finds the exchange for a request and makes its answer; a request without one fails the test and gets 400.

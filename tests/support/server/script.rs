@@ -291,6 +291,11 @@ impl Exchange {
             })
     }
 
+    /// Whether this exchange is about `path` in particular.
+    pub(crate) fn names(&self, path: &str) -> bool {
+        matches!(&self.path, Path::Suffix(suffix) if path.ends_with(suffix.as_str()))
+    }
+
     /// Counts one play and returns what makes its answer.
     pub(crate) fn play(&mut self) -> (Option<Make>, usize) {
         self.played += 1;

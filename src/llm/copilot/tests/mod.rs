@@ -44,6 +44,9 @@ struct Stage {
     /// How long the calls of the next request have waited for the user.
     waited: Duration,
     may_call: bool,
+    model: &'static str,
+    /// What the user chose.
+    effort: Option<Effort>,
     stop: Cancel,
     notices: Vec<String>,
     shown: String,
@@ -90,6 +93,8 @@ impl Stage {
             key: "conversation",
             limit: Duration::from_secs(20),
             may_call: true,
+            model: "claude-haiku-4.5",
+            effort: None,
             stop: Cancel::new(),
             waited: Duration::ZERO,
             notices: Vec::new(),
@@ -106,16 +111,16 @@ impl Stage {
             phrases: Phrases::BuiltIn(&[]),
         };
         let offer = Offer::new(vec![tool("tree"), tool("git_status")]);
-        let info = ModelRegistry::default().facts("copilot", "claude-haiku-4.5");
+        let info = ModelRegistry::default().facts("copilot", self.model);
         let request = Request {
-            model: "claude-haiku-4.5",
+            model: self.model,
             system: self.system,
             messages: &self.messages,
             offer: &offer,
             may_call: self.may_call,
-            effort: Effort::Low,
+            effort: self.effort.unwrap_or(Effort::Low),
             info: &info,
-            effort_chosen: false,
+            effort_chosen: self.effort.is_some(),
             cache_key: self.key,
             on_connect: None,
             options: CallOptions {

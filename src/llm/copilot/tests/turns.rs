@@ -258,3 +258,47 @@ fn a_cli_that_died_between_two_turns_is_started_again_at_once() {
     assert_eq!(prompts.len(), 3);
     assert!(prompts[2].contains("User: one"), "{}", prompts[2]);
 }
+
+#[test]
+fn a_chosen_effort_is_told_where_the_model_takes_one() {
+    let create = "{\"expect\":\"session.create\"}\n{\"result\":{}}";
+    let refused = "{\"expect\":\"session.create\"}\n{\"error\":{\"code\":-32603,\"message\":\"Request session.create failed with message: Model \\\"x\\\" does not support reasoning effort configuration.\"}}";
+    let mut stage = Stage::new(&[
+        "begin", "answer", create, "answer", refused, create, "answer",
+    ]);
+    stage.model = "claude-sonnet-5-5";
+    stage.say("one").unwrap();
+    stage.effort = Some(Effort::High);
+    stage.say("two").unwrap();
+    assert_eq!(stage.notices, Vec::<String>::new());
+    stage.effort = Some(Effort::Medium);
+    stage.say("three").unwrap();
+    let words = "claude-sonnet-5-5 at copilot thinks as its maker set it up: effort \"medium\" changes nothing.";
+    assert_eq!(stage.notices, [words]);
+    let told: Vec<Value> = stage
+        .calls("session.create")
+        .iter()
+        .map(|params| params["reasoningEffort"].clone())
+        .collect();
+    assert_eq!(
+        told,
+        [Value::Null, "high".into(), "medium".into(), Value::Null]
+    );
+}
+
+#[test]
+fn a_model_without_efforts_is_told_none_and_the_user_once() {
+    let mut stage = Stage::new(&["begin", "answer", "answer"]);
+    stage.model = "gpt-4o";
+    stage.effort = Some(Effort::High);
+    stage.say("one").unwrap();
+    stage.say("two").unwrap();
+    assert_eq!(
+        stage.notices,
+        ["gpt-4o at copilot takes no reasoning effort: \"high\" changes nothing."]
+    );
+    assert_eq!(
+        stage.calls("session.create")[0].get("reasoningEffort"),
+        None
+    );
+}

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::provider_error::ProviderError;
+use super::provider_error::{ErrorCode, ProviderError};
 use crate::llm::failure::FailureKind;
+use crate::llm::wire::optional;
 
 /// Classifies an error by its status, code, type and message. `status` is absent for an error inside a stream of status 200.
 pub(super) fn classify(
@@ -56,6 +57,9 @@ pub(super) fn classify(
         ])
     {
         return FailureKind::RateLimited { wait };
+    }
+    if is_filtered(error, &words) {
+        return FailureKind::Filtered;
     }
     if is(&[401, 403])
         || has(&[
@@ -166,15 +170,60 @@ fn no_tools(words: &str) -> bool {
     .any(|word| words.contains(word))
 }
 
+/// True when a content filter refused the request. OpenAI, Azure and OpenRouter each say it in a way of their own.
+fn is_filtered(error: &ProviderError, words: &str) -> bool {
+    let code = match &error.code {
+        Some(ErrorCode::Word(code)) => code.as_str(),
+        _ => "",
+    };
+    [
+        "content_filter",
+        "content_policy_violation",
+        "moderation_blocked",
+    ]
+    .contains(&code)
+        || !error.filtered.is_empty()
+        || words.contains("requires moderation") && words.contains("flagged")
+        || words.contains("content management policy")
+}
+
+/// True when the provider does not serve the place where the request comes from: a key does not change that.
+pub(super) fn is_wrong_place(error: &ProviderError) -> bool {
+    let words = error.words();
+    [
+        "unsupported_country",
+        "country, region, or territory not supported",
+        "location is not supported",
+        "not available in your country",
+        "not available in your region",
+        "not available in your location",
+        "not supported in your country",
+        "not supported in your region",
+        "region is not supported",
+        "country is not supported",
+        "unsupported countr",
+        "unsupported region",
+    ]
+    .iter()
+    .any(|place| words.contains(place))
+}
+
 /// True when the error is about the model's name, not about the address.
 pub(super) fn is_unknown_model(error: &ProviderError, status: Option<u16>) -> bool {
     let words = error.words();
+    // "`temperature` is deprecated for this model"
+    if !optional::refused(error.param.as_deref(), &error.message).is_empty() {
+        return false;
+    }
     let plain = [
         "model_not_found",
         "invalid_model",
         "valid model",
         "invalid model",
         "model does not exist",
+        "not have access to model",
+        "no access to model",
+        "not authorized to access this model",
         "model_decommissioned",
         "has been decommissioned",
         "has been deprecated",

@@ -6,13 +6,22 @@ mod retry_after;
 
 pub(crate) use provider_error::{ErrorCode, ProviderError};
 
-pub(crate) use provider_error::first_part;
+pub(crate) use provider_error::{fired_filters, first_part};
 
 use super::ErrorContext;
+use super::optional::{self, OptionalMembers};
 use crate::base::problem::{Problem, ProblemKind};
 use crate::base::{redact, text};
 use crate::llm::catalog::variable;
 use crate::llm::failure::{ErrorAnswer, Failure, FailureKind, PassingError};
+
+/// Headers with the name under which the provider knows a request.
+pub(crate) const REQUEST_IDS: [&str; 4] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-generation-id",
+];
 
 /// The failure for a response with a status other than 2xx.
 ///
@@ -26,12 +35,9 @@ pub(crate) fn from_response(
     if (300..400).contains(&status) {
         return redirected(context, status, header("location").as_deref());
     }
-    let error = ProviderError::from_body(body);
-    let mut kind = classify::classify(
-        &error,
-        Some(status),
-        retry_after::requested_wait(header, &error.message),
-    );
+    let error = ProviderError::from_body(body).unpacked();
+    let wait = retry_after::requested_wait(header, &error.message);
+    let mut kind = classify::classify(&error, Some(status), wait);
     if matches!(kind, FailureKind::Refused | FailureKind::Server)
         && matches!(status, 404 | 405 | 501)
         && !classify::is_unknown_model(&error, Some(status))
@@ -40,19 +46,31 @@ pub(crate) fn from_response(
     }
     let words = error.words();
     let mentions = |word: &str| words.contains(word);
-    let mut failure = failure(context, kind, Some(status), &error);
+    let is_complaint = kind == FailureKind::Refused && matches!(status, 400 | 422);
+    let refused = if is_complaint {
+        optional::refused(error.param.as_deref(), &error.message)
+    } else {
+        OptionalMembers::default()
+    };
+    let request_id = REQUEST_IDS.iter().find_map(|name| header(name));
+    let context = ErrorContext {
+        request_id: request_id.or_else(|| context.request_id.clone()),
+        ..context.clone()
+    };
+    let passes = kind == FailureKind::Server;
+    let mut failure = failure(&context, kind, Some(status), &error);
+    failure.passing = passes.then_some(PassingError { wait });
     failure.answer = Some(ErrorAnswer {
         status,
         mentions_tools: mentions("tool") || mentions("function"),
-        mentions_thinking: mentions("think"),
-        mentions_temperature: mentions("temperature")
-            || error.param.as_deref() == Some("temperature"),
+        refused,
     });
     failure
 }
 
 /// The failure for an error object inside a stream of status 200: after the first byte the status line is already sent.
 pub(super) fn in_stream(context: &ErrorContext, error: &ProviderError) -> Failure {
+    let error = &error.unpacked();
     let wait = retry_after::requested_wait(&|_| None, &error.message);
     let kind = classify::classify(error, None, wait);
     let passes = classify::passes(error, &kind);
@@ -80,7 +98,7 @@ fn redirected(context: &ErrorContext, status: u16, location: Option<&str>) -> Fa
     )
     .next(format!(
         "If that is the right place, set {} to it.",
-        variable(name, "URL")
+        context.url_variable
     ));
     Failure::new(FailureKind::Refused, problem)
 }
@@ -96,22 +114,62 @@ fn failure(
     let tag = tag(status, error);
     let message = quoted(context, &error.message);
     let message = message.trim_end_matches('.');
-    let because = if message.is_empty() {
-        ".".to_owned()
-    } else {
-        format!(": {message}.")
+    let because = match &context.request_id {
+        _ if !message.is_empty() => format!(": {message}."),
+        Some(id) => {
+            let id = text::escape_controls(&text::clip(id, 80));
+            format!(" and gave no reason (request {id}).")
+        }
+        None => " and gave no reason.".to_owned(),
     };
-    let other = "choose another provider: --provider NAME (marvin doctor lists them).";
+    let other = "choose another provider: --provider NAME (marvin help providers).";
     let problem = match &kind {
+        FailureKind::Auth | FailureKind::Refused if classify::is_wrong_place(error) => {
+            Problem::refused(format!(
+                "{name} does not serve the country or region that this request comes from{tag}{because}"
+            ))
+            .next(format!(
+                "The key is not the reason. Ask from a place that it serves (a VPN or a proxy may be what it sees), or {other}"
+            ))
+        }
+        FailureKind::Auth if classify::is_unknown_model(error, status) => {
+            let problem = Problem::missing(format!(
+                "{name} does not serve {model} to this account{tag}{because}"
+            ));
+            let problem = match &context.successor {
+                Some(hint) => problem.next(hint.clone()),
+                None => problem,
+            };
+            problem.next(format!(
+                "The key itself was accepted. Choose another model: --model NAME (marvin models {name} lists them), or ask for access there."
+            ))
+        }
+        FailureKind::Filtered => {
+            let filters = error.filtered.join("; ");
+            let by = match filters.as_str() {
+                "" => String::new(),
+                filters => format!(" ({})", quoted(context, filters)),
+            };
+            Problem::refused(format!(
+                "A content filter of {name} refused the request{by}{tag}{because}"
+            ))
+            .next("Ask in other words, or choose another model.")
+        }
         FailureKind::Auth => {
             let key = context.row.key.unwrap_or("the key");
-            let what = if status == Some(403) {
-                format!("{name} refused access{tag}{because}")
+            // Only the provider knows what is wrong with the key (a scope, a credit card, an organisation).
+            let (what, check) = if status == Some(403) {
+                let what = format!("{name} refused access{tag}{because}");
+                (what, format!("Check what {key} may do there, or {other}"))
             } else {
-                // Only the provider knows what is wrong with the key (a scope, a credit card, an organisation).
-                format!("{name} refused the key{tag}{because}")
+                let what = format!("{name} refused the key{tag}{because}");
+                let check = match name {
+                    "ollama" => format!("Sign in with `ollama signin`, or {other}"),
+                    _ => format!("Check {key}, or {other}"),
+                };
+                (what, check)
             };
-            Problem::new(ProblemKind::Auth, what).next(format!("Check {key}, or {other}"))
+            Problem::new(ProblemKind::Auth, what).next(check)
         }
         FailureKind::RateLimited { wait } => {
             // Waits this long are not made, so the message has to mention it.
@@ -173,7 +231,7 @@ fn failure(
         .next(format!("Set {}=responses.", variable(name, "WIRE"))),
         FailureKind::NoSuchPath => {
             Problem::missing(format!("{name} knows no such address{tag}{because}"))
-                .next(format!("Check {}.", variable(name, "URL")))
+                .next(format!("Check {}.", context.url_variable))
         }
         FailureKind::Refused => {
             Problem::refused(format!("{name} refused the request{tag}{because}"))

@@ -1,9 +1,24 @@
 //! Parses error bodies: `{"error": {"message": …}}`, `{"error": "…"}` (Ollama), a list of one (Gemini), `{"detail": "…"}` (FastAPI servers), or
 //! anything else.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 use crate::base::text;
+use crate::formats::sse::{Events, SseItem};
+
+/// Members that hold the words of an error.
+const WORDS: [&str; 6] = [
+    "message",
+    "msg",
+    "detail",
+    "error",
+    "error_description",
+    "reason",
+];
+/// How deep gateways nest the errors of others.
+const MAX_NESTED: usize = 4;
 
 /// A parsed error body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +32,8 @@ pub(crate) struct ProviderError {
     pub param: Option<String>,
     /// The malformed tool call of the model (Groq's `failed_generation`).
     pub wrote: Option<String>,
+    /// What a content filter objects to.
+    pub filtered: Vec<String>,
 }
 
 /// A code is a word or a number.
@@ -46,7 +63,14 @@ impl ProviderError {
                     ..Self::from_object(value)
                 });
             }
-            Some(error @ Value::Object(_)) => return Some(Self::from_object(error)),
+            Some(error @ Value::Object(_)) => {
+                let mut inner = Self::from_object(error);
+                // Some have the words beside an object that has only a code.
+                if inner.message.is_empty() {
+                    inner.message = words_of(value, &["message", "detail"]);
+                }
+                return Some(inner);
+            }
             Some(Value::Array(list)) if !list.is_empty() => {
                 return list.first().map(Self::from_object);
             }
@@ -61,8 +85,13 @@ impl ProviderError {
     }
 
     fn from_object(error: &Value) -> Self {
-        let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
-        let mut message = error.get("message").map(sentence).unwrap_or_default();
+        // Python's way to say that there is none.
+        let said = |word: &&str| !matches!(*word, "" | "None" | "null");
+        let word = |name: &str| {
+            let word = error.get(name).and_then(Value::as_str);
+            word.filter(said).map(str::to_owned)
+        };
+        let mut message = words_of(error, &WORDS);
         // OpenRouter says "Provider returned error" and puts the upstream message beside it.
         let raw = error.pointer("/metadata/raw").map(sentence);
         if let Some(raw) = raw.filter(|raw| !raw.is_empty() && !message.contains(raw.as_str())) {
@@ -74,7 +103,7 @@ impl ProviderError {
         Self {
             message,
             code: match error.get("code") {
-                Some(Value::String(word)) => Some(ErrorCode::Word(word.clone())),
+                Some(Value::String(_)) => word("code").map(ErrorCode::Word),
                 Some(Value::Number(number)) => number.as_i64().map(ErrorCode::Number),
                 _ => None,
             },
@@ -84,11 +113,45 @@ impl ProviderError {
                 .or_else(|| word("status")),
             param: word("param"),
             wrote: word("failed_generation").filter(|text| !text.is_empty()),
+            filtered: filters(error),
         }
+    }
+
+    /// The same with what it quotes of an upstream server's error taken apart: gateways put the JSON that they got into their own message.
+    pub(super) fn unpacked(&self) -> Self {
+        let mut whole = self.clone();
+        for _ in 0..MAX_NESTED {
+            let Some(at) = whole.message.find('{') else {
+                break;
+            };
+            let (before, quoted) = whole.message.split_at(at);
+            let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<Value>();
+            let inner = values
+                .next()
+                .and_then(Result::ok)
+                .and_then(|value| Self::from_value(&value))
+                .filter(|inner| !inner.message.is_empty());
+            let Some(inner) = inner else {
+                break;
+            };
+            let before = before
+                .trim_end_matches("b'")
+                .trim_end_matches([' ', '-', ':', '\'', '"']);
+            whole.message = match before {
+                "" => inner.message,
+                before => format!("{before}: {}", inner.message),
+            };
+            whole.param = inner.param.or(whole.param);
+            whole.filtered.extend(inner.filtered);
+        }
+        whole
     }
 
     /// Reads any error body: of one that is not JSON, the title or the beginning is the message.
     pub(crate) fn from_body(body: &[u8]) -> Self {
+        if let Some(error) = Self::in_events(body) {
+            return error;
+        }
         let nothing = matches!(body.trim_ascii(), b"{}" | b"[]" | b"null" | b"\"\"");
         Self::read(body).unwrap_or_else(|| Self {
             message: if nothing {
@@ -98,6 +161,39 @@ impl ProviderError {
             },
             ..Self::default()
         })
+    }
+
+    /// The error in a body of server-sent events, which some servers send although nothing of a stream came before.
+    fn in_events(body: &[u8]) -> Option<Self> {
+        let body = body.trim_ascii_start();
+        let starts = |start: &&str| body.starts_with(start.as_bytes());
+        ["data:", "event:", "id:", "error:", ":"]
+            .iter()
+            .find(|start| starts(start))?;
+        let mut found = None;
+        let mut words = None;
+        let mut take = |item: SseItem<'_>| {
+            let data = match item {
+                SseItem::Event { data, .. } => data,
+                SseItem::Stray(line) => line.strip_prefix(b"error:").unwrap_or(line),
+            };
+            let data = data.trim_ascii();
+            found = found.take().or_else(|| Self::read(data));
+            if !data.is_empty() && data != b"[DONE]" && words.is_none() {
+                words = Some(first_part(data));
+            }
+            ControlFlow::Continue(())
+        };
+        let mut events = Events::default();
+        let read = events.feed(body, &mut take).is_ok() && events.finish(&mut take).is_ok();
+        let plain = || {
+            let message = words.filter(|_| read)?;
+            Some(Self {
+                message,
+                ..Self::default()
+            })
+        };
+        found.or_else(plain)
     }
 
     /// Message, code and type in lower case, to search in.
@@ -121,6 +217,52 @@ impl ProviderError {
     }
 }
 
+/// The first of the members `names` that has words.
+fn words_of(value: &Value, names: &[&str]) -> String {
+    names
+        .iter()
+        .filter_map(|name| value.get(*name))
+        .map(sentence)
+        .find(|words| !words.is_empty())
+        .unwrap_or_default()
+}
+
+/// What a content filter objects to: `content_filter_result` of Azure (<https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter>),
+/// `metadata.reasons` of OpenRouter (<https://openrouter.ai/docs/api-reference/errors>).
+fn filters(error: &Value) -> Vec<String> {
+    let azure = [
+        "/innererror/content_filter_result",
+        "/innererror/content_filter_results",
+    ];
+    let reasons = error.pointer("/metadata/reasons").and_then(Value::as_array);
+    azure
+        .iter()
+        .filter_map(|path| error.pointer(path))
+        .flat_map(fired_filters)
+        .chain(
+            reasons
+                .into_iter()
+                .flatten()
+                .filter_map(|reason| reason.as_str().map(str::to_owned)),
+        )
+        .collect()
+}
+
+/// The filters of `{"violence": {"filtered": true, "severity": "high"}, …}` that fired.
+pub(crate) fn fired_filters(results: &Value) -> Vec<String> {
+    let fired = results.as_object().into_iter().flatten();
+    fired
+        .filter(|(_, result)| result.get("filtered").and_then(Value::as_bool) == Some(true))
+        .map(|(name, result)| {
+            let name = name.replace('_', " ");
+            match result.get("severity").and_then(Value::as_str) {
+                Some(severity) => format!("{name}, severity {severity}"),
+                None => name,
+            }
+        })
+        .collect()
+}
+
 /// A message from whatever JSON value is in its place.
 fn sentence(value: &Value) -> String {
     match value {
@@ -129,13 +271,35 @@ fn sentence(value: &Value) -> String {
             let all: Vec<String> = list.iter().map(sentence).collect();
             all.join("; ")
         }
-        Value::Object(map) => ["message", "msg", "detail", "error"]
-            .iter()
-            .find_map(|name| map.get(*name))
-            .map_or_else(|| value.to_string(), sentence),
+        Value::Object(map) => {
+            let words = map.iter().any(|(name, _)| WORDS.contains(&name.as_str()));
+            let words = if words {
+                words_of(value, &WORDS)
+            } else {
+                value.to_string()
+            };
+            match place(value).filter(|_| !words.is_empty()) {
+                Some(place) => format!("{place}: {words}"),
+                None => words,
+            }
+        }
         Value::Null => String::new(),
         other => other.to_string(),
     }
+}
+
+/// The field that a complaint of FastAPI is about: `"loc": ["body", "tools", 0]`.
+fn place(complaint: &Value) -> Option<String> {
+    let path = complaint.get("loc")?.as_array()?;
+    let parts: Vec<String> = path
+        .iter()
+        .map(|part| {
+            part.as_str()
+                .map_or_else(|| part.to_string(), str::to_owned)
+        })
+        .filter(|part| part != "body")
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("."))
 }
 
 /// The beginning of a body that is not JSON: a page's title, or the first words.
@@ -189,6 +353,28 @@ mod tests {
                 "a; b",
                 None,
             ),
+            (
+                r#"{"detail":[{"loc":["body","prompt_cache_key"],"msg":"Extra inputs are not permitted","input":"k"}]}"#,
+                "prompt_cache_key: Extra inputs are not permitted",
+                None,
+            ),
+            (
+                r#"{"type":"error","message":"a","error":{"code":"x","message":null}}"#,
+                "a",
+                Some(ErrorCode::Word("x".into())),
+            ),
+            (
+                "event: error\ndata: {\"error\":{\"message\":\"a\",\"code\":503}}\n\n",
+                "a",
+                Some(ErrorCode::Number(503)),
+            ),
+            (
+                ": ping\n\ndata: {\"error\":\"a\"}\n\ndata: [DONE]\n\n",
+                "a",
+                None,
+            ),
+            ("data: upstream is gone", "upstream is gone", None),
+            ("error: {\"message\":\"a\"}", "a", None),
             (r#"{"object":"error","message":"a","code":null}"#, "a", None),
             (
                 r#"{"error":{"message":"Provider returned error","metadata":{"raw":"a"}}}"#,
@@ -210,6 +396,47 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn the_error_of_an_upstream_server_is_taken_out_of_the_message() {
+        for (message, words, param) in [
+            (
+                r#"litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":"store: Extra inputs are not permitted"}}. Received Model Group=x"#,
+                "litellm.BadRequestError: AnthropicException: store: Extra inputs are not permitted",
+                None,
+            ),
+            (
+                r#"Upstream: b'{"error":{"message":"no","param":"include"}}'"#,
+                "Upstream: no",
+                Some("include"),
+            ),
+            (r#"{"error":"{\"message\":\"no\"}"}"#, "no", None),
+            ("use {} or {\"a\":1}", "use {} or {\"a\":1}", None),
+        ] {
+            let error = ProviderError {
+                message: message.to_owned(),
+                ..ProviderError::default()
+            };
+            let whole = error.unpacked();
+            assert_eq!(
+                (whole.message.as_str(), whole.param.as_deref()),
+                (words, param)
+            );
+        }
+    }
+
+    #[test]
+    fn the_filters_that_fired_are_named() {
+        let body = r#"{"error":{"message":"no","code":"content_filter","innererror":{"content_filter_result":{"hate":{"filtered":false,"severity":"safe"},"self_harm":{"filtered":true,"severity":"medium"},"jailbreak":{"filtered":true,"detected":true}}}}}"#;
+        let error = ProviderError::from_body(body.as_bytes());
+        assert_eq!(error.filtered, ["self harm, severity medium", "jailbreak"]);
+        let body =
+            r#"{"error":{"code":403,"message":"flagged","metadata":{"reasons":["violence"]}}}"#;
+        assert_eq!(
+            ProviderError::from_body(body.as_bytes()).filtered,
+            ["violence"]
+        );
     }
 
     #[test]

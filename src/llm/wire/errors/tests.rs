@@ -28,7 +28,7 @@ fn a_wrong_key_reads_as_the_manual_says() {
     assert_eq!(failure.kind, FailureKind::Auth);
     assert_eq!(
         failure.problem.one_line(),
-        "openai refused the key (401 invalid_api_key): Incorrect API key provided: [hidden]. Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin doctor lists them)."
+        "openai refused the key (401 invalid_api_key): Incorrect API key provided: [hidden]. Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin help providers)."
     );
 }
 
@@ -203,5 +203,136 @@ fn q08_errors_inside_a_stream_are_sorted_by_their_words() {
     ] {
         let said = ProviderError::read(body.as_bytes()).unwrap();
         assert_eq!(in_stream(&asked("openrouter"), &said).kind, why, "{body}");
+    }
+}
+
+#[test]
+fn a_403_that_is_not_about_the_key_says_what_it_is_about() {
+    let model = fail(
+        "openai",
+        403,
+        r#"{"error":{"message":"Project `proj_a` does not have access to model `m`","type":"invalid_request_error","code":"model_not_found"}}"#,
+    );
+    assert_eq!(model.kind, FailureKind::Auth, "another provider may answer");
+    assert_eq!(
+        model.problem.one_line(),
+        "openai does not serve m to this account (403 model_not_found): Project `proj_a` does not have access to model `m`. The key itself was accepted. Choose another model: --model NAME (marvin models openai lists them), or ask for access there."
+    );
+    for (name, status, body) in [
+        (
+            "openai",
+            403,
+            r#"{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported","param":null,"type":"request_forbidden"}}"#,
+        ),
+        (
+            "gemini",
+            400,
+            r#"[{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}]"#,
+        ),
+        (
+            "anthropic",
+            403,
+            r#"{"type":"error","error":{"type":"forbidden","message":"Access to Anthropic models is not allowed from unsupported countries"}}"#,
+        ),
+    ] {
+        let line = fail(name, status, body).problem.one_line();
+        let words = "does not serve the country or region that this request comes from";
+        assert!(line.contains(words), "{line}");
+        assert!(!line.contains("_API_KEY"), "{line}");
+    }
+    let line = fail("groq", 403, r#"{"error":{"message":"Forbidden"}}"#)
+        .problem
+        .one_line();
+    assert!(
+        line.contains("Check what GROQ_API_KEY may do there"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_content_filter_names_what_it_objects_to() {
+    let azure = r#"{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":false,"severity":"safe"},"violence":{"filtered":true,"severity":"high"}}}}}"#;
+    let openrouter = r#"{"error":{"code":403,"message":"anthropic/claude requires moderation. Your input was flagged","metadata":{"reasons":["violence"],"flagged_input":"x"}}}"#;
+    for (name, status, body, words) in [
+        ("openai-compat", 400, azure, "(violence, severity high)"),
+        ("openrouter", 403, openrouter, "(violence)"),
+    ] {
+        let failure = fail(name, status, body);
+        assert_eq!(failure.kind, FailureKind::Filtered);
+        let line = failure.problem.one_line();
+        let start = format!("A content filter of {name} refused the request {words}");
+        assert!(line.starts_with(&start), "{line}");
+    }
+}
+
+#[test]
+fn an_error_without_words_says_what_is_known() {
+    let header = |name: &str| (name == "x-request-id").then(|| "req_7".to_owned());
+    let failure = from_response(&asked("openai"), 500, &header, b"{}");
+    assert_eq!(
+        failure.problem.one_line(),
+        "openai failed (500) and gave no reason (request req_7). Try again later, or choose another provider: --provider NAME (marvin help providers)."
+    );
+    let line = fail("groq", 429, "").problem.one_line();
+    assert!(
+        line.starts_with("groq limits requests (429) and gave no reason."),
+        "{line}"
+    );
+}
+
+#[test]
+fn the_variable_that_gave_the_address_is_named() {
+    let context = ErrorContext {
+        url_variable: "MARVIN_URL_OPENAI".into(),
+        ..asked("openai")
+    };
+    let failure = from_response(&context, 404, &|_| None, b"404 page not found");
+    assert!(
+        failure
+            .problem
+            .one_line()
+            .ends_with("Check MARVIN_URL_OPENAI."),
+        "{failure:?}"
+    );
+}
+
+#[test]
+fn a_refused_member_is_found_in_what_gateways_quote() {
+    use crate::llm::wire::optional::OptionalMember::{CacheKey, Include};
+    for (status, body, member) in [
+        (
+            400,
+            r#"{"error":{"message":"litellm.BadRequestError: BedrockException - {\"message\":\"The model returned the following errors: prompt_cache_key: Extra inputs are not permitted\"}. Received Model Group=claude\nAvailable Model Group Fallbacks=None","type":"None","param":"None","code":"400"}}"#,
+            Some(CacheKey),
+        ),
+        (
+            422,
+            r#"{"detail":[{"type":"extra_forbidden","loc":["body","prompt_cache_key"],"msg":"Extra inputs are not permitted","input":"marvin"}]}"#,
+            Some(CacheKey),
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Encrypted content is not supported with this model.","param":"include","code":null}}"#,
+            Some(Include),
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Invalid type for 'messages[1].content': \"prompt_cache_key is not supported\"","param":"messages[1].content"}}"#,
+            None,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"maximum context length is 8192, prompt_cache_key is not supported"}}"#,
+            None,
+        ),
+        (500, r#"{"error":"unknown field prompt_cache_key"}"#, None),
+    ] {
+        let failure = fail("openai-compat", status, body);
+        let refused = failure.answer.unwrap().refused;
+        match member {
+            Some(member) => assert!(refused.has(member), "{body}"),
+            None => assert!(refused.is_empty(), "{body}"),
+        }
+        assert!(!failure.problem.one_line().contains("None"), "{failure:?}");
     }
 }

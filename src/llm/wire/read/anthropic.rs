@@ -30,6 +30,8 @@ struct StreamEvent<'a> {
     content: Option<Vec<ContentBlock<'a>>>,
     #[serde(borrow)]
     stop_reason: LenientText<'a>,
+    #[serde(borrow)]
+    stop_details: Option<StopDetails<'a>>,
 }
 
 /// A content block or a delta; their members do not clash.
@@ -56,6 +58,31 @@ struct ContentBlock<'a> {
     input: Option<&'a RawValue>,
     #[serde(borrow)]
     stop_reason: LenientText<'a>,
+    #[serde(borrow)]
+    stop_details: Option<StopDetails<'a>>,
+}
+
+/// Why the model declined (<https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons>).
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StopDetails<'a> {
+    #[serde(borrow)]
+    category: LenientText<'a>,
+    #[serde(borrow)]
+    explanation: LenientText<'a>,
+}
+
+/// Keeps why the model declined.
+fn decline(draft: &mut ReplyDraft, details: Option<&StopDetails<'_>>) {
+    let Some(details) = details else {
+        return;
+    };
+    let explanation = details.explanation.filled().unwrap_or_default();
+    draft.refusal = match (explanation, details.category.filled()) {
+        ("", Some(category)) => format!("category {category}"),
+        (words, Some(category)) => format!("{words} (category {category})"),
+        (words, None) => words.to_owned(),
+    };
 }
 
 fn thinking_block(index: u64, block: &ContentBlock<'_>) -> ThinkingBlock {
@@ -136,6 +163,10 @@ pub(super) fn apply(
             if let Some(word) = event.delta.as_ref().and_then(|d| d.stop_reason.filled()) {
                 draft.finish = Some(word.to_owned());
             }
+            decline(
+                draft,
+                event.delta.as_ref().and_then(|d| d.stop_details.as_ref()),
+            );
             count(draft, event.usage);
         }
         "message_stop" => draft.done = true,
@@ -147,6 +178,7 @@ pub(super) fn apply(
             if let Some(word) = event.stop_reason.filled() {
                 draft.finish = Some(word.to_owned());
             }
+            decline(draft, event.stop_details.as_ref());
             count(draft, event.usage);
         }
         _ => {}

@@ -113,6 +113,9 @@ impl Decoder {
     fn check_error(&mut self) -> Result<(), Failure> {
         let draft = &mut self.reading.draft;
         if let Some(error) = draft.error.take() {
+            if let Some(id) = draft.response_id.take() {
+                self.context.request_id = Some(id);
+            }
             let failure = errors::in_stream(&self.context, &error);
             return Err(failure.with_partial(self.take_partial()));
         }
@@ -138,7 +141,9 @@ impl Decoder {
             format!("The reply of {name} broke off.")
         };
         let problem = Problem::network(what).next("Try again.");
-        Failure::new(FailureKind::Cut, problem).with_partial(partial)
+        Failure::new(FailureKind::Cut, problem)
+            .passing()
+            .with_partial(partial)
     }
 
     fn broken(&mut self, error: &ProtocolError) -> Failure {
@@ -167,7 +172,7 @@ impl Decoder {
         };
         let problem = Problem::network(what).next(format!(
             "Check that {} is the address of a model service.",
-            variable(name, "URL")
+            self.context.url_variable
         ));
         Failure::new(FailureKind::Protocol, problem).with_partial(self.take_partial())
     }

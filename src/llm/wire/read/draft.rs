@@ -40,6 +40,8 @@ pub(super) struct ReplyDraft {
     pub(super) reasoning: String,
     /// Why the model declines, where the wire has a field for that.
     pub(super) refusal: String,
+    /// What a content filter objects to.
+    pub(super) filtered: Vec<String>,
     pub(super) calls: Calls,
     /// The finish reason that came last.
     pub(super) finish: Option<String>,
@@ -47,6 +49,8 @@ pub(super) struct ReplyDraft {
     /// What the provider charges, in US dollars.
     pub(super) billed: Option<f64>,
     pub(super) error: Option<ProviderError>,
+    /// The id of a response that failed.
+    pub(super) response_id: Option<String>,
     /// `extra_content` of the message, as JSON.
     pub(super) extra_content: Option<String>,
     /// The lists of `reasoning_details`, as JSON.
@@ -247,6 +251,8 @@ impl ReplyDraft {
             return FinishReason::Length;
         }
         match self.finish.as_deref() {
+            // The status, where no reason is given.
+            Some("incomplete") if self.stopped_early => FinishReason::Incomplete(String::new()),
             None | Some("") => FinishReason::Unknown,
             Some(
                 "stop" | "STOP" | "completed" | "tool_calls" | "function_call" | "end_turn"
@@ -254,13 +260,29 @@ impl ReplyDraft {
             ) => FinishReason::Done,
             Some("model_context_window_exceeded") => FinishReason::WindowFull,
             Some(word) if is_limit(word) => FinishReason::Length,
-            Some("content_filter" | "safety" | "SAFETY" | "sensitive") => FinishReason::Filtered,
+            Some(word) if is_filter(word) => FinishReason::Filtered(self.filter_words(word)),
             Some("refusal") => FinishReason::Refused(String::new()),
             Some(word) if self.stopped_early || is_early(word) => {
                 FinishReason::Incomplete(word.to_owned())
             }
             Some(word) => FinishReason::Other(word.to_owned()),
         }
+    }
+
+    /// What the filter that ended the reply with `word` objects to.
+    fn filter_words(&self, word: &str) -> String {
+        let mut all = self.filtered.clone();
+        // Google's names of filters; the compatible endpoint also writes them behind the general word.
+        let own = word.strip_prefix("content_filter").unwrap_or(word);
+        let own = own
+            .trim_matches([':', ' '])
+            .to_lowercase()
+            .replace('_', " ");
+        if !own.is_empty() && own != "sensitive" {
+            all.push(own);
+        }
+        all.dedup();
+        all.join("; ")
     }
 
     fn provider_state(&self, row: &ProviderSpec, model: &str) -> Option<ProviderState> {
@@ -306,6 +328,28 @@ pub(super) fn is_limit(word: &str) -> bool {
     ]
     .iter()
     .any(|limit| word.eq_ignore_ascii_case(limit))
+}
+
+/// True for a finish reason that means a content filter: OpenAI's word, those of Gemini (<https://ai.google.dev/api/generate-content#FinishReason>), which
+/// its compatible endpoint passes on, and those of Bedrock and Z.ai.
+fn is_filter(word: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "content_filter",
+        "content_filtered",
+        "guardrail_intervened",
+        "sensitive",
+        "safety",
+        "recitation",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "model_armor",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+    ];
+    let lower = word.to_lowercase();
+    WORDS.contains(&lower.as_str()) || lower.starts_with("content_filter:")
 }
 
 /// True for a finish reason by which a server says that the reply is not complete: Anthropic pauses a turn, Ollama only loads or unloads the model,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::billed;
@@ -11,7 +12,7 @@ use super::called_function::{CalledFunction, add_call};
 use super::calls::CallFragment;
 use super::draft::{RawUsage, ReplyDraft, is_limit};
 use super::template::TextSpan;
-use crate::llm::wire::errors::ProviderError;
+use crate::llm::wire::errors::{ProviderError, fired_filters};
 use crate::llm::wire::read::lenient::{LenientContent, LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
 
@@ -53,6 +54,9 @@ struct Choice<'a> {
     native_finish_reason: LenientText<'a>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    /// Azure: each filter with what it found.
+    #[serde(borrow)]
+    content_filter_results: Option<&'a RawValue>,
 }
 
 /// A delta or a message.
@@ -105,11 +109,11 @@ struct CompletionUsage {
     /// Mistral, older versions.
     num_cached_tokens: LenientCount,
     /// OpenRouter: US dollars. An object with Perplexity.
-    cost: Option<serde_json::Value>,
+    cost: Option<Value>,
     /// OpenRouter.
-    is_byok: Option<serde_json::Value>,
+    is_byok: Option<Value>,
     /// OpenRouter.
-    cost_details: Option<serde_json::Value>,
+    cost_details: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -198,6 +202,9 @@ pub(super) fn apply(
     if choice.error.is_some() && draft.error.is_none() {
         let wrapped = choice.error.map(|raw| format!("{{\"error\":{raw}}}"));
         draft.error = wrapped.and_then(|json| ProviderError::read(json.as_bytes()));
+    }
+    if let Some(results) = choice.content_filter_results.and_then(read::<Value>) {
+        draft.filtered.extend(fired_filters(&results));
     }
     if let Some(word) = choice.finish_reason.filled() {
         word.clone_into(draft.finish.get_or_insert_default());

@@ -4,6 +4,7 @@
 //! everything is taken from wherever it comes first.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::billed;
@@ -11,7 +12,7 @@ use super::draft::{RawUsage, ReplyDraft};
 use super::lenient::{LenientCount, LenientText};
 use super::output_items::{ItemContent, ItemKey, MessageItem, ReasoningItem};
 use super::template::TextSpan;
-use crate::llm::wire::errors::ProviderError;
+use crate::llm::wire::errors::{ProviderError, fired_filters};
 
 /// Separates two messages, and two parts of the reasoning.
 const PARAGRAPH: &str = "\n\n";
@@ -86,6 +87,8 @@ struct ContentPart<'a> {
 #[serde(default)]
 struct ResponseObject<'a> {
     #[serde(borrow)]
+    id: LenientText<'a>,
+    #[serde(borrow)]
     status: LenientText<'a>,
     #[serde(borrow)]
     incomplete_details: Option<IncompleteDetails<'a>>,
@@ -95,6 +98,16 @@ struct ResponseObject<'a> {
     output: Option<Vec<Option<Item<'a>>>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    /// Azure.
+    #[serde(borrow)]
+    content_filters: Option<&'a RawValue>,
+}
+
+/// What one of Azure's filters found.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ContentFilter {
+    content_filter_results: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -115,11 +128,11 @@ struct ResponsesUsage {
     /// xAI: in units of 10^-10 US dollars.
     cost_in_usd_ticks: LenientCount,
     /// OpenRouter: US dollars.
-    cost: Option<serde_json::Value>,
+    cost: Option<Value>,
     /// OpenRouter.
-    is_byok: Option<serde_json::Value>,
+    is_byok: Option<Value>,
     /// OpenRouter.
-    cost_details: Option<serde_json::Value>,
+    cost_details: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -464,7 +477,16 @@ fn end(draft: &mut ReplyDraft, response: &ResponseObject<'_>, event: &str) {
             .error
             .and_then(|raw| ProviderError::read(format!("{{\"error\":{raw}}}").as_bytes()));
         draft.error.get_or_insert(error.unwrap_or_default());
+        draft.response_id = response.id.filled().map(str::to_owned);
         return;
+    }
+    let filters = response
+        .content_filters
+        .and_then(|raw| serde_json::from_str::<Vec<ContentFilter>>(raw.get()).ok());
+    for filter in filters.into_iter().flatten() {
+        draft
+            .filtered
+            .extend(fired_filters(&filter.content_filter_results));
     }
     draft.stopped_early = status != "completed";
     draft.finish = Some(if draft.stopped_early {

@@ -9,12 +9,16 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::cache_marks::{CacheMark, MARK};
+use super::effort::AnthropicThinking;
 use super::ids::call_id;
 use super::json::{Members, arguments};
 use crate::chat::message::{Assistant, Message, User};
 use crate::llm::catalog::ProviderSpec;
 use crate::llm::image_data::Base64;
 use crate::llm::provider::Request;
+use crate::llm::wire::Dialect;
+use crate::llm::wire::optional::OptionalMember;
 
 #[derive(Serialize)]
 pub(super) struct AnthropicBody<'a> {
@@ -27,6 +31,8 @@ pub(super) struct AnthropicBody<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(flatten)]
+    effort: AnthropicThinking,
 }
 
 #[derive(Serialize)]
@@ -76,30 +82,43 @@ struct ImageSource<'a> {
     data: Base64<'a>,
 }
 
-#[derive(Serialize)]
-struct CacheMark {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-const MARK: CacheMark = CacheMark { kind: "ephemeral" };
-
-pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBody<'a> {
+pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> AnthropicBody<'a> {
     let mut system: Vec<MessageBlock<'a>> = text(request.system).into_iter().collect();
-    mark(system.last_mut());
-    let mut messages = turns(row, request.messages);
-    // The end of this request and of the previous one: the server looks back only 20 blocks from a breakpoint, and a round of parallel calls may have
-    // more.
-    let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
-    users.take(2).for_each(|turn| mark(turn.content.last_mut()));
+    let mut messages = turns(dialect.row, request.messages);
+    let effort = AnthropicThinking::of(dialect, request, resumes_without_thoughts(&messages));
+    if !dialect.without.has(OptionalMember::CacheMarks) {
+        mark(system.last_mut());
+        // The end of this request and of the previous one: the server looks back only 20 blocks from a breakpoint, and a round of parallel calls may
+        // have more.
+        let users = messages.iter_mut().rev().filter(|turn| turn.role == "user");
+        users.take(2).for_each(|turn| mark(turn.content.last_mut()));
+    }
     AnthropicBody {
         model: request.model,
         max_tokens: request.info.output,
         system,
         messages,
         stream: request.options.stream,
-        temperature: request.options.temperature,
+        temperature: request
+            .options
+            .temperature
+            .filter(|_| !dialect.without.has(OptionalMember::Temperature) && !effort.thinks()),
+        effort,
     }
+}
+
+/// Whether the request brings the results of calls that were made without thinking: that turn has to end so.
+fn resumes_without_thoughts(turns: &[AnthropicTurn<'_>]) -> bool {
+    let [.., called, results] = turns else {
+        return false;
+    };
+    let is = |kind: &'static str| move |block: &MessageBlock<'_>| matches!(block, MessageBlock::Own(own) if own.kind == kind);
+    called.role == "assistant"
+        && results.content.iter().any(is("tool_result"))
+        && !called
+            .content
+            .iter()
+            .any(|block| matches!(block, MessageBlock::Kept(_)))
 }
 
 fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'a>> {

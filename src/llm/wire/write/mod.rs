@@ -1,6 +1,8 @@
 //! From conversation to request body. Everything is borrowed and written once, into the body itself.
 
 mod anthropic;
+mod cache_marks;
+pub(crate) mod effort;
 mod ids;
 mod json;
 mod ollama;
@@ -9,15 +11,20 @@ mod responses;
 mod tools;
 
 #[cfg(test)]
+mod effort_tests;
+#[cfg(test)]
 mod responses_tests;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
+use super::optional::OptionalMember;
 use super::{Dialect, Wire};
 use crate::chat::message::Message;
+use crate::llm::models::EffortControl;
 use crate::llm::provider::Request;
+use cache_marks::CacheMarks;
 
 /// Room for what is neither text of the conversation nor a tool.
 const FRAME_BYTES: usize = 1024;
@@ -27,13 +34,14 @@ const MESSAGE_BYTES: usize = 64;
 
 /// The body of `request` in `dialect`.
 pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
-    let (row, tools) = (dialect.row, &request.offer.tools);
+    let tools = &request.offer.tools;
+    let sends = |member| !dialect.without.has(member);
     let mut out = Vec::with_capacity(expected_bytes(request));
     match dialect.wire {
-        Wire::Completions => write(&mut out, &openai::body(row, request)),
+        Wire::Completions => write(&mut out, &openai::body(dialect, request)),
         Wire::Responses => write(&mut out, &responses::body(dialect, request)),
-        Wire::Ollama => write(&mut out, &ollama::body(request)),
-        Wire::Anthropic => write(&mut out, &anthropic::body(row, request)),
+        Wire::Ollama => write(&mut out, &ollama::body(dialect, request)),
+        Wire::Anthropic => write(&mut out, &anthropic::body(dialect, request)),
     }
     if tools.is_empty() {
         return out;
@@ -42,11 +50,18 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     out.pop();
     out.extend_from_slice(b",\"tools\":");
     match dialect.wire {
-        Wire::Completions | Wire::Ollama => tools::functions(&mut out, tools),
-        Wire::Responses => tools::responses(&mut out, tools, row.quirks.openai_options),
-        Wire::Anthropic => tools::anthropic(&mut out, tools),
+        Wire::Completions => {
+            let marks = CacheMarks::of(dialect, request.model) == Some(CacheMarks::All);
+            tools::functions(&mut out, tools, marks);
+        }
+        Wire::Ollama => tools::functions(&mut out, tools, false),
+        Wire::Responses => {
+            let strict = dialect.quirks.openai_options;
+            tools::responses(&mut out, tools, strict && sends(OptionalMember::Strict));
+        }
+        Wire::Anthropic => tools::anthropic(&mut out, tools, sends(OptionalMember::CacheMarks)),
     }
-    if !request.may_call {
+    if !request.may_call && sends(OptionalMember::ToolChoice) {
         out.extend_from_slice(match dialect.wire {
             Wire::Anthropic => b",\"tool_choice\":{\"type\":\"none\"}",
             _ => b",\"tool_choice\":\"none\"",
@@ -56,9 +71,15 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     out
 }
 
-/// The temperature of `request`, where its model takes one: those with efforts refuse it with 400.
-fn temperature(request: &Request<'_>) -> Option<f64> {
-    (request.options.temperature).filter(|_| request.info.efforts.is_empty())
+/// The temperature of `request`, where its model takes one: a service's models that think by themselves refuse it with 400.
+fn temperature(dialect: Dialect, request: &Request<'_>) -> Option<f64> {
+    let efforts = request.info.efforts;
+    let thinks = efforts.control() == EffortControl::Word && !efforts.is_empty();
+    request
+        .options
+        .temperature
+        .filter(|_| !thinks || dialect.row.local)
+        .filter(|_| !dialect.without.has(OptionalMember::Temperature))
 }
 
 /// Enough for most bodies, so that a body is not moved while it is written: an eighth more than the texts for what JSON escapes.

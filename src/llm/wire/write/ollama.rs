@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::effort::Think;
 use super::json::arguments;
 use crate::chat::message::Message;
 use crate::llm::image_data::Base64;
 use crate::llm::provider::Request;
+use crate::llm::wire::Dialect;
+use crate::llm::wire::optional::OptionalMember;
 
 #[derive(Serialize)]
 pub(super) struct OllamaBody<'a> {
@@ -16,7 +19,7 @@ pub(super) struct OllamaBody<'a> {
     messages: Vec<OllamaAssistant<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    think: Option<bool>,
+    think: Option<Think>,
     /// Ollama's default window of 4096 tokens is far too small for the tool schemas.
     options: Options,
 }
@@ -54,7 +57,7 @@ struct OllamaFunctionOut<'a> {
     arguments: Cow<'a, RawValue>,
 }
 
-pub(super) fn body<'a>(request: &Request<'a>) -> OllamaBody<'a> {
+pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> OllamaBody<'a> {
     let system = (!request.system.is_empty()).then(|| plain("system", request.system));
     OllamaBody {
         model: request.model,
@@ -63,10 +66,11 @@ pub(super) fn body<'a>(request: &Request<'a>) -> OllamaBody<'a> {
             .chain(request.messages.iter().map(said))
             .collect(),
         stream: request.options.stream,
-        think: request.options.think,
+        think: Think::of(dialect, request),
         options: Options {
             num_ctx: request.options.window.unwrap_or(request.info.window),
-            temperature: request.options.temperature,
+            temperature: (request.options.temperature)
+                .filter(|_| !dialect.without.has(OptionalMember::Temperature)),
         },
     }
 }

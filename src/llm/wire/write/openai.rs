@@ -5,14 +5,17 @@ use std::borrow::Cow;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
+use super::cache_marks::{CacheMark, CacheMarks, MARK};
+use super::effort::{EffortMembers, gemini_3};
 use super::ids::call_id;
 use super::json::Members;
 use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
-use crate::llm::catalog::ProviderSpec;
+use crate::llm::catalog::{EffortForm, ProviderSpec};
 use crate::llm::image_data::DataUrl;
-use crate::llm::models::ReasoningEffort;
-use crate::llm::provider::{Effort, Request};
+use crate::llm::provider::Request;
+use crate::llm::wire::Dialect;
+use crate::llm::wire::optional::OptionalMember;
 
 /// The placeholder signature that Google documents for calls made by another model: Gemini 3 refuses calls without one.
 #[derive(Serialize)]
@@ -41,12 +44,10 @@ pub(super) struct CompletionBody<'a> {
     stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_effort: Option<&'static str>,
+    #[serde(flatten)]
+    effort: EffortMembers,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra_body: Option<Gemini>,
 }
 
 #[derive(Serialize)]
@@ -54,26 +55,9 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// Gemini's own options, where its compatible endpoint looks for them.
-#[derive(Serialize)]
-struct Gemini {
-    google: GoogleExtra,
-}
-
-#[derive(Serialize)]
-struct GoogleExtra {
-    thinking_config: Thinking,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Thinking {
-    ThinkingLevel(&'static str),
-    ThinkingBudget(u32),
-}
-
 struct Messages<'a> {
     row: &'a ProviderSpec,
+    marks: Option<CacheMarks>,
     /// Calls of other models get [`UNSIGNED`].
     signs: bool,
     system: &'a str,
@@ -81,35 +65,37 @@ struct Messages<'a> {
 }
 
 #[derive(Serialize)]
-struct PlainMessage<'a> {
+struct ContentMessage<'a> {
     role: &'static str,
-    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Cow<'a, str>>,
+    content: Content<'a>,
 }
 
-/// A message with images.
+/// Servers that know no parts take a plain text.
 #[derive(Serialize)]
-struct PartsMessage<'a> {
-    role: &'static str,
-    content: Vec<CompletionPart<'a>>,
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<CompletionPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CompletionPart<'a> {
-    Text { text: &'a str },
-    ImageUrl { image_url: ImageUrl<'a> },
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheMark>,
+    },
+    ImageUrl {
+        image_url: ImageUrl<'a>,
+    },
 }
 
 #[derive(Serialize)]
 struct ImageUrl<'a> {
     url: DataUrl<'a>,
-}
-
-#[derive(Serialize)]
-struct ToolAnswer<'a> {
-    role: &'static str,
-    tool_call_id: Cow<'a, str>,
-    content: &'a str,
 }
 
 struct CompletionAssistant<'a> {
@@ -130,100 +116,103 @@ struct CompletionFunction<'a> {
     arguments: &'a str,
 }
 
-pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> CompletionBody<'a> {
-    let offers = !request.offer.tools.is_empty();
+pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> CompletionBody<'a> {
+    let (row, quirks) = (dialect.row, &dialect.quirks);
+    let sends = |member| !dialect.without.has(member);
     CompletionBody {
         model: request.model,
         messages: Messages {
             row,
-            signs: row.quirks.gemini_thinking && gemini_3(request.model),
+            marks: CacheMarks::of(dialect, request.model),
+            signs: quirks.effort == EffortForm::Gemini && gemini_3(request.model),
             system: request.system,
             messages: request.messages,
         },
         stream: request.options.stream,
-        stream_options: (row.quirks.usage_option && request.options.stream).then_some(
-            StreamOptions {
-                include_usage: true,
-            },
-        ),
-        temperature: temperature(request),
-        reasoning_effort: (request.info.efforts.nearest(request.effort.into()))
-            .filter(|_| row.quirks.effort)
-            .map(ReasoningEffort::word),
+        stream_options: (quirks.usage_option
+            && request.options.stream
+            && sends(OptionalMember::StreamOptions))
+        .then_some(StreamOptions {
+            include_usage: true,
+        }),
+        temperature: temperature(dialect, request),
+        effort: EffortMembers::of(dialect, request),
         prompt_cache_key: Some(request.cache_key)
-            .filter(|key| row.quirks.cache_key && !key.is_empty()),
-        extra_body: (row.quirks.gemini_thinking && !offers)
-            .then(|| {
-                // The mode's effort is for models that think by themselves; here thinking is switched on.
-                let effort = Some(request.effort).filter(|_| request.effort_chosen);
-                thinking(request.model, effort.unwrap_or(Effort::Low))
-            })
-            .flatten(),
+            .filter(|key| quirks.cache_key && !key.is_empty())
+            .filter(|_| sends(OptionalMember::CacheKey)),
     }
 }
 
-/// Gemini's thinking options, only without tools. The budgets of medium and high are those that Google gives these words
-/// (<https://ai.google.dev/gemini-api/docs/openai#thinking>).
-fn thinking(model: &str, effort: Effort) -> Option<Gemini> {
-    let thinking_config = if gemini_3(model) {
-        Thinking::ThinkingLevel(effort.word())
-    } else if model.contains("gemini-2.5") {
-        Thinking::ThinkingBudget(match effort {
-            Effort::Low => 2048,
-            Effort::Medium => 8192,
-            Effort::High => 24_576,
-        })
-    } else {
-        return None;
-    };
-    Some(Gemini {
-        google: GoogleExtra { thinking_config },
-    })
-}
-
-fn gemini_3(model: &str) -> bool {
-    model.contains("gemini-3")
+/// The content of a message without images.
+fn content(parts: bool, text: &str, mark: bool) -> Content<'_> {
+    if !parts {
+        return Content::Text(text);
+    }
+    Content::Parts(vec![CompletionPart::Text {
+        text,
+        cache_control: mark.then_some(MARK),
+    }])
 }
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut list = to.serialize_seq(None)?;
-        let mut plain = |role, content| list.serialize_element(&PlainMessage { role, content });
+        let marked = self.marks.map(|marks| marks.places(self.messages));
+        // Where some messages are marked, all are written in parts: what was sent once stays the same but for the mark, which moves on.
+        let parts = marked.is_some();
+        let mut plain = |role, text, mark| {
+            list.serialize_element(&ContentMessage {
+                role,
+                tool_call_id: None,
+                content: content(parts, text, mark),
+            })
+        };
         if !self.system.is_empty() {
-            plain("system", self.system)?;
+            plain("system", self.system, !self.system.trim().is_empty())?;
         }
-        for message in self.messages {
+        for (at, message) in self.messages.iter().enumerate() {
+            let mark = marked.is_some_and(|places| places.contains(&Some(at)));
             match message {
-                Message::System { text } => list.serialize_element(&PlainMessage {
+                Message::System { text } => list.serialize_element(&ContentMessage {
                     role: "system",
-                    content: text,
+                    tool_call_id: None,
+                    content: content(parts, text, mark),
                 }),
                 Message::User(user) => {
-                    let (role, text) = ("user", user.text_and_missing());
-                    let mut content = vec![CompletionPart::Text { text: &text }];
-                    content.extend(user.sent_images().map(|image| CompletionPart::ImageUrl {
+                    let text = user.text_and_missing();
+                    let mut content = content(parts, &text, mark);
+                    let images = user.sent_images().map(|image| CompletionPart::ImageUrl {
                         image_url: ImageUrl {
                             url: DataUrl(image),
                         },
-                    }));
-                    // Servers that know no parts take a plain text.
-                    match content.len() {
-                        1 => list.serialize_element(&PlainMessage {
-                            role,
-                            content: &text,
-                        }),
-                        _ => list.serialize_element(&PartsMessage { role, content }),
+                    });
+                    let mut images = images.peekable();
+                    if images.peek().is_some()
+                        && let Content::Text(text) = content
+                    {
+                        content = Content::Parts(vec![CompletionPart::Text {
+                            text,
+                            cache_control: None,
+                        }]);
                     }
+                    if let Content::Parts(parts) = &mut content {
+                        parts.extend(images);
+                    }
+                    list.serialize_element(&ContentMessage {
+                        role: "user",
+                        tool_call_id: None,
+                        content,
+                    })
                 }
                 Message::Assistant(assistant) => list.serialize_element(&CompletionAssistant {
                     row: self.row,
                     signs: self.signs,
                     assistant,
                 }),
-                Message::Tool(output) => list.serialize_element(&ToolAnswer {
+                Message::Tool(output) => list.serialize_element(&ContentMessage {
                     role: "tool",
-                    tool_call_id: call_id(&output.id, self.row),
-                    content: &output.text,
+                    tool_call_id: Some(call_id(&output.id, self.row)),
+                    content: content(parts, &output.text, mark),
                 }),
             }?;
         }

@@ -9,14 +9,16 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::effort;
 use super::ids::responses_call_id;
 use super::json::Members;
 use super::temperature;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::image_data::DataUrl;
-use crate::llm::models::{self, ReasoningEffort};
+use crate::llm::models;
 use crate::llm::provider::Request;
 use crate::llm::wire::Dialect;
+use crate::llm::wire::optional::OptionalMember;
 use crate::llm::wire::read::{SavedItem, SavedOutput};
 
 /// The output of a call must not be empty.
@@ -32,7 +34,8 @@ pub(super) struct ResponsesBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     /// Without it the server keeps the conversation for a month.
-    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,27 +103,31 @@ enum ContentPart<'a> {
 }
 
 pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody<'a> {
-    let quirks = &dialect.row.quirks;
+    let quirks = &dialect.quirks;
     let thinks = request.info.thinks;
-    let effort = request.info.efforts.nearest(request.effort.into());
+    let sends = |member| !dialect.without.has(member);
     ResponsesBody {
         model: request.model,
         instructions: request.system,
         input: items(dialect, request),
         stream: request.options.stream,
-        temperature: temperature(request),
-        store: false,
-        reasoning: thinks.then_some(Reasoning {
-            effort: effort.map(ReasoningEffort::word),
+        temperature: temperature(dialect, request),
+        store: sends(OptionalMember::Store).then_some(false),
+        reasoning: (thinks && sends(OptionalMember::Effort)).then(|| Reasoning {
+            effort: effort::responses(dialect, request),
             summary: dialect.summaries.then_some("auto"),
         }),
-        include: thinks.then_some(["reasoning.encrypted_content"]),
-        prompt_cache_key: Some(request.cache_key).filter(|key| quirks.cache_key && !key.is_empty()),
-        stream_options: (quirks.openai_options && request.options.stream).then_some(
-            StreamOptions {
-                include_obfuscation: false,
-            },
-        ),
+        include: (thinks && sends(OptionalMember::Include))
+            .then_some(["reasoning.encrypted_content"]),
+        prompt_cache_key: Some(request.cache_key)
+            .filter(|key| quirks.cache_key && !key.is_empty())
+            .filter(|_| sends(OptionalMember::CacheKey)),
+        stream_options: (quirks.openai_options
+            && request.options.stream
+            && sends(OptionalMember::StreamOptions))
+        .then_some(StreamOptions {
+            include_obfuscation: false,
+        }),
     }
 }
 

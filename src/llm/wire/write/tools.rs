@@ -2,12 +2,18 @@
 
 use crate::llm::provider::Offered;
 
-/// In the format of OpenAI and Ollama.
-pub(super) fn functions(out: &mut Vec<u8>, tools: &[Offered]) {
+const CACHE_MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
+
+/// In the format of OpenAI and Ollama; the last one carries the cache breakpoint of `marks`.
+pub(super) fn functions(out: &mut Vec<u8>, tools: &[Offered], marks: bool) {
+    let mut left = tools.len();
     list(out, tools, |out, tool| {
         put(out, "{\"type\":\"function\",\"function\":{");
         members(out, tool, "parameters");
-        put(out, "}}");
+        left -= 1;
+        put(out, "}");
+        put(out, if marks && left == 0 { CACHE_MARK } else { "" });
+        put(out, "}");
     });
 }
 
@@ -20,16 +26,14 @@ pub(super) fn responses(out: &mut Vec<u8>, tools: &[Offered], strict: bool) {
     });
 }
 
-/// In Anthropic's format; the last one carries the cache breakpoint.
-pub(super) fn anthropic(out: &mut Vec<u8>, tools: &[Offered]) {
+/// In Anthropic's format; the last one carries the cache breakpoint of `marks`.
+pub(super) fn anthropic(out: &mut Vec<u8>, tools: &[Offered], marks: bool) {
     let mut left = tools.len();
     list(out, tools, |out, tool| {
         put(out, "{");
         members(out, tool, "input_schema");
         left -= 1;
-        if left == 0 {
-            put(out, ",\"cache_control\":{\"type\":\"ephemeral\"}");
-        }
+        put(out, if marks && left == 0 { CACHE_MARK } else { "" });
         put(out, "}");
     });
 }

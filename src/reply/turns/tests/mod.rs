@@ -3,9 +3,10 @@
 mod answers;
 mod calls;
 mod direct;
+mod room;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::chat::event::EventSink;
 use crate::chat::reply_event::ReplyEvent;
 use crate::llm::failure::{ErrorAnswer, Failure};
 use crate::llm::provider::{Offer, Reply};
+use crate::llm::wire::optional::OptionalMembers;
 use crate::reply::settings::TraceLevel;
 use crate::reply::stage::{Stage, StageRequest};
 use crate::tools::engine::context::SessionContext;
@@ -29,6 +31,8 @@ pub(crate) enum Turn {
     Calls(Vec<(&'static str, Value)>),
     Thinking,
     Status(u16),
+    /// The request is longer than the window.
+    TooLong,
     Down,
     /// The user stops the reply.
     Stopped,
@@ -78,6 +82,8 @@ struct Script {
     stops_after_tool: bool,
     /// Another model may take over.
     has_successor: bool,
+    /// Tokens that a request may have.
+    window: AtomicU64,
 }
 
 impl EventSink for Script {
@@ -107,8 +113,7 @@ impl ChatModel for Script {
             answer: Some(ErrorAnswer {
                 status,
                 mentions_tools: false,
-                mentions_thinking: false,
-                mentions_temperature: false,
+                refused: OptionalMembers::default(),
             }),
             ..Failure::new(FailureKind::Refused, Problem::network("It said no."))
         };
@@ -139,6 +144,10 @@ impl ChatModel for Script {
                 ..Reply::default()
             }),
             Turn::Status(status) => Err(failed(status)),
+            Turn::TooLong => Err(Failure::new(
+                FailureKind::TooLong,
+                Problem::limit("The conversation is too long."),
+            )),
             Turn::Stopped => {
                 self.stop.fire();
                 Err(Failure::cancelled())
@@ -148,6 +157,17 @@ impl ChatModel for Script {
                 Problem::network("Nobody answers."),
             )),
         }
+    }
+
+    fn window(&self) -> u64 {
+        match self.window.load(Ordering::Relaxed) {
+            0 => u64::MAX,
+            window => window,
+        }
+    }
+
+    fn learn_limit(&self, used: u64, _: &Failure) {
+        self.window.store(used / 2, Ordering::Relaxed);
     }
 
     fn takes_tools(&self) -> bool {
@@ -254,6 +274,8 @@ struct Case {
     stop: bool,
     stops_after_tool: bool,
     has_successor: bool,
+    window: u64,
+    history: Vec<Message>,
 }
 
 impl Default for Case {
@@ -270,6 +292,8 @@ impl Default for Case {
             stop: false,
             stops_after_tool: false,
             has_successor: false,
+            window: 0,
+            history: Vec::new(),
         }
     }
 }
@@ -304,6 +328,7 @@ fn run(case: Case) -> Run {
     let script = Arc::new(Script {
         stops_after_tool: case.stops_after_tool,
         has_successor: case.has_successor,
+        window: AtomicU64::new(case.window),
         ..Script::default()
     });
     script.turns.lock().unwrap().extend(case.turns);
@@ -333,7 +358,7 @@ fn run(case: Case) -> Run {
         trace: &trace,
         is_small: case.small,
         query: "what do the notes say",
-        history: &[],
+        history: &case.history,
         message: "what do the notes say",
         plan: &plan,
         parts: &parts,

@@ -116,7 +116,11 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
         root.put(&rel, &bytes)?;
         let words = format!("Appended to {shown} ({} now).", size(bytes.len()));
         let after = String::from_utf8(bytes).ok();
-        return Ok(ToolOk::from(words).showing(file_edit::appended(after.as_deref(), &text)));
+        return Ok(ToolOk::from(words).showing(file_edit::appended(
+            &shown,
+            after.as_deref(),
+            &text,
+        )));
     }
     root.put(&rel, text.as_bytes())?;
     let before = match had {
@@ -126,7 +130,7 @@ fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
     let words = ToolOk::from(format!("Wrote {shown} ({}{before}).", size(text.len())));
     Ok(match args.append {
         // The first text of a note that the caller wanted to extend.
-        true => words.showing(file_edit::created(&text)),
+        true => words.showing(file_edit::created(&shown, &text)),
         false => words,
     })
 }

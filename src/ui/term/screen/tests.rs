@@ -186,6 +186,7 @@ fn any_text() -> impl Strategy<Value = String> {
 enum Act {
     Text(u16, u16, String, Style),
     Symbol(u16, u16, &'static str),
+    Fill(u16, Style),
     Up(u16, u16, i16, Option<i16>),
     Resize(u16, u16),
     Blank,
@@ -198,6 +199,7 @@ fn any_act() -> impl Strategy<Value = Act> {
         12 => (0..30u16, 0..9u16, any_text(), any_style()).prop_map(|(x, y, t, s)| Act::Text(x, y, t, s)),
         2 => (0..30u16, 0..9u16, prop::sample::select(symbols.to_vec()))
             .prop_map(|(x, y, s)| Act::Symbol(x, y, s)),
+        2 => (0..9u16, any_style()).prop_map(|(y, style)| Act::Fill(y, style)),
         3 => (0..9u16, 0..9u16, -4..5i16, prop::option::of(-4..5i16))
             .prop_map(|(a, b, n, hint)| Act::Up(a, b, n, hint)),
         1 => (1..30u16, 1..9u16).prop_map(|(w, h)| Act::Resize(w, h)),
@@ -214,6 +216,9 @@ fn play(pair: &mut Pair, canvas: &mut Buffer, act: Act) -> Option<Scroll> {
         }
         Act::Symbol(x, y, symbol) if y < area.height && x < area.width => {
             canvas[(x, y)].set_symbol(symbol);
+        }
+        Act::Fill(y, style) if y < area.height => {
+            canvas.set_style(Rect::new(0, y, area.width, 1), style);
         }
         Act::Up(a, b, by, hint) => {
             let rows = a.min(b)..a.max(b).min(area.height);
@@ -239,7 +244,7 @@ fn play(pair: &mut Pair, canvas: &mut Buffer, act: Act) -> Option<Scroll> {
             pair.terminal.process(b"\x1b[3;5r\x1b[31mrubbish\x1b[?7l");
             pair.screen.invalidate();
         }
-        Act::Text(..) | Act::Symbol(..) => {}
+        Act::Text(..) | Act::Symbol(..) | Act::Fill(..) => {}
     }
     None
 }
@@ -250,8 +255,10 @@ proptest! {
     #[test]
     fn the_terminal_shows_the_frame(
         acts in prop::collection::vec((any_act(), any::<bool>(), prop::option::of((0..40u16, 0..12u16))), 1..40),
+        fills: bool,
     ) {
         let mut pair = Pair::new(24, 8);
+        pair.screen = screen(24, 8).with_fills(fills);
         let mut canvas = Buffer::empty(pair.screen.area());
         for (act, flush, cursor) in acts {
             let scroll = play(&mut pair, &mut canvas, act.clone());
@@ -297,6 +304,28 @@ fn a_shorter_row_is_erased_not_overwritten() {
     let count = pair.flush(None, None);
     assert!(count <= 9, "{count} bytes");
     assert_eq!(pair.fault(), None);
+}
+
+#[test]
+fn a_filled_row_is_erased_with_its_background() {
+    let band = Style::new().bg(Color::Indexed(238));
+    let draw = |pair: &mut Pair, text: &str| {
+        let row = Rect::new(0, 1, 200, 1);
+        pair.screen.frame().set_style(row, band);
+        pair.screen.frame().set_string(0, 1, text, band);
+        let count = pair.flush(None, None);
+        assert_eq!(pair.fault(), None);
+        count
+    };
+    let mut pair = Pair::new(200, 4);
+    // No blanks are written: a terminal copies those.
+    assert!(draw(&mut pair, "hello") < 60);
+    assert_eq!(draw(&mut pair, "hello"), 0, "nothing has changed");
+    assert!(draw(&mut pair, "hullo") < 20, "one letter has");
+    assert_eq!(pair.terminal.screen().contents().trim_start(), "hullo");
+    let mut pair = Pair::new(200, 4);
+    pair.screen = screen(200, 4).with_fills(false);
+    assert!(draw(&mut pair, "hello") > 200);
 }
 
 #[test]

@@ -20,9 +20,34 @@ pub(super) struct Palette {
     pub(super) cyan: Color,
     /// Secondary text; `None` for the terminal's own dim text.
     pub(super) dim: Option<Color>,
+    /// Fills the rows of what the user said.
+    pub(super) band: Band,
     /// Coloured text may be bold. Many terminals brighten the named colours then, which makes dark ones unreadable on white.
     pub(super) bold: bool,
 }
+
+/// A background with the colours of what is written on it: those of the terminal are made for its own background. They are of the table of 256; of sixteen
+/// colours no two can be trusted to differ.
+#[derive(Clone, Copy)]
+pub(super) struct Band {
+    pub(super) background: Color,
+    pub(super) text: Color,
+    /// Secondary text.
+    pub(super) dim: Color,
+}
+
+impl Band {
+    const fn indexed(background: u8, text: u8, dim: u8) -> Self {
+        Self {
+            background: Color::Indexed(background),
+            text: Color::Indexed(text),
+            dim: Color::Indexed(dim),
+        }
+    }
+}
+
+const DARK_BAND: Band = Band::indexed(238, 255, 250);
+const LIGHT_BAND: Band = Band::indexed(253, 234, 240);
 
 /// What the terminal writes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +86,7 @@ pub(super) static NAMED: Palette = Palette {
     magenta: Color::Magenta,
     cyan: Color::Cyan,
     dim: None,
+    band: DARK_BAND,
     bold: true,
 };
 
@@ -73,6 +99,7 @@ static NAMED_DARK: Palette = Palette {
     magenta: Color::LightMagenta,
     cyan: Color::Cyan,
     dim: None,
+    band: DARK_BAND,
     bold: true,
 };
 
@@ -85,18 +112,24 @@ static NAMED_LIGHT: Palette = Palette {
     magenta: Color::Magenta,
     cyan: Color::Blue,
     dim: None,
+    band: LIGHT_BAND,
     bold: false,
 };
 
 /// What can be read on black and on white, for terminals that do not say which they have: of 4.5:1 with both only a few colours come close.
 static EITHER: Palette = Palette {
     dim: None,
-    ..indexed([131, 29, 130, 63, 163, 30], 0)
+    ..indexed([131, 29, 130, 63, 163, 30], 0, Band::indexed(240, 231, 252))
 };
-static DARK: Palette = indexed([210, 114, 179, 111, 176, 80], 247);
-static LIGHT: Palette = indexed([124, 22, 94, 25, 90, 23], 240);
-static CONTRAST_DARK: Palette = indexed([217, 120, 228, 153, 219, 123], 252);
-static CONTRAST_LIGHT: Palette = indexed([52, 22, 236, 17, 53, 23], 238);
+static DARK: Palette = indexed([210, 114, 179, 111, 176, 80], 247, DARK_BAND);
+static LIGHT: Palette = indexed([124, 22, 94, 25, 90, 23], 240, LIGHT_BAND);
+static CONTRAST_DARK: Palette = indexed(
+    [217, 120, 228, 153, 219, 123],
+    252,
+    Band::indexed(237, 231, 252),
+);
+static CONTRAST_LIGHT: Palette =
+    indexed([52, 22, 236, 17, 53, 23], 238, Band::indexed(252, 16, 236));
 
 /// Yellow and cyan instead of red and green, which differ in brightness too.
 static COLOR_BLIND_DARK: Palette = Palette {
@@ -107,10 +140,15 @@ static COLOR_BLIND_DARK: Palette = Palette {
     magenta: Color::LightMagenta,
     cyan: Color::LightCyan,
     dim: Some(Color::Gray),
+    band: DARK_BAND,
     bold: true,
 };
 
-const fn indexed([red, green, yellow, blue, magenta, cyan]: [u8; 6], dim: u8) -> Palette {
+const fn indexed(
+    [red, green, yellow, blue, magenta, cyan]: [u8; 6],
+    dim: u8,
+    band: Band,
+) -> Palette {
     Palette {
         red: Color::Indexed(red),
         green: Color::Indexed(green),
@@ -119,6 +157,7 @@ const fn indexed([red, green, yellow, blue, magenta, cyan]: [u8; 6], dim: u8) ->
         magenta: Color::Indexed(magenta),
         cyan: Color::Indexed(cyan),
         dim: Some(Color::Indexed(dim)),
+        band,
         bold: true,
     }
 }
@@ -151,6 +190,79 @@ pub(super) fn palette(
             Some(Background::Light) => &LIGHT,
             None => &EITHER,
         },
+    }
+}
+
+/// What is behind changed lines and, if the text stays readable on it, behind the words that changed.
+pub(super) struct Tints {
+    pub(super) added: Color,
+    pub(super) removed: Color,
+    pub(super) added_part: Option<Color>,
+    pub(super) removed_part: Option<Color>,
+}
+
+const fn rows(added: Color, removed: Color) -> Tints {
+    Tints {
+        added,
+        removed,
+        added_part: None,
+        removed_part: None,
+    }
+}
+
+const fn rows_and_parts(rows: [Color; 2], [added, removed]: [Color; 2]) -> Tints {
+    let [added_row, removed_row] = rows;
+    Tints {
+        added: added_row,
+        removed: removed_row,
+        added_part: Some(added),
+        removed_part: Some(removed),
+    }
+}
+
+static TINTS_DARK: Tints = rows_and_parts(
+    [Color::Rgb(24, 46, 34), Color::Rgb(60, 28, 28)],
+    [Color::Rgb(36, 85, 57), Color::Rgb(101, 40, 40)],
+);
+static TINTS_LIGHT: Tints = rows_and_parts(
+    [Color::Rgb(224, 248, 228), Color::Rgb(255, 236, 234)],
+    [Color::Rgb(178, 236, 190), Color::Rgb(255, 206, 203)],
+);
+static TINTS_COLOR_BLIND_DARK: Tints = rows_and_parts(
+    [Color::Rgb(14, 42, 56), Color::Rgb(54, 45, 8)],
+    [Color::Rgb(26, 77, 99), Color::Rgb(92, 77, 0)],
+);
+/// Red text leaves no room for a second tint.
+static TINTS_COLOR_BLIND_LIGHT: Tints = rows(Color::Rgb(221, 240, 255), Color::Rgb(255, 236, 234));
+/// The table of 256 has no dark green and no dark red that is quiet behind text: both rows are grey there, and marks and letters tell them apart.
+static TINTS_DARK_256: Tints = rows(Color::Indexed(237), Color::Indexed(237));
+static TINTS_LIGHT_256: Tints = rows(Color::Indexed(194), Color::Indexed(224));
+static TINTS_COLOR_BLIND_LIGHT_256: Tints = rows(Color::Indexed(189), Color::Indexed(230));
+
+/// The tints of changed rows for a choice. There are none with few colours, on an unknown background, and where contrast is what counts: text has most of it
+/// on the terminal's own background.
+pub(super) fn tints(
+    mode: ColorMode,
+    choice: ThemeChoice,
+    background: Option<Background>,
+) -> Option<&'static Tints> {
+    use Background::{Dark, Light};
+    let background = match choice {
+        ThemeChoice::Dark => Dark,
+        ThemeChoice::Light => Light,
+        ThemeChoice::Auto | ThemeChoice::ColorBlind => background?,
+        ThemeChoice::Contrast => return None,
+    };
+    let is_color_blind = matches!(choice, ThemeChoice::ColorBlind);
+    match (mode, background, is_color_blind) {
+        (ColorMode::None | ColorMode::Ansi16, ..) => None,
+        (ColorMode::True, Dark, false) => Some(&TINTS_DARK),
+        (ColorMode::True, Light, false) => Some(&TINTS_LIGHT),
+        (ColorMode::True, Dark, true) => Some(&TINTS_COLOR_BLIND_DARK),
+        (ColorMode::True, Light, true) => Some(&TINTS_COLOR_BLIND_LIGHT),
+        (ColorMode::Ansi256, Dark, _) => Some(&TINTS_DARK_256),
+        (ColorMode::Ansi256, Light, false) => Some(&TINTS_LIGHT_256),
+        (ColorMode::Ansi256, Light, true) => Some(&TINTS_COLOR_BLIND_LIGHT_256),
     }
 }
 
@@ -222,6 +334,7 @@ mod tests {
             Color::LightCyan => Rgb(0, 255, 255),
             Color::LightMagenta => Rgb(255, 0, 255),
             Color::White => Rgb(255, 255, 255),
+            Color::Rgb(red, green, blue) => Rgb(red, green, blue),
             other => panic!("{other:?} is in no table"),
         }
     }
@@ -235,6 +348,7 @@ mod tests {
             magenta,
             cyan,
             dim,
+            band: _,
             bold: _,
         } = palette;
         let mut all = vec![*red, *green, *yellow, *blue, *magenta, *cyan];
@@ -269,6 +383,75 @@ mod tests {
         }
         assert!((contrast(Rgb(0, 0, 0), Rgb(255, 255, 255)) - 21.0).abs() < 1e-9);
         assert!((contrast(Rgb(119, 119, 119), Rgb(255, 255, 255)) - 4.478).abs() < 1e-3);
+    }
+
+    #[test]
+    fn bands_stand_out_and_can_be_read() {
+        // A band is seen by its edges, which need less contrast than letters.
+        const EDGE: f64 = 1.2;
+        for (name, palette, backgrounds, least) in [
+            ("dark", &DARK, &DARKS[..], 4.5),
+            ("light", &LIGHT, &LIGHTS[..], 4.5),
+            ("unknown background", &EITHER, &DARKS[..], 4.5),
+            ("unknown background", &EITHER, &LIGHTS[..], 4.5),
+            ("contrast", &CONTRAST_DARK, &DARKS[..], 7.0),
+            ("contrast, light", &CONTRAST_LIGHT, &LIGHTS[..], 7.0),
+            ("color-blind", &COLOR_BLIND_DARK, &DARKS[..], 4.5),
+            ("color-blind, light", &NAMED_LIGHT, &LIGHTS[..], 4.5),
+        ] {
+            let Band {
+                background,
+                text,
+                dim,
+            } = palette.band;
+            for colour in [text, dim] {
+                let found = contrast(rgb(colour), rgb(background));
+                assert!(found >= least, "{name}: {colour:?} is {found:.2}:1");
+            }
+            for around in backgrounds {
+                let found = contrast(rgb(background), *around);
+                assert!(found >= EDGE, "{name}: {found:.2}:1 on {around:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn changed_lines_can_be_read_on_their_tints() {
+        use Background::{Dark, Light};
+        let modes = [ColorMode::Ansi256, ColorMode::True];
+        let choices = ThemeChoice::ALL.map(|(choice, ..)| choice);
+        let mut tinted = 0;
+        for mode in modes {
+            for choice in choices {
+                for background in [None, Some(Dark), Some(Light)] {
+                    let Some(tints) = tints(mode, choice, background) else {
+                        continue;
+                    };
+                    tinted += 1;
+                    let palette = palette(mode, choice, background);
+                    let on = [
+                        (palette.green, Some(tints.added)),
+                        (palette.green, tints.added_part),
+                        (palette.red, Some(tints.removed)),
+                        (palette.red, tints.removed_part),
+                    ];
+                    for (text, tint) in on.into_iter().filter_map(|(t, b)| Some((t, b?))) {
+                        let found = contrast(rgb(text), rgb(tint));
+                        assert!(
+                            found >= 4.5,
+                            "{mode:?} {choice:?}: {text:?} on {tint:?} is {found:.2}:1"
+                        );
+                    }
+                    let is_grey = tints.added == Color::Indexed(237);
+                    assert!(is_grey || tints.added != tints.removed);
+                }
+            }
+        }
+        assert_eq!(tinted, 20);
+        for choice in choices {
+            assert!(tints(ColorMode::Ansi16, choice, Some(Dark)).is_none());
+            assert!(tints(ColorMode::None, choice, Some(Dark)).is_none());
+        }
     }
 
     #[test]
@@ -308,13 +491,13 @@ mod tests {
         use ratatui::style::Modifier;
         let light = Some(Background::Light);
         let theme = |choice, background| Theme::choose(ColorMode::Ansi16, choice, background);
-        let expected = Theme::with(ColorMode::Ansi16, &NAMED_LIGHT);
+        let expected = Theme::with(ColorMode::Ansi16, &NAMED_LIGHT, None);
         assert_eq!(theme(ThemeChoice::Auto, light), expected);
         assert_eq!(theme(ThemeChoice::Contrast, light), expected);
         assert_eq!(theme(ThemeChoice::Light, None), expected);
         assert_eq!(theme(ThemeChoice::Light, Some(Background::Dark)), expected);
         let dark = theme(ThemeChoice::Dark, light);
-        assert_eq!(dark, Theme::with(ColorMode::Ansi16, &NAMED_DARK));
+        assert_eq!(dark, Theme::with(ColorMode::Ansi16, &NAMED_DARK, None));
         assert!(dark.you.add_modifier.contains(Modifier::BOLD));
         for style in [
             expected.you,
@@ -357,6 +540,6 @@ mod tests {
         let unknown = Theme::choose(ColorMode::Ansi16, ThemeChoice::Auto, None);
         assert_eq!(unknown, Theme::new(ColorMode::Ansi16));
         let unknown = Theme::choose(ColorMode::True, ThemeChoice::Auto, None);
-        assert_eq!(unknown, Theme::with(ColorMode::True, &EITHER));
+        assert_eq!(unknown, Theme::with(ColorMode::True, &EITHER, None));
     }
 }

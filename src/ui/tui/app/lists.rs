@@ -1,20 +1,78 @@
 //! What covers the conversation and takes its keys, the help and lists to choose from, and the folding of results.
 
+use std::time::{Duration, Instant};
+
 use super::{App, HostAction};
+use crate::app::session::choice::ChoiceList;
 use crate::ui::keys::Action;
-use crate::ui::tui::picker::PickerOutcome;
+use crate::ui::tui::overlay::Overlay;
+use crate::ui::tui::picker::{Picker, PickerOutcome};
+
+/// Letters that arrive this soon after a list that nobody asked for were meant for the input.
+const IN_TRANSIT: Duration = Duration::from_millis(500);
+
+/// A list that came by itself, at the first start.
+#[derive(Default)]
+pub(super) struct UnaskedList {
+    /// It waits until the input is empty.
+    held: Option<ChoiceList>,
+    /// It is on the screen since then.
+    shown: Option<(ChoiceList, Instant)>,
+}
 
 impl App {
-    pub(super) fn act_in_picker(&mut self, action: Action) {
-        let Some(picker) = &mut self.picker else {
+    /// Shows a list that nobody asked for, once no key can be meant for anything else.
+    pub(super) fn offer_list(&mut self, list: ChoiceList) {
+        self.unasked_list.held = Some(list);
+        self.show_unasked_list();
+    }
+
+    /// Shows the list that waits, once nothing else is in its way.
+    pub(super) fn show_unasked_list(&mut self) {
+        let is_free = self.overlay.is_none() && self.editor.is_empty();
+        if is_free && let Some(list) = self.unasked_list.held.take() {
+            self.unasked_list.shown = Some((list.clone(), Instant::now()));
+            self.overlay = Some(Overlay::List(Picker::new(list)));
+        }
+    }
+
+    /// True when a letter came too soon after the list to be meant for it: it belongs to the message that is being typed, and the list waits for that.
+    fn takes_back_list(&mut self, action: Action) -> bool {
+        let is_letter = matches!(action, Action::Insert(_));
+        let shown = self.unasked_list.shown.take();
+        let soon = shown.filter(|(_, at)| at.elapsed() < IN_TRANSIT);
+        let Some((list, _)) = soon.filter(|_| is_letter) else {
+            return false;
+        };
+        self.close_overlay();
+        self.unasked_list.held = Some(list);
+        true
+    }
+
+    pub(super) fn act_in_overlay(&mut self, action: Action) {
+        if self.takes_back_list(action) {
+            return self.act(action);
+        }
+        let Some(overlay) = &mut self.overlay else {
             return;
         };
-        match picker.act(action) {
+        let kind = overlay.kind();
+        match overlay.act(action) {
             PickerOutcome::Open => {}
-            PickerOutcome::Closed => self.close_picker(),
+            PickerOutcome::Closed => {
+                self.close_overlay();
+                kind.into_iter()
+                    .for_each(|kind| self.session.choice_closed(kind));
+                self.receive();
+            }
+            PickerOutcome::Answered(line) => {
+                self.close_overlay();
+                self.session.answer_prompt(line);
+                self.receive();
+            }
             PickerOutcome::Leave => self.host_actions.push_back(HostAction::Leave(0)),
             PickerOutcome::Chosen(kind, id) => {
-                self.close_picker();
+                self.close_overlay();
                 self.session.choose_from_list(kind, &id);
                 self.receive();
             }
@@ -47,8 +105,8 @@ impl App {
     }
 
     /// A question that came under the list must be seen before a key answers it.
-    pub(super) fn close_picker(&mut self) {
-        self.picker = None;
+    pub(super) fn close_overlay(&mut self) {
+        self.overlay = None;
         self.hidden();
     }
 

@@ -25,7 +25,7 @@ impl App {
         if question.declining {
             return None;
         }
-        let is_covered = self.help.is_some() || self.picker.is_some();
+        let is_covered = self.help.is_some() || self.overlay.is_some();
         let is_typing = (self.typed).is_some_and(|at| at.elapsed() < TYPING_PAUSE);
         Some(if !question.has_settled() || is_covered {
             KeyTarget::Unclear

@@ -21,6 +21,7 @@ impl Chat {
         call.unfolded = !call.unfolded;
         let unfolded = call.unfolded;
         self.cached.remove(&at);
+        self.realign();
         if !unfolded {
             self.show_beginning_of(at);
         } else if self.top.is_none() {
@@ -48,6 +49,7 @@ impl Chat {
             }
         }
         self.cached.clear();
+        self.realign();
         let top = self.top.map(|top| top.part);
         let folded =
             top.filter(|at| !unfolded && matches!(self.parts.get(*at), Some(ChatPart::Tool(_))));

@@ -332,6 +332,7 @@ fn updates_during_an_answer_appear_below_it() {
     stage.show(&UiUpdate::CommandOutput {
         command: "make".to_owned(),
         output: "built".to_owned(),
+        background: false,
     });
     let row = |rows: &[String], text: &str| {
         let pos = rows.iter().position(|row| row.contains(text));
@@ -519,6 +520,7 @@ fn the_status_line_in_every_state() {
     stage.show(&UiUpdate::CommandOutput {
         command: "ls".to_owned(),
         output: "a  b\nc".to_owned(),
+        background: false,
     });
     stage.assert_snapshot("status");
 }

@@ -27,7 +27,9 @@ fn resumed(records: &[Value]) -> String {
     let mut stage = Stage::new();
     stage.show(&UiUpdate::SessionOpened(entries));
     // A past message has its day too.
-    small(&mut stage).replace("2026-11-21 09:05", "09:05           ")
+    let rule = "─".repeat("2026-11-21 ".len());
+    let screen = small(&mut stage).replace("2026-11-21 09:05 ─", &format!("09:05 ─{rule}"));
+    screen.replace("2026-11-21 09:05", "09:05           ")
 }
 
 fn message(n: u64, message: &Value) -> Value {
@@ -61,6 +63,7 @@ fn a_command_of_the_user_looks_as_it_did() {
     live.show(&UiUpdate::CommandOutput {
         command: command.to_owned(),
         output: output.to_owned(),
+        background: false,
     });
     let screen = resumed(&[
         user(1, "Look."),

@@ -9,7 +9,8 @@ use ratatui::style::Color;
 
 use super::super::ask::{KeyTarget, QuestionPrompt};
 use super::super::chat::Chat;
-use super::super::view::{self, FrameContent, RowLayout};
+use super::super::frame_content::FrameContent;
+use super::super::view::{self, DrawnFrame, RowLayout};
 use crate::app::session::ui_update::{
     PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
 };
@@ -53,7 +54,7 @@ impl Stage {
                 model: "llama-3.3-70b-versatile".to_owned(),
                 profile: "main".to_owned(),
                 messages: 2,
-                cost: 0.0004,
+                cost: 0.04,
                 cost_estimated: false,
                 credits: 0.0,
                 run_spent: None,
@@ -176,13 +177,24 @@ impl Stage {
         mode: ColorMode,
     ) -> (Buffer, Position) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        let drawn = self.draw_onto(&mut buffer, mode, &RowLayout::default());
+        (buffer, drawn.cursor.expect("a cursor"))
+    }
+
+    /// Draws a frame that follows one with this layout.
+    pub(super) fn draw_onto(
+        &mut self,
+        buffer: &mut Buffer,
+        mode: ColorMode,
+        before: &RowLayout,
+    ) -> DrawnFrame {
         let theme = Theme::new(mode);
         let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
             open_question: self.open_question.as_mut(),
             help: self.help.as_mut(),
-            picker: None,
+            overlay: None,
             status: &self.status,
             flash: self.flash,
             queue: &self.queue,
@@ -190,8 +202,7 @@ impl Stage {
             theme: &theme,
             now: self.began + Duration::from_secs(13),
         };
-        let drawn = view::draw(scene, &mut buffer, &RowLayout::default());
-        (buffer, drawn.cursor.expect("a cursor"))
+        view::draw(scene, buffer, before)
     }
 
     /// Compares the frames of all sizes with their snapshots; what is open may differ in each.
@@ -214,6 +225,18 @@ impl Stage {
 /// The rows of a small frame as text.
 pub(super) fn small(stage: &mut Stage) -> String {
     text(&stage.draw((80, 24), ColorMode::None).0)
+}
+
+/// The rows of a frame without their blank ends.
+pub(super) fn rows(stage: &mut Stage, size: (u16, u16), mode: ColorMode) -> Vec<String> {
+    let (buffer, _) = stage.draw(size, mode);
+    let symbols = |y| (0..size.0).map(move |x| (x, y));
+    (0..size.1)
+        .map(|y| {
+            let row: String = symbols(y).map(|at| buffer[at].symbol()).collect();
+            row.trim_end().to_owned()
+        })
+        .collect()
 }
 
 /// The rows as text, with a bar at each end to make blanks visible.

@@ -95,12 +95,15 @@ impl<'a> Arguments<'a> {
                 Some((_, parameter)) => {
                     parameter.required || matches!(parameter.kind, Type::Text | Type::Choice(_))
                 }
-                None => value.is_string(),
+                // What the tool does not know must not look like a part of what it does.
+                None => self.parameters.is_empty() && value.is_string(),
             };
-            let said = if clear {
-                text
-            } else {
-                format!("{name}={text}")
+            let said = match (clear, parameter) {
+                (true, _) => text,
+                (false, None) if text.contains(char::is_whitespace) => {
+                    format!("{name}=\"{text}\"")
+                }
+                (false, _) => format!("{name}={text}"),
             };
             words.push(clean_line(&said));
             if words.len() == 3 {
