@@ -220,7 +220,6 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let target = Arc::new(target);
     session.set_summarizer(summarizer(&target));
     session.set_agents(setup::agents(settings, &target));
-    let person = profile::user_facts(&session, None, String::new(), warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {
@@ -244,8 +243,14 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
         text: prompt,
         images: images_of(settings, &target)?,
     });
+    let current = begun.as_ref().map(|begun| begun.log.id().clone());
+    let person = profile::user_facts(&session, current, None, String::new(), warn);
     let log = begun.map(|begun| begun.log.begin_turn());
     if let Some(log) = &log {
+        session
+            .workspace()
+            .into_iter()
+            .for_each(|workspace| log.enter(workspace));
         let by = (target.provider.name(), target.model.as_str());
         log.say(&messages, &prompt, by).into_iter().for_each(warn);
         log.make_durable().into_iter().for_each(warn);

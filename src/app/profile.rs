@@ -6,24 +6,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::sessions::earlier;
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
-use crate::base::text::clip;
+use crate::base::text::one_line;
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::model_call::user_facts::{LazyText, UserFacts};
 use crate::reply::load_settings::SECTION;
-use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
 use crate::store::review_jobs;
+use crate::store::sessions::SessionId;
 use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::history_scope::HISTORY;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
-
-/// Entries of the chat log that the prompt repeats.
-const HISTORY_ENTRIES: usize = 20;
-/// Characters of each of them.
-const HISTORY_CHARS: usize = 200;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +60,11 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
 }
 
 /// What the system prompt says about the user; `jobs` are the commands that run in the background. Missing files are skipped; corrupt ones are set
-/// aside and reported. `sent` is the message that is about to be sent: it is in the log already and must not appear as history too.
+/// aside and reported. `current` is the session that goes on, and `sent` the message that is about to be sent: they are on disk already and must not appear
+/// as history too.
 pub(crate) fn user_facts(
     session: &Arc<SessionContext>,
+    current: Option<SessionId>,
     sent: Option<String>,
     jobs: String,
     mut warn: impl FnMut(String) + Clone + Send + 'static,
@@ -85,9 +84,9 @@ pub(crate) fn user_facts(
             let (profile, clock, mut warn) = (profile.clone(), clock.clone(), warn.clone());
             move || places(&SavedPlaces::of(&profile, &clock).read_or_set_aside(&mut warn))
         })),
-        history: LazyText::new(Box::new(move || {
-            let log = ChatLog::new(profile.chat_log(), &clock);
-            history(&log, sent.as_deref(), &mut warn)
+        history: LazyText::new(Box::new({
+            let session = Arc::clone(session);
+            move || earlier::compact_history(&session, current.as_ref(), sent.as_deref(), &mut warn)
         })),
     }
 }
@@ -107,7 +106,7 @@ fn project_jobs(session: &SessionContext) -> String {
     let lines = running
         .into_iter()
         .flatten()
-        .map(|job| on_one_line(&job.line()));
+        .map(|job| one_line(&job.line()));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -116,8 +115,9 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
     match preferences::read(profile) {
         Ok(keys) => {
             // Settings of the program say nothing about the user.
-            let about_user =
-                |(key, value): &(&String, &Value)| key.as_str() != SECTION && !is_blank(value);
+            let about_user = |(key, value): &(&String, &Value)| {
+                ![SECTION, HISTORY].contains(&key.as_str()) && !is_blank(value)
+            };
             for (key, value) in keys.iter().filter(about_user) {
                 let _ = writeln!(out, "{key}: {}", plain(value));
             }
@@ -135,43 +135,13 @@ fn places(places: &[Place]) -> String {
         let parts: Vec<String> = [&place.name, &place.address]
             .into_iter()
             .filter(|part| !part.is_empty())
-            .map(|part| on_one_line(part))
+            .map(|part| one_line(part))
             .collect();
-        let _ = write!(out, "{}: {}", on_one_line(&place.label), parts.join(", "));
+        let _ = write!(out, "{}: {}", one_line(&place.label), parts.join(", "));
         if let Some((lat, lng)) = place.coordinates() {
             let _ = write!(out, " ({lat}, {lng})");
         }
         out.push('\n');
-    }
-    out
-}
-
-/// `text` on one line, so that it cannot start a heading in the prompt: names come from services, entries from anywhere.
-fn on_one_line(text: &str) -> String {
-    text.replace(
-        [
-            '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
-        ],
-        " ",
-    )
-}
-
-/// The latest entries of the chat log, each shortened. Reads only the end of the file.
-fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> String {
-    let mut out = String::new();
-    let mut entries = log.last(HISTORY_ENTRIES + usize::from(sent.is_some()), warn);
-    let is_sent =
-        |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;
-    if let Some(index) = entries.iter().rposition(is_sent) {
-        entries.remove(index);
-    }
-    let older = entries.len().saturating_sub(HISTORY_ENTRIES);
-    for LogEntry {
-        role, text, time, ..
-    } in entries.into_iter().skip(older)
-    {
-        let text = clip(&on_one_line(&text), HISTORY_CHARS);
-        let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }
     out
 }

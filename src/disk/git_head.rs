@@ -18,10 +18,10 @@ pub(crate) fn branch(dir: &Path) -> Option<String> {
     parse_head(&read(&git.join("HEAD"))?)
 }
 
-/// Whether `dir` lies in a repository.
-pub(crate) fn is_in_repository(dir: &Path) -> bool {
+/// The folder of the repository around `dir`.
+pub(crate) fn repository(dir: &Path) -> Option<&Path> {
     dir.ancestors()
-        .any(|dir| git_dir(&dir.join(".git")).is_some())
+        .find(|dir| git_dir(&dir.join(".git")).is_some())
 }
 
 /// The folder that `.git` is, or names.

@@ -40,6 +40,9 @@ const BEGINNING: &str = "\
 # Units of distances and weather: km or mi
 #distance_unit: km
 
+# What a conversation knows of earlier ones: what was said in the same project, or outside of projects (folder), everything (all), nothing (none)
+#history: folder
+
 # Anything else
 #notes: \"\"
 ";

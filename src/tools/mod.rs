@@ -13,6 +13,7 @@ pub(crate) mod engine {
     pub(crate) mod call_pauses;
     pub(crate) mod context;
     pub(crate) mod context_gauge;
+    pub(crate) mod history_scope;
     pub(crate) mod module_state;
     pub(crate) mod owned_tool;
     pub(crate) mod parameter;

@@ -27,6 +27,7 @@ mod commands;
 mod completions;
 mod context;
 mod contract;
+mod conversation_start;
 mod copilot;
 mod copilot_cli;
 mod cost;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::inbox::{ProfileSwitch, WorkerEvent};
 use super::set_up::model_env;
-use super::{BackendState, Queued, SEED, Session, commands, shell};
+use super::{BackendState, Queued, Session, commands, shell};
 use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
+use crate::app::sessions::earlier;
 use crate::app::sessions::model_notes;
 use crate::app::settings::ModelChoice;
 use crate::app::setup;
@@ -22,7 +23,7 @@ use crate::chat::message::Message;
 use crate::llm::catalog;
 use crate::llm::provider::Effort;
 use crate::proc::last_lines::LastLines;
-use crate::store::chat_log::{ChatLog, LogRole};
+use crate::store::chat_log::LogRole;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::ToolContext;
@@ -329,15 +330,11 @@ impl Session {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
-            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let outcome = profile::switch(&context.paths, &name).and_then(|created| {
-                let log = ChatLog::new(context.paths.profile(&name)?.chat_log(), &context.clock);
-                Ok(ProfileSwitch {
-                    entries: log.seed(SEED, &mut warn),
-                    name,
-                    created,
-                    resend,
-                })
+            let made = profile::switch(&context.paths, &name);
+            let outcome = made.map(|created| ProfileSwitch {
+                name,
+                created,
+                resend,
             });
             inbox.send(WorkerEvent::Switched(outcome));
         });
@@ -352,7 +349,8 @@ impl Session {
                 self.begin_session();
                 self.updates.push(UiUpdate::Profile(switched.name.clone()));
                 self.history = None;
-                self.seed(&switched.entries);
+                self.seed(&[]);
+                self.load_start();
                 let made = if switched.created {
                     ", which is new"
                 } else {
@@ -369,12 +367,12 @@ impl Session {
         self.send_next();
     }
 
-    /// Loads the conversation from the log again after a tool has changed it there.
+    /// Loads the conversation from the log again after a tool has changed it there, where the conversation began with it.
     pub(super) fn reload(&mut self) {
-        let inbox = Arc::clone(&self.inbox);
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         let _ = self.with_log(move |log| {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let entries = log.seed(SEED, &mut warn);
+            let entries = earlier::of_changed_log(&context, &log, &mut warn);
             inbox.send(WorkerEvent::Loaded(entries));
         });
     }

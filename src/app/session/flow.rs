@@ -1,6 +1,7 @@
 //! The reply flow in a session: which messages take it, and the engine that answers them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -17,7 +18,7 @@ use crate::reply::engine::ReplyEngine;
 use crate::reply::load_settings;
 use crate::reply::model_size::{self, ModelSize};
 use crate::reply::settings::{FlowMode, ReplySettings};
-use crate::store::chat_log::ChatLog;
+use crate::store::chat_log::{self, ChatLog, LogEntry};
 use crate::tools::engine::context::SessionContext;
 
 /// Notes that wait for a message that takes the flow; the oldest is dropped.
@@ -37,14 +38,41 @@ pub(super) struct Flow {
     /// The user wants to know whether the flow answers, once that is known.
     is_asked: bool,
     /// What was said before, when the conversation has become another one; until the next message that takes the flow.
-    pub(super) begun: Option<Vec<Message>>,
+    pub(super) begun: Option<SaidBefore>,
     /// What the model was told beside what was said, and when; until the next message that takes the flow.
     pub(super) notes: Vec<(Timestamp, String)>,
     /// The engine of a profile.
     engine: Option<(String, Arc<ReplyEngine>)>,
 }
 
+/// What was said before in a conversation.
+pub(super) enum SaidBefore {
+    /// In the session that goes on.
+    Session(Vec<Message>),
+    /// In the sessions before it.
+    Earlier(Vec<LogEntry>),
+}
+
+impl SaidBefore {
+    /// What the flow sends again at `now`: all of a session that goes on, and of earlier ones what was said inside the window.
+    pub(super) fn messages(self, window: Duration, now: Timestamp) -> Vec<Message> {
+        match self {
+            Self::Session(messages) => messages,
+            Self::Earlier(mut entries) => {
+                let begin = now.checked_sub(window).unwrap_or(Timestamp::MIN);
+                entries.retain(|entry| entry.at.is_some_and(|at| at >= begin));
+                chat_log::messages(&entries)
+            }
+        }
+    }
+}
+
 impl Flow {
+    /// The conversation goes on after `entries`, and the chat log holds what was said elsewhere too.
+    pub(super) fn begin_after(&mut self, entries: &[LogEntry]) {
+        self.begun = Some(SaidBefore::Earlier(entries.to_vec()));
+    }
+
     /// The engine of the active profile, once a message has taken the flow.
     pub(super) fn engine(&self) -> Option<Arc<ReplyEngine>> {
         self.engine.as_ref().map(|(_, engine)| Arc::clone(engine))
@@ -141,7 +169,7 @@ impl Session {
     }
 
     /// The settings of the active profile, if they were read.
-    fn flow_settings(&self) -> Option<&ReplySettings> {
+    pub(super) fn flow_settings(&self) -> Option<&ReplySettings> {
         let profile = self.context.profile();
         let (name, settings) = self.flow.settings.as_ref()?;
         (*name == profile).then_some(settings)

@@ -17,6 +17,7 @@ use crate::app::session::set_up::event::SetUpEvent;
 use crate::app::session::ui_update::{CopiedText, FoundFiles, PendingQuestion, Place};
 use crate::app::session::voice::event::VoiceEvent;
 use crate::app::sessions::BegunSession;
+use crate::app::sessions::earlier::ConversationStart;
 use crate::app::sessions::list::SessionRow;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, EventSink};
@@ -62,8 +63,10 @@ pub(super) enum WorkerEvent {
     NtfyMessage(String),
     /// An alarm or the end of a timer.
     Alert(String),
-    /// The end of the chat log, with which the conversation starts.
-    Loaded(Vec<LogEntry>),
+    /// What the conversation begins with was read.
+    Start(ConversationStart),
+    /// The end of the chat log, which a tool has changed; `None` when the conversation did not begin with it.
+    Loaded(Option<Vec<LogEntry>>),
     /// A tool that the user called has ended.
     ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// A command that waited for a model or a program has ended.
@@ -135,8 +138,6 @@ pub(super) struct ProfileSwitch {
     pub(super) name: String,
     /// It was created by the switch.
     pub(super) created: bool,
-    /// The end of its chat log.
-    pub(super) entries: Vec<LogEntry>,
     /// The message that caused the switch; it is sent again.
     pub(super) resend: Option<Queued>,
 }

@@ -67,7 +67,6 @@ use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
-use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::approval::Approval;
@@ -78,8 +77,6 @@ use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 use voice::Spoken;
 
-/// Messages of the chat log that a session starts with.
-const SEED: usize = 20;
 /// How long a cancelled turn may take to end before the session continues without it. Longer than the time after which a command that ignores SIGTERM
 /// is killed.
 const GRACE: Duration = Duration::from_millis(120);
@@ -240,13 +237,9 @@ impl Session {
         }));
         let effort = setup::effort(&settings)?;
         let spending = setup::spending(&settings, &context.clock, &mut warn)?;
-        let past = match context.paths.profile(&context.profile()) {
-            Ok(profile) => ChatLog::new(profile.chat_log(), &context.clock).seed(SEED, &mut warn),
-            Err(problem) => {
-                warn(problem.one_line());
-                Vec::new()
-            }
-        };
+        if let Err(problem) = context.paths.profile(&context.profile()) {
+            warn(problem.one_line());
+        }
         let begun = match sessions::begin(&settings.session, &context, &settings) {
             // A sub-agent keeps a session only when it was asked to.
             Ok(_) if context.policy.depth > 0 && settings.session == SessionFlags::default() => {
@@ -322,12 +315,9 @@ impl Session {
             .push(UiUpdate::Profile(session.context.profile()));
         match begun.as_ref().and_then(|begun| begun.replay.as_ref()) {
             Some(replay) => session.take_over(replay),
-            None => {
-                session.seed(&past);
-                if !past.is_empty() {
-                    session.updates.push(UiUpdate::EarlierConversation(past));
-                }
-            }
+            // A sub-agent has its task.
+            None if session.context.policy.depth > 0 => {}
+            None => session.load_start(),
         }
         if session.settings.session.choice() == SessionChoice::Pick {
             session.offer_sessions(true);

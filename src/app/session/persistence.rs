@@ -12,6 +12,8 @@ use super::log_writer::{self, PendingEntry};
 use crate::agent::turn::TurnLimits;
 use crate::alerts::ntfy::answer;
 use crate::app::session::ui_update::UiUpdate;
+use crate::app::sessions;
+use crate::app::sessions::earlier::{self, ConversationStart};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::repair::cut_for_cap;
@@ -22,6 +24,32 @@ use crate::store::subscriptions;
 use crate::tools::engine::context::SessionContext;
 
 impl Session {
+    /// Reads what a new conversation begins with; messages wait for it.
+    pub(super) fn load_start(&mut self) {
+        let cwd = sessions::folder(&self.context, &self.settings);
+        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        self.pending_changes += 1;
+        self.scribe.put(move || {
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+            let start = earlier::start(&context, &cwd, &mut warn);
+            inbox.send(WorkerEvent::Start(start));
+        });
+    }
+
+    pub(super) fn start_loaded(&mut self, start: ConversationStart) {
+        self.pending_changes -= 1;
+        if start.is_apart {
+            self.flow.begin_after(&start.entries);
+        }
+        self.seed(&start.entries);
+        if !start.entries.is_empty() {
+            let update = UiUpdate::EarlierConversation(start.entries);
+            self.updates.push(update);
+        }
+        self.updates.extend(start.offer.map(UiUpdate::Remark));
+        self.send_next();
+    }
+
     pub(super) fn seed(&mut self, entries: &[chat_log::LogEntry]) {
         self.messages = chat_log::messages(entries);
         if let Some(at) = cut_for_cap(&self.messages, TurnLimits::new(self.context.coding()).cap) {

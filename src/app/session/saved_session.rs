@@ -122,7 +122,9 @@ impl Session {
     /// Begins another session, with nothing in it, when the conversation becomes that of another profile.
     pub(super) fn begin_session(&mut self) {
         let left = self.close_session();
-        let log = sessions::store(&self.context)
+        let log = self
+            .context
+            .sessions()
             .ok()
             .map(|store| sessions::new(&store, None, &self.context, &self.settings));
         self.saved = SavedSession {
@@ -213,8 +215,8 @@ impl Session {
             self.offer_sessions(false);
             return Ok(());
         }
-        let store = sessions::store(&self.context)?;
-        let folder = sessions::folder(&self.context, &self.settings);
+        let store = self.context.sessions()?;
+        let place = sessions::place(&self.context, &self.settings);
         let current = self.saved.log.as_ref().map(|log| log.id().clone());
         let inbox = Arc::clone(&self.inbox);
         self.pending_changes += 1;
@@ -224,7 +226,7 @@ impl Session {
                 if fork.is_none() && current.as_ref() == Some(&id) {
                     return Err(Problem::refused("This is that session already."));
                 }
-                sessions::open(&store, &id, fork, folder)
+                sessions::open(&store, &id, fork, place)
             });
             inbox.send(WorkerEvent::SessionLoaded(begun.map(Box::new)));
         });
@@ -236,7 +238,7 @@ impl Session {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         let current = self.saved.log.as_ref().map(|log| log.id().clone());
         let started = self.work("sessions", move || {
-            let rows = sessions::store(&context).map(|store| {
+            let rows = context.sessions().map(|store| {
                 let mut all = store.list();
                 all.retain(|session| Some(&session.id) != current.as_ref());
                 list::rows(&all, &context.clock, &context.env)
@@ -300,7 +302,7 @@ impl Session {
 impl flow::Flow {
     /// The conversation has become another one, in which `before` was said.
     fn begin_conversation(&mut self, before: Vec<Message>) {
-        self.begun = Some(before);
+        self.begun = Some(flow::SaidBefore::Session(before));
         // They belong to what was said before, or to a conversation that is left.
         self.notes.clear();
     }

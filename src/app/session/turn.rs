@@ -29,6 +29,7 @@ use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::UserFacts;
 use crate::reply::engine::{ReplyEnd, ReplyEngine, ReplyInput};
 use crate::reply::prompts;
+use crate::store::sessions::SessionId;
 use crate::store::sessions::log::TurnLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::tools::engine::context::{SessionContext, ToolContext};
@@ -62,6 +63,8 @@ pub(super) struct TurnJob {
     pub(super) disk: DiskQueue,
     /// Writes the turn to the session's file.
     pub(super) log: Option<TurnLog>,
+    /// The session.
+    pub(super) session: Option<SessionId>,
     /// The message as it is kept on disk.
     pub(super) kept: String,
     /// What the session cost before this process began to write it.
@@ -153,6 +156,10 @@ impl TurnJob {
         if let Some(log) = &self.log {
             let by = (self.target.provider.name(), self.target.model.as_str());
             let said = Message::user(std::mem::take(&mut self.kept));
+            self.context
+                .workspace()
+                .into_iter()
+                .for_each(|workspace| log.enter(workspace));
             log.say(&self.messages, &said, by)
                 .into_iter()
                 .for_each(&notice);
@@ -164,6 +171,7 @@ impl TurnJob {
         let _ = self.saved.recv_timeout(SAVED);
         let person = profile::user_facts(
             &self.context,
+            self.session.clone(),
             Some(self.text.clone()),
             std::mem::take(&mut self.jobs),
             notice.clone(),
@@ -245,6 +253,11 @@ impl TurnJob {
         let Some(log) = &self.log else {
             return;
         };
+        // A tool may have changed the working directory.
+        self.context
+            .workspace()
+            .into_iter()
+            .for_each(|workspace| log.enter(workspace));
         let ending = sessions::turn_ending(ctx, failure);
         let spent = sessions::spent(&self.context.ledger.totals()).minus(self.spent_before);
         if let Some(notice) = log.end(ending, spent) {
@@ -341,5 +354,5 @@ impl TurnJob {
 /// Whether the session works in a git repository.
 fn is_in_repository(context: &SessionContext) -> bool {
     let root = context.working_dir.root();
-    root.is_some_and(|root| git_head::is_in_repository(root.path()))
+    root.is_some_and(|root| git_head::repository(root.path()).is_some())
 }

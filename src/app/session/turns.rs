@@ -142,8 +142,13 @@ impl Session {
         let flow = self.flow_engine(&target).map(|engine| {
             let notes = std::mem::take(&mut self.flow.notes).into_iter();
             let notes = notes.map(|(at, text)| (engine.stamp(at), text)).collect();
-            let at = engine.stamp(self.context.clock.now().timestamp());
+            let now = self.context.clock.now().timestamp();
+            let at = engine.stamp(now);
+            let window = self
+                .flow_settings()
+                .map(|settings| settings.dialogue_window);
             let begun = self.flow.begun.take();
+            let begun = begun.map(|before| before.messages(window.unwrap_or_default(), now));
             turn::FlowTurn {
                 engine,
                 at,
@@ -183,6 +188,7 @@ impl Session {
             saved,
             disk: self.scribe.handle(),
             log: self.saved.log.as_ref().map(SessionLog::begin_turn),
+            session: self.saved.log.as_ref().map(|log| log.id().clone()),
             kept: kept.clone(),
             spent_before: self.saved.spent_before,
             flow,

@@ -63,9 +63,12 @@ impl Session {
             WorkerEvent::Alert(words) => self.updates.push(UiUpdate::Alert(words)),
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
             WorkerEvent::Reviews(lines) => self.reviews_running(lines),
+            WorkerEvent::Start(start) => self.start_loaded(start),
             WorkerEvent::Loaded(entries) => {
                 self.pending_changes -= 1;
-                self.seed(&entries);
+                if let Some(entries) = entries {
+                    self.seed(&entries);
+                }
                 self.send_next();
             }
             WorkerEvent::Compacted(outcome) => self.compacted(outcome),

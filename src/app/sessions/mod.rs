@@ -1,5 +1,6 @@
 //! The session of a run: which one it begins or goes on with, and what people see of sessions.
 
+pub(crate) mod earlier;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod model_notes;
@@ -13,7 +14,7 @@ use crate::base::text::clip;
 use crate::chat::usage::Totals;
 use crate::llm::failure::Failure;
 use crate::store::sessions::log::SessionLog;
-use crate::store::sessions::record::{Spent, TurnEnding, TurnResult};
+use crate::store::sessions::record::{SessionPlace, Spent, TurnEnding, TurnResult};
 use crate::store::sessions::{OpenedSession, Replay, SessionId, SessionStore};
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
@@ -27,21 +28,20 @@ pub(crate) struct BegunSession {
     pub replay: Option<Replay>,
 }
 
-/// The sessions of the active profile.
-///
-/// # Errors
-/// `HOME` is not set.
-pub(crate) fn store(context: &SessionContext) -> Outcome<SessionStore> {
-    let profile = context.paths.profile(&context.profile())?;
-    Ok(SessionStore::new(profile.sessions(), &context.clock))
-}
-
 /// The folder that a session belongs to: the working directory, else where Marvin was started.
 pub(crate) fn folder(context: &SessionContext, settings: &Settings) -> String {
     let root = context.working_dir.root();
     let root = root.map(|root| root.path().to_owned());
     let folder = root.or_else(|| settings.process.current.clone());
     folder.map_or_else(String::new, |folder| folder.display().to_string())
+}
+
+/// Where a session is held.
+pub(crate) fn place(context: &SessionContext, settings: &Settings) -> SessionPlace {
+    SessionPlace {
+        cwd: folder(context, settings),
+        workspace: context.workspace(),
+    }
 }
 
 /// A new session, with this id or a random one.
@@ -52,7 +52,7 @@ pub(crate) fn new(
     settings: &Settings,
 ) -> SessionLog {
     let id = id.unwrap_or_else(SessionId::random);
-    SessionLog::new(store, id, folder(context, settings), context.profile())
+    SessionLog::new(store, id, place(context, settings), context.profile())
 }
 
 /// Opens a session, or with `fork` a copy of it.
@@ -63,10 +63,10 @@ pub(crate) fn open(
     store: &SessionStore,
     id: &SessionId,
     fork: Option<SessionId>,
-    folder: String,
+    place: SessionPlace,
 ) -> Outcome<BegunSession> {
     let opened = match fork {
-        Some(new) => OpenedSession::fork(store, id, new, folder),
+        Some(new) => OpenedSession::fork(store, id, new, place),
         None => OpenedSession::open(store, id),
     }?;
     Ok(BegunSession {
@@ -84,15 +84,17 @@ pub(crate) fn begin(
     context: &SessionContext,
     settings: &Settings,
 ) -> Outcome<BegunSession> {
-    let store = store(context)?;
-    let folder = folder(context, settings);
+    let store = context.sessions()?;
+    let place = place(context, settings);
     let found = match flags.choice() {
         SessionChoice::Named(word) => Some(store.find(&word)?),
-        SessionChoice::Latest => Some(store.latest(&folder).ok_or_else(|| {
-            let shown = crate::base::text::one_line(&folder);
-            Problem::missing(format!("There is no session of {shown} yet."))
-                .next("marvin begins one; marvin --resume lists those of other folders.")
-        })?),
+        SessionChoice::Latest => Some(store.latest(&place.cwd).map(|found| found.id).ok_or_else(
+            || {
+                let shown = crate::base::text::one_line(&place.cwd);
+                Problem::missing(format!("There is no session of {shown} yet."))
+                    .next("marvin begins one; marvin --resume lists those of other folders.")
+            },
+        )?),
         SessionChoice::New | SessionChoice::Pick => flags.id.clone().filter(|id| store.has(id)),
     };
     match found {
@@ -104,7 +106,7 @@ pub(crate) fn begin(
                 return Err(Problem::input(format!("There is a session {new} already."))
                     .next("Give another --session-id, or none."));
             }
-            open(&store, &id, fork, folder)
+            open(&store, &id, fork, place)
         }
         None => Ok(BegunSession {
             log: new(&store, flags.id.clone(), context, settings),

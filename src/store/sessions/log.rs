@@ -12,7 +12,8 @@ use super::id::SessionId;
 use super::list::MessageList;
 use super::pieces::Pieces;
 use super::record::{
-    CallRecord, ContextCause, Record, SessionHeader, Spent, TurnEnding, TurnRecord, VERSION,
+    CallRecord, ContextCause, Record, SessionHeader, SessionPlace, Spent, TurnEnding, TurnRecord,
+    VERSION,
 };
 use super::replay::{Replay, first_words};
 use super::store::SessionStore;
@@ -73,6 +74,10 @@ struct LogState {
     name: Option<String>,
     /// The name is not on disk.
     name_is_new: bool,
+    /// The projects that it was held in.
+    workspaces: Vec<String>,
+    /// How many of them are on disk, in the header or as records.
+    workspaces_on_disk: usize,
     /// Provider and model on disk.
     model: Option<(String, String)>,
     /// What it cost before this process.
@@ -84,12 +89,19 @@ struct LogState {
 }
 
 impl SessionLog {
-    /// A new session of `store` in the folder `cwd`.
-    pub(crate) fn new(store: &SessionStore, id: SessionId, cwd: String, profile: String) -> Self {
+    /// A new session of `store`.
+    pub(crate) fn new(
+        store: &SessionStore,
+        id: SessionId,
+        place: SessionPlace,
+        profile: String,
+    ) -> Self {
+        let workspaces: Vec<String> = place.workspace.iter().cloned().collect();
         let header = SessionHeader {
             version: VERSION,
             id: id.to_string(),
-            cwd,
+            cwd: place.cwd,
+            workspace: place.workspace,
             profile,
             ..SessionHeader::default()
         };
@@ -105,6 +117,8 @@ impl SessionLog {
             first: String::new(),
             name: None,
             name_is_new: false,
+            workspaces_on_disk: workspaces.len(),
+            workspaces,
             model: None,
             before: Spent::default(),
             has_failed: false,
@@ -119,10 +133,12 @@ impl SessionLog {
         file: SessionFile,
         replay: &Replay,
     ) -> Self {
-        let log = Self::new(store, id, String::new(), String::new());
+        let log = Self::new(store, id, SessionPlace::default(), String::new());
         let mut state = log.lock();
         state.header.clone_from(&replay.header);
         state.file = Some(file);
+        state.workspaces = replay.workspaces();
+        state.workspaces_on_disk = state.workspaces.len();
         state.take_over(replay);
         log.shared.publish(&state);
         drop(state);
@@ -134,11 +150,14 @@ impl SessionLog {
         store: &SessionStore,
         id: SessionId,
         records: Vec<u8>,
-        cwd: String,
+        place: SessionPlace,
         replay: &Replay,
     ) -> Self {
-        let log = Self::new(store, id, cwd, replay.header.profile.clone());
+        let log = Self::new(store, id, place, replay.header.profile.clone());
         let mut state = log.lock();
+        for workspace in replay.workspaces() {
+            state.enter(workspace);
+        }
         state.header.parent = Some(replay.header.id.clone());
         state.carried = records;
         state.take_over(replay);
@@ -303,6 +322,11 @@ impl TurnLog {
         })
     }
 
+    /// It goes on in this project from now on. Written with what is said next.
+    pub(crate) fn enter(&self, workspace: String) {
+        self.shared.lock().enter(workspace);
+    }
+
     /// Writes the messages that wait to be sent, if they have changed. Returns a notice as [`TurnLog::say`] does.
     pub(crate) fn save_waiting(&self) -> Option<String> {
         self.write(|state| {
@@ -458,6 +482,12 @@ impl LogState {
         self.waiting.clone_from(&replay.waiting);
     }
 
+    fn enter(&mut self, workspace: String) {
+        if !self.workspaces.contains(&workspace) {
+            self.workspaces.push(workspace);
+        }
+    }
+
     /// A record of the model that answers, when it is another one. The first is in the header.
     fn model_record(&mut self, (provider, model): (&str, &str)) -> Option<Record<'static>> {
         let (provider, model) = (provider.to_owned(), model.to_owned());
@@ -499,6 +529,11 @@ impl LogState {
                 name: name.clone(),
             });
         }
+        let entered = self.workspaces.iter().skip(self.workspaces_on_disk);
+        records.extend(entered.map(|path| Record::Workspace {
+            time: self.store.utc(),
+            path: path.clone(),
+        }));
         let mut text = Vec::new();
         let is_new = self.file.is_none();
         if is_new {
@@ -515,6 +550,7 @@ impl LogState {
         }
         self.carried = Vec::new();
         self.name_is_new = false;
+        self.workspaces_on_disk = self.workspaces.len();
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::file::SessionFile;
 use super::id::SessionId;
 use super::log::SessionLog;
-use super::record::{Line, Record, SessionHeader, VERSION};
+use super::record::{Line, Record, SessionHeader, SessionPlace, VERSION};
 use super::replay::Replay;
 use super::store::SessionStore;
 use crate::base::problem::{Outcome, Problem};
@@ -37,7 +37,7 @@ impl OpenedSession {
         Ok(Self { log, replay })
     }
 
-    /// A copy under a new id, in the folder `cwd`, of which nothing is on disk before the next message. The session that is copied stays as it is, and may be
+    /// A copy under a new id, held in `place`, of which nothing is on disk before the next message. The session that is copied stays as it is, and may be
     /// in use.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl OpenedSession {
         store: &SessionStore,
         id: &SessionId,
         new: SessionId,
-        cwd: String,
+        place: SessionPlace,
     ) -> Outcome<Self> {
         let bytes = store.bytes(id)?;
         let replay = store.replay(id, &bytes);
@@ -63,7 +63,7 @@ impl OpenedSession {
                 records.push(b'\n');
             }
         }
-        let log = SessionLog::forked(store, new, records, cwd, &replay);
+        let log = SessionLog::forked(store, new, records, place, &replay);
         Ok(Self { log, replay })
     }
 }

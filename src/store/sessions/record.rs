@@ -29,6 +29,9 @@ pub(crate) struct SessionHeader {
     /// The folder that it began in.
     #[serde(default)]
     pub cwd: String,
+    /// The project that it began in; absent outside of projects. Files of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// The profile that it belongs to.
     #[serde(default)]
     pub profile: String,
@@ -41,6 +44,15 @@ pub(crate) struct SessionHeader {
     /// The session that it is a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+}
+
+/// Where a session is held.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionPlace {
+    /// The folder.
+    pub cwd: String,
+    /// The project; `None` outside of projects.
+    pub workspace: Option<String>,
 }
 
 /// Why what the model sees is another list now.
@@ -223,6 +235,8 @@ pub(crate) enum Record<'a> {
     Turn(TurnRecord),
     /// The messages that wait to be sent: all of them, in the place of those of an earlier record.
     Waiting { time: String, texts: Vec<String> },
+    /// It went on in another project than the one that it began in.
+    Workspace { time: String, path: String },
     /// More of an answer that arrives. The message takes its place; without one the process ended before the answer did.
     Piece { time: String, text: String },
     /// A record of a newer Marvin.

@@ -52,6 +52,8 @@ pub struct Replay {
     /// The highest number.
     pub(super) last: u64,
     pub(crate) name: Option<String>,
+    /// The projects that it was held in beside the one it began in.
+    entered: Vec<String>,
     /// Provider and model that answered last.
     pub(crate) model: Option<(String, String)>,
     pub(crate) spent: Spent,
@@ -202,6 +204,10 @@ impl Replay {
                     None => self.pieces = Some((time, text)),
                 }
             }
+            Record::Workspace { time, path } => {
+                self.see(&time);
+                self.entered.push(path);
+            }
             Record::Unknown => {}
         }
     }
@@ -255,6 +261,16 @@ impl Replay {
     /// What the user saw, in order.
     pub(crate) fn rows(&self) -> &[TranscriptRow] {
         &self.rows
+    }
+
+    /// The projects that it was held in.
+    pub(super) fn workspaces(&self) -> Vec<String> {
+        self.header
+            .workspace
+            .iter()
+            .chain(&self.entered)
+            .cloned()
+            .collect()
     }
 
     /// The message of a row.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::file::SessionFile;
 use super::id::SessionId;
 use super::replay::Replay;
-use super::summary::SessionSummary;
+use super::summary::{self, SessionSummary};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -37,6 +37,15 @@ impl SessionStore {
 
     pub(super) fn utc(&self) -> String {
         self.clock.utc()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Whether there is a session beside `current`.
+    pub(crate) fn has_other(&self, current: Option<&SessionId>) -> bool {
+        self.files().iter().any(|(id, ..)| Some(id) != current)
     }
 
     /// The file of a session.
@@ -140,9 +149,13 @@ impl SessionStore {
     }
 
     /// The latest session that was begun in the folder `cwd`.
-    pub(crate) fn latest(&self, cwd: &str) -> Option<SessionId> {
-        let of_folder = self.list().into_iter().find(|session| session.cwd == cwd);
-        of_folder.map(|session| session.id)
+    pub(crate) fn latest(&self, cwd: &str) -> Option<SessionSummary> {
+        let files = self.files().into_iter();
+        let summaries = files.filter_map(|(id, path, modified)| {
+            summary::header(&path).filter(|header| header.cwd == cwd)?;
+            SessionSummary::read(id, &path, modified)
+        });
+        summaries.max_by(|a, b| (&a.time, a.modified).cmp(&(&b.time, b.modified)))
     }
 
     /// The session whose id begins so, or whose name this is.
@@ -201,7 +214,7 @@ impl SessionStore {
     }
 
     /// Ids, files and their times.
-    fn files(&self) -> Vec<(SessionId, PathBuf, SystemTime)> {
+    pub(super) fn files(&self) -> Vec<(SessionId, PathBuf, SystemTime)> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),

@@ -94,13 +94,7 @@ impl SessionSummary {
 
     /// From the first line and the last turn, when both are near the ends and nothing was said after that turn.
     fn from_ends(id: &SessionId, file: &File, length: u64, modified: SystemTime) -> Option<Self> {
-        let mut head = vec![0; HEAD.min(usize::try_from(length).ok()?)];
-        file.read_exact_at(&mut head, 0).ok()?;
-        let first = head.split_inclusive(|byte| *byte == b'\n').next()?;
-        let (b'\n', Line::Record(Record::Session(header))) = (*first.last()?, Line::read(first))
-        else {
-            return None;
-        };
+        let header = first_line(file)?;
         let mut tail = vec![0; TAIL.min(usize::try_from(length).ok()?)];
         let from = length - tail.len() as u64;
         file.read_exact_at(&mut tail, from).ok()?;
@@ -125,5 +119,21 @@ impl SessionSummary {
             }
         }
         None
+    }
+}
+
+/// What the first line of a session's file says.
+pub(super) fn header(path: &Path) -> Option<SessionHeader> {
+    first_line(&open::read(path).ok()?)
+}
+
+fn first_line(file: &File) -> Option<SessionHeader> {
+    let mut head = vec![0; HEAD];
+    let length = file.read_at(&mut head, 0).ok()?;
+    let head = head.get(..length)?;
+    let end = head.iter().position(|byte| *byte == b'\n')?;
+    match Line::read(head.get(..end)?) {
+        Line::Record(Record::Session(header)) => Some(header),
+        _ => None,
     }
 }

@@ -19,6 +19,8 @@ struct WorkingDirState {
     bound: Option<Arc<Root>>,
     /// The current directory if it was not taken because it is home or `/`.
     untaken: Option<PathBuf>,
+    /// It came from `--working-dir` or a parent process.
+    is_given: bool,
 }
 
 impl WorkingDir {
@@ -28,6 +30,7 @@ impl WorkingDir {
         let root = Arc::new(root);
         if given {
             state.bound = Some(Arc::clone(&root));
+            state.is_given = true;
         }
         state.first.get_or_insert_with(|| Arc::clone(&root));
         state.root = Some(root);
@@ -56,6 +59,12 @@ impl WorkingDir {
             .unwrap_or_else(PoisonError::into_inner)
             .root
             .clone()
+    }
+
+    /// Whether it came from `--working-dir` or a parent process.
+    pub fn is_given(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.is_given
     }
 
     /// The directory that cannot be left, if there is one.

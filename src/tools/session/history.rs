@@ -37,6 +37,8 @@ tools! { "history";
     } => search, says ["search the history for {query}"];
 }
 
+/// Why a model does not see the chat log.
+const FOREIGN_LOG: &str = "The log holds what was said in other folders too, and only \"history: all\" in the preferences lets a conversation know that.";
 /// Newest entries, which are kept verbatim.
 const KEEP: usize = 20;
 /// Older entries are shortened to this many characters before any is dropped.
@@ -48,7 +50,13 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     let mut notes = Vec::new();
     // The model is called before the log is locked, so that no writer has to wait for it.
     let summary = match log.entries(&mut |note| notes.push(note))? {
-        Some(entries) => summarized(ctx, entries, args.target_tokens)?,
+        Some(entries) if ctx.session.may_know_log() => {
+            summarized(ctx, entries, args.target_tokens)?
+        }
+        Some(_) => {
+            notes.push(format!("It was not summarised by the model. {FOREIGN_LOG}"));
+            None
+        }
         None => None,
     };
     let mut report = String::from("There is no stored conversation.");
@@ -229,7 +237,7 @@ fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
     let max = args.max_results as usize;
     let mut hits = Vec::new();
     let mut troubles = Vec::new();
-    for backup in backups(ctx)? {
+    for backup in backups(ctx, &mut troubles)? {
         ctx.stop.check()?;
         match backup.entries() {
             Ok(entries) => {
@@ -267,8 +275,8 @@ enum BackupPlace {
     Project(Arc<Root>, RelPath),
 }
 
-/// Backups of the chat log and of contexts, newest first.
-fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
+/// Backups of the chat log and of contexts, newest first; `troubles` gets what is not searched.
+fn backups(ctx: &ToolContext, troubles: &mut Vec<String>) -> Outcome<Vec<Backup>> {
     let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     let mut found = Vec::new();
     let contexts = fs::read_dir(profile.logs()).into_iter().flatten().flatten();
@@ -276,15 +284,15 @@ fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
         .map(|entry| entry.path())
         .filter(|path| name_of(path).starts_with(CONTEXT_BACKUP));
     let log = ChatLog::new(profile.chat_log(), &ctx.session.clock);
-    found.extend(
-        log.backups()
-            .into_iter()
-            .chain(contexts)
-            .map(|path| Backup {
-                name: name_of(&path),
-                place: BackupPlace::Profile(path),
-            }),
-    );
+    let mut logs = log.backups();
+    if !logs.is_empty() && !ctx.session.may_know_log() {
+        logs.clear();
+        troubles.push(format!("backups of the chat log. {FOREIGN_LOG}"));
+    }
+    found.extend(logs.into_iter().chain(contexts).map(|path| Backup {
+        name: name_of(&path),
+        place: BackupPlace::Profile(path),
+    }));
     if let Some(root) = ctx.session.working_dir.root() {
         let logs = root.check(PROJECT_LOGS)?;
         for entry in root.list(&logs).unwrap_or_default() {

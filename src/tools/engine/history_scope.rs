@@ -1,0 +1,77 @@
+//! What a conversation may know of earlier ones: `history` in the preferences.
+
+use serde_json::Value;
+
+use super::context::SessionContext;
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, one_line};
+use crate::disk::git_head;
+use crate::store::preferences;
+use crate::store::sessions::SessionStore;
+
+/// The key in the preferences.
+pub(crate) const HISTORY: &str = "history";
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum HistoryScope {
+    /// Everything that the profile's chat log holds.
+    All,
+    /// What was said in the same project, or outside of projects.
+    #[default]
+    Folder,
+    /// Nothing.
+    None,
+}
+
+impl SessionContext {
+    /// How far the active profile wants a conversation to remember; what is no word for it is told to `warn`.
+    pub(crate) fn history_scope(&self, warn: &mut dyn FnMut(String)) -> HistoryScope {
+        let profile = self.paths.profile(&self.profile());
+        let value = profile
+            .ok()
+            .and_then(|profile| preferences::value(&profile, HISTORY));
+        match value {
+            None => HistoryScope::default(),
+            Some(Value::String(word)) if word == "all" => HistoryScope::All,
+            Some(Value::String(word)) if word == "folder" => HistoryScope::Folder,
+            Some(Value::String(word)) if word == "none" => HistoryScope::None,
+            Some(other) => {
+                warn(format!(
+                    "\"{HISTORY}\" in the preferences is all, folder or none, not {}; folder is meant.",
+                    clip(&one_line(&other.to_string()), 40)
+                ));
+                HistoryScope::default()
+            }
+        }
+    }
+
+    /// The project that a conversation is held in: the git repository around the working directory, else the folder of `--working-dir`.
+    pub(crate) fn workspace(&self) -> Option<String> {
+        let root = self.working_dir.root()?;
+        let around = git_head::repository(root.path());
+        let given = || self.working_dir.is_given().then_some(root.path());
+        around.or_else(given).map(|path| path.display().to_string())
+    }
+
+    /// The sessions of the active profile.
+    ///
+    /// # Errors
+    /// `HOME` is not set.
+    pub(crate) fn sessions(&self) -> Outcome<SessionStore> {
+        let profile = self.paths.profile(&self.profile())?;
+        Ok(SessionStore::new(profile.sessions(), &self.clock))
+    }
+
+    /// Whether a conversation here may know the whole chat log, which is that of all folders.
+    pub(crate) fn may_know_log(&self) -> bool {
+        match self.history_scope(&mut |_| {}) {
+            HistoryScope::All => true,
+            HistoryScope::None => false,
+            HistoryScope::Folder => {
+                let workspace = self.workspace();
+                let sessions = self.sessions();
+                sessions.is_ok_and(|sessions| sessions.are_all_in(workspace.as_deref()))
+            }
+        }
+    }
+}
