@@ -86,7 +86,10 @@ pub(crate) fn user_facts(
         })),
         history: LazyText::new(Box::new({
             let session = Arc::clone(session);
-            move || earlier::compact_history(&session, current.as_ref(), sent.as_deref(), &mut warn)
+            move || {
+                let (current, sent) = (current.as_ref(), sent.as_deref());
+                earlier::compact_history(&session, &profile, current, sent, &mut warn)
+            }
         })),
     }
 }

@@ -134,6 +134,79 @@ fn profiles_are_created_and_switched_to() {
 }
 
 #[test]
+fn an_answer_on_its_way_stays_in_the_profile_that_was_asked() {
+    for switch in [
+        "!profile winter",
+        "!tool switch_profile profile_name=winter",
+    ] {
+        let home = Home::new();
+        let latch = Latch::new();
+        let server = playing([end(begin("In main.").pause(&latch)), says("In winter.")]);
+        let pty = full(&home, &server);
+        pty.send("one\r");
+        pty.wait_text("In main.");
+        pty.send(format!("{switch}\r"));
+        pty.wait_for("what became of the switch", |screen| {
+            let text = screen.contents();
+            text.contains("An answer is on its way.") || text.contains("queued  /profile winter")
+        });
+        latch.open();
+        until("the answer in the log", || {
+            home.has("config/profiles/main/chat_log.json") && log(&home).len() == 2
+        });
+        if switch.starts_with("!tool") {
+            pty.wait_text("2 msgs");
+            pty.send("!profile winter\r");
+        }
+        pty.wait_text("Profile winter, which is new.");
+        pty.send("two\r");
+        pty.wait_text("In winter.");
+        assert_eq!(sent(&server, 1), messages(&[("user", "two")]), "{switch}");
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn a_command_that_outlives_its_conversation_is_told_to_no_other() {
+    for (leave, left) in [
+        ("!profile winter", "Profile winter"),
+        ("/new", "A new session."),
+    ] {
+        let home = Home::new();
+        let gate = home.work().join("gate");
+        let made = std::process::Command::new("mkfifo").arg(&gate).status();
+        assert!(made.unwrap().success());
+        let server = playing([says("One."), says("Two."), says("Three.")]);
+        let pty = full(&home, &server);
+        pty.send("one\r");
+        pty.wait_text("2 msgs");
+        pty.send(format!("!cat '{}' &\r", gate.display()));
+        pty.wait_text("cat");
+        pty.send(format!("{leave}\r"));
+        pty.wait_text(left);
+        pty.send("two\r");
+        pty.wait_text("Two.");
+        pty.wait_text("2 msgs");
+        std::fs::write(&gate, "a secret of main\nand more\n").unwrap();
+        pty.wait_text("a secret of main");
+        pty.send("three\r");
+        pty.wait_text("Three.");
+        quit(pty, &home);
+        let said = [("user", "two"), ("assistant", "Two."), ("user", "three")];
+        assert_eq!(sent(&server, 2), messages(&said), "{leave}");
+        for request in 1..3 {
+            let body = server.request(request).json().to_string();
+            assert!(!body.contains("gate"), "{leave}: {body}");
+        }
+        let is_secret = |(_, text): &(String, String)| text.contains("a secret of main");
+        assert!(log(&home).iter().any(is_secret), "{leave}");
+        if leave != "/new" {
+            assert!(!log_of(&home, "winter").iter().any(is_secret));
+        }
+    }
+}
+
+#[test]
 fn a_message_that_switched_the_profile_is_sent_again_once() {
     let home = Home::new();
     let server = playing([

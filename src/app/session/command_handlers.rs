@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::inbox::{ProfileSwitch, WorkerEvent};
 use super::set_up::model_env;
-use super::{BackendState, Queued, Session, commands, shell};
+use super::{BackendState, Queued, QueuedKind, Session, commands, shell};
 use crate::app::direct_call::words::{DirectCommand, DirectRequest};
 use crate::app::direct_call::{self, catalogue};
 use crate::app::profile;
 use crate::app::session::ui_update::UiUpdate;
-use crate::app::sessions::earlier;
 use crate::app::sessions::model_notes;
+use crate::app::sessions::{self, earlier};
 use crate::app::settings::ModelChoice;
 use crate::app::setup;
 use crate::base::cancel::Cancel;
@@ -27,6 +29,9 @@ use crate::store::chat_log::LogRole;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::ToolContext;
+
+/// The tool that does what `/profile` does.
+const SWITCH_PROFILE: &str = "switch_profile";
 
 impl Session {
     pub(super) fn toggle_shell(&mut self) {
@@ -89,12 +94,16 @@ impl Session {
 
     pub(super) fn run_shell(&mut self, text: String, background: bool, dir: PathBuf) {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
+        let profile = self.context.paths.profile(&self.context.profile());
+        let logs = profile.map(|profile| profile.logs());
         self.run_job(text.clone(), background, move |id, stop| {
             let mut show = |lines: &LastLines| {
                 let lines = lines.text();
                 inbox.send(WorkerEvent::CommandOutput { id, lines });
             };
-            let outcome = shell::run(&text, &dir, background, &context, &stop, &mut show);
+            let outcome = logs.and_then(|logs| {
+                shell::run(&text, &dir, background, &context, &logs, &stop, &mut show)
+            });
             inbox.send(WorkerEvent::Command { id, outcome });
         });
     }
@@ -119,9 +128,11 @@ impl Session {
             Err(problem) => problem.one_line(),
         };
         let entry = self.for_conversation(&format!("$ {}\n{}", job.command, output.trim_end()));
-        let profile = self.context.profile();
-        self.log(&profile, LogRole::System, entry);
-        self.tell_model(model_notes::command(&job.command, &output));
+        self.log(&job.profile, LogRole::System, entry);
+        self.tell_model(
+            job.conversation,
+            model_notes::command(&job.command, &output),
+        );
         self.updates
             .push(match (job.background, output.trim_end()) {
                 // Of a command in the background that wrote nothing, it is enough that it has ended.
@@ -155,6 +166,13 @@ impl Session {
             }
             DirectRequest::Call { tool, args } => (tool, args),
         };
+        // The tool changes the profile of the session at once, whatever is under way.
+        if tool.name() == SWITCH_PROFILE
+            && let Ok(args) = serde_json::from_str::<Value>(&args)
+            && let Some(name) = args.get("profile_name").and_then(Value::as_str)
+        {
+            return self.change_profile(name);
+        }
         let call = direct_call::call(tool.name(), args);
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.run_job(tool.name().to_owned(), false, move |id, stop| {
@@ -192,13 +210,10 @@ impl Session {
             return Err(Problem::input("There is no message after /pro.")
                 .next("For example: /pro explain this error."));
         }
-        self.queue.push_back(Queued {
-            // What is said among messages of the flow is kept with them.
-            text: self.for_conversation(text),
-            resent: false,
-            by_copilot: true,
-            spoken: None,
-        });
+        // What is said among messages of the flow is kept with them.
+        let text = self.for_conversation(text);
+        self.queue
+            .push_back(Queued::new(QueuedKind::ToCopilot, text));
         self.send_next();
         Ok(())
     }
@@ -271,7 +286,7 @@ impl Session {
         };
         let (inbox, writer) = (Arc::clone(&self.inbox), self.log_writer.clone());
         let profile = self.context.profile();
-        let session_log = self.saved.log.clone();
+        let (session_log, conversation) = (self.saved.log.clone(), self.conversation);
         // What was said before the session was resumed is not at the end of the chat log.
         let is_resumed = self.sent_messages.len() <= self.saved.resumed_messages;
         let started = self.with_log(move |log| {
@@ -285,15 +300,18 @@ impl Session {
                 Some(log) => log.undo(),
                 None => Ok(()),
             });
-            inbox.send(WorkerEvent::Undone(undone));
+            inbox.send(WorkerEvent::Undone(conversation, undone));
         });
         self.undos = usize::from(started);
     }
 
     /// The last exchange is removed from the log, the conversation and the screen, or from none of them.
-    pub(super) fn undone(&mut self, outcome: Outcome<()>) {
+    pub(super) fn undone(&mut self, conversation: u64, outcome: Outcome<()>) {
         self.pending_changes -= 1;
         let more = std::mem::take(&mut self.undos).saturating_sub(1);
+        if conversation != self.conversation {
+            return self.send_next();
+        }
         match outcome {
             Ok(()) => {
                 let said = self.sent_messages.pop().unwrap_or_default();
@@ -325,16 +343,33 @@ impl Session {
         self.send_next();
     }
 
+    /// `/profile NAME`: continues with another profile, after the messages that wait.
+    pub(super) fn change_profile(&mut self, name: &str) -> Outcome<()> {
+        let name = profile::name(&self.context.paths, name)?;
+        self.queue
+            .push_back(Queued::new(QueuedKind::ChangeProfile, name));
+        self.send_next();
+        if !self.queue.is_empty() {
+            self.save_waiting();
+        }
+        Ok(())
+    }
+
     /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
     pub(super) fn switch(&mut self, name: String, resend: Option<Queued>) {
+        let cwd = sessions::folder(&self.context, &self.settings);
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
-            let made = profile::switch(&context.paths, &name);
-            let outcome = made.map(|created| ProfileSwitch {
-                name,
-                created,
-                resend,
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+            let outcome = profile::switch(&context.paths, &name).and_then(|created| {
+                let profile = context.paths.profile(&name)?;
+                Ok(ProfileSwitch {
+                    start: earlier::start(&context, &profile, &cwd, &mut warn),
+                    name,
+                    created,
+                    resend,
+                })
             });
             inbox.send(WorkerEvent::Switched(outcome));
         });
@@ -347,10 +382,9 @@ impl Session {
                 self.leave_flow();
                 self.context.set_profile(&switched.name);
                 self.begin_session();
+                self.leave_conversation();
                 self.updates.push(UiUpdate::Profile(switched.name.clone()));
                 self.history = None;
-                self.seed(&[]);
-                self.load_start();
                 let made = if switched.created {
                     ", which is new"
                 } else {
@@ -358,6 +392,7 @@ impl Session {
                 };
                 let words = format!("Profile {}{made}.", switched.name);
                 self.updates.push(UiUpdate::Remark(words));
+                self.begin_after(&switched.start);
                 if let Some(message) = switched.resend {
                     self.queue.push_front(message);
                 }
@@ -370,10 +405,14 @@ impl Session {
     /// Loads the conversation from the log again after a tool has changed it there, where the conversation began with it.
     pub(super) fn reload(&mut self) {
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
-        let _ = self.with_log(move |log| {
+        let conversation = self.conversation;
+        self.pending_changes += 1;
+        self.scribe.put(move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let entries = earlier::of_changed_log(&context, &log, &mut warn);
-            inbox.send(WorkerEvent::Loaded(entries));
+            let profile = context.paths.profile(&context.profile()).ok();
+            let entries =
+                profile.and_then(|profile| earlier::of_changed_log(&context, &profile, &mut warn));
+            inbox.send(WorkerEvent::Loaded(conversation, entries));
         });
     }
 }

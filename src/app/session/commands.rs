@@ -173,10 +173,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "switch to another profile, created if new",
         |session, rest| {
             match one(rest) {
-                Some(name) => {
-                    let name = profile::name(&session.context.paths, &name)?;
-                    session.switch(name, None);
-                }
+                Some(name) => session.change_profile(&name)?,
                 None => session.list(|context| Ok(listing::profiles(context))),
             }
             Ok(())

@@ -31,19 +31,24 @@ impl Session {
         };
         let overhead = self.context.gauge.overhead();
         let goal = CompactionGoal::new(ContextBudget::for_window(window), overhead).now();
-        let inbox = Arc::clone(&self.inbox);
+        let (inbox, conversation) = (Arc::clone(&self.inbox), self.conversation);
         let started = self.work("compact", move || {
             let _with_session = with_session;
             let outcome = compact(&ctx, &mut messages, &mut TokenMeter::default(), goal)
                 .map(|any| any.then_some(messages));
-            inbox.send(WorkerEvent::Compacted(outcome));
+            inbox.send(WorkerEvent::Compacted(conversation, outcome));
         });
         self.pending_changes += usize::from(started);
+        self.is_compacting = started;
     }
 
     /// The conversation was summarized.
-    pub(super) fn compacted(&mut self, outcome: Outcome<Option<Vec<Message>>>) {
+    pub(super) fn compacted(&mut self, conversation: u64, outcome: Outcome<Option<Vec<Message>>>) {
         self.pending_changes -= 1;
+        self.is_compacting = false;
+        if conversation != self.conversation {
+            return self.send_next();
+        }
         let update = match outcome {
             Ok(Some(messages)) => {
                 let tokens = self.meter.measure(&self.messages, 0, u64::MAX);

@@ -59,24 +59,26 @@ pub(super) enum WorkerEvent {
     Reviews(Vec<String>),
     /// A notice of Marvin itself.
     Notice(String),
-    /// A message of an ntfy topic that the user subscribed to.
-    NtfyMessage(String),
+    /// A message of an ntfy topic that the user subscribed to, and the conversation that asked for it.
+    NtfyMessage(u64, String),
     /// An alarm or the end of a timer.
     Alert(String),
-    /// What the conversation begins with was read.
+    /// What the first conversation begins with was read.
     Start(ConversationStart),
-    /// The end of the chat log, which a tool has changed; `None` when the conversation did not begin with it.
-    Loaded(Option<Vec<LogEntry>>),
+    /// The end of the chat log, which a tool of this conversation has changed; `None` when it did not begin with it.
+    Loaded(u64, Option<Vec<LogEntry>>),
     /// A tool that the user called has ended.
     ToolCalled { id: u64, ended: Box<FinishedCall> },
     /// A command that waited for a model or a program has ended.
     Report { id: u64, outcome: Outcome<String> },
-    /// The older part of the conversation was summarized; `None` when there was nothing to summarize.
-    Compacted(Outcome<Option<Vec<Message>>>),
+    /// The older part of the conversation of this number was summarized; `None` when there was nothing to summarize.
+    Compacted(u64, Outcome<Option<Vec<Message>>>),
+    /// The compacted conversation was written.
+    Saved,
     /// The active profile was changed on disk.
     Switched(Outcome<ProfileSwitch>),
-    /// The last exchange was removed from the log.
-    Undone(Outcome<()>),
+    /// The last exchange of the conversation of this number was removed from the log.
+    Undone(u64, Outcome<()>),
     /// The settings of the reply flow were read.
     FlowSettings(Box<FlowSettings>),
     /// From the thread that writes memory.
@@ -138,6 +140,8 @@ pub(super) struct ProfileSwitch {
     pub(super) name: String,
     /// It was created by the switch.
     pub(super) created: bool,
+    /// What its conversation begins with. The earlier talk is not shown again.
+    pub(super) start: ConversationStart,
     /// The message that caused the switch; it is sent again.
     pub(super) resend: Option<Queued>,
 }

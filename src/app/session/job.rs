@@ -8,6 +8,9 @@ use crate::base::cancel::{Cancel, OnFire};
 /// A running job.
 pub(super) struct Job {
     pub(super) id: u64,
+    /// The conversation in which it was started, and its profile.
+    pub(super) conversation: u64,
+    pub(super) profile: String,
     /// As the status line shows it.
     pub(super) command: String,
     pub(super) background: bool,
@@ -30,6 +33,8 @@ impl Session {
         let (stop, with_session) = self.stop_all.child();
         let job = Job {
             id,
+            conversation: self.conversation,
+            profile: self.context.profile(),
             command,
             background,
             since: Instant::now(),

@@ -24,9 +24,9 @@ impl Session {
         }
         let dir = self.command_dir();
         let again = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-        let engine = self.flow.engine();
+        let (engine, profile) = (self.flow.engine(), self.context.profile());
         self.list(move |context| {
-            let memory = ProfileMemory::open(&context.paths, &context.profile(), &context.clock)?;
+            let memory = ProfileMemory::open(&context.paths, &profile, &context.clock)?;
             let text = match &command {
                 MemoryCommand::Forget { target, yes: false } => {
                     let has = memory.has(target)?;
@@ -70,15 +70,14 @@ impl Session {
             model: Some(target.model.clone()),
         };
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
-        let spending = self.spending.clone();
+        let (spending, profile) = (self.spending.clone(), self.context.profile());
         self.run_job("memory".to_owned(), false, move |id, stop| {
             let mut tell = |text: String| inbox.send(WorkerEvent::Notice(text));
             let ctx = ToolContext::new(Arc::clone(&context), stop, Arc::new(NullSink));
             // A call that is cut off closes the connections of its provider, so an answer that is on its way has another one.
             let outcome = setup::model_target(&choice, &spending, &model_env(&context), &mut tell)
                 .and_then(|target| {
-                    let (paths, profile) = (&context.paths, context.profile());
-                    let memory = ProfileMemory::open(paths, &profile, &context.clock)?;
+                    let memory = ProfileMemory::open(&context.paths, &profile, &context.clock)?;
                     maintain(&command, &memory.store, &ctx, &Arc::new(target), &mut tell)
                 });
             inbox.send(WorkerEvent::Report { id, outcome });

@@ -41,6 +41,7 @@ mod welcome;
 mod why;
 mod worker_events;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,6 +97,8 @@ enum BackendState {
 /// The running turn.
 struct RunningTurn {
     id: u64,
+    /// The conversation that it answers.
+    conversation: u64,
     stop: Cancel,
     _with_session: OnFire,
     since: Instant,
@@ -118,24 +121,45 @@ struct RunningTurn {
     cancelled: Option<Instant>,
 }
 
-/// A message that has not been sent yet.
+/// What is done with a line that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QueuedKind {
+    /// It is a message.
+    Message,
+    /// It is a message that Copilot answers, whatever answers otherwise.
+    ToCopilot,
+    /// It names a profile, which becomes the active one.
+    ChangeProfile,
+}
+
+/// A message that has not been sent yet, or a change that its turn waits for.
 #[derive(Debug, Clone)]
 struct Queued {
+    kind: QueuedKind,
     text: String,
     resent: bool,
-    /// Copilot answers it, whatever answers otherwise.
-    by_copilot: bool,
     /// It was spoken rather than typed.
     spoken: Option<Spoken>,
 }
 
 impl Queued {
-    /// The line that sends it again.
-    fn into_typed(self) -> String {
-        match self.by_copilot {
-            true => format!("/pro {}", self.text),
-            false => self.text,
+    fn new(kind: QueuedKind, text: String) -> Self {
+        Self {
+            kind,
+            text,
+            resent: false,
+            spoken: None,
         }
+    }
+
+    /// The line that says it again.
+    fn typed(&self) -> Cow<'_, str> {
+        let command = match self.kind {
+            QueuedKind::Message => return Cow::Borrowed(&self.text),
+            QueuedKind::ToCopilot => "/pro",
+            QueuedKind::ChangeProfile => "/profile",
+        };
+        format!("{command} {}", self.text).into()
     }
 }
 
@@ -165,6 +189,9 @@ pub(crate) struct Session {
     /// Fires when the session is dropped, so that nothing it started outlives it.
     stop_all: Cancel,
     turn: Option<RunningTurn>,
+    /// Number of the conversation. What is under way when another profile or session takes its place still has the old number, and nothing of it reaches
+    /// the messages of the new one.
+    conversation: u64,
     /// The turn that the session continued without, and the number of messages at that time.
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
@@ -184,6 +211,8 @@ pub(crate) struct Session {
     held_notices: Vec<String>,
     /// System messages that came during an answer. Added to the conversation now they would be lost, because the turn works on its own copy.
     held_system_rows: Vec<String>,
+    /// `/compact` summarizes the conversation.
+    is_compacting: bool,
     /// Lists and reports that are being prepared.
     listings: usize,
     greeted: bool,
@@ -274,6 +303,7 @@ impl Session {
             shell: None,
             stop_all: Cancel::new(),
             turn: None,
+            conversation: 0,
             abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
@@ -286,6 +316,7 @@ impl Session {
             undos: 0,
             held_notices: Vec::new(),
             held_system_rows: Vec::new(),
+            is_compacting: false,
             listings: 0,
             greeted: false,
             failed: false,
@@ -314,9 +345,14 @@ impl Session {
             .updates
             .push(UiUpdate::Profile(session.context.profile()));
         match begun.as_ref().and_then(|begun| begun.replay.as_ref()) {
-            Some(replay) => session.take_over(replay),
+            Some(replay) => {
+                session.take_over(replay);
+                session.choose(session.settings.model.clone());
+            }
             // A sub-agent has its task.
-            None if session.context.policy.depth > 0 => {}
+            None if session.context.policy.depth > 0 => {
+                session.choose(session.settings.model.clone());
+            }
             None => session.load_start(),
         }
         if session.settings.session.choice() == SessionChoice::Pick {
@@ -325,7 +361,6 @@ impl Session {
         session.announce_images();
         session.watch_reviews();
         session.read_place();
-        session.choose(session.settings.model.clone());
         Ok((session, wake))
     }
 
@@ -340,8 +375,28 @@ impl Session {
         updates
     }
 
-    /// Adds a system message to the conversation, after the running answer.
-    fn tell_model(&mut self, text: String) {
+    /// Another conversation takes the place of this one, empty as yet: nothing of what was said, noted or begun here goes on in it.
+    fn leave_conversation(&mut self) {
+        self.conversation += 1;
+        self.messages.clear();
+        self.meter = TokenMeter::default();
+        self.system = None;
+        self.sent_messages.clear();
+        self.held_system_rows.clear();
+        self.abandoned = None;
+        self.unsent = None;
+        self.has_told_cut = false;
+        self.flow.begun = None;
+        self.flow.notes.clear();
+        self.context.reading.reset();
+        self.gauge();
+    }
+
+    /// Adds a system message to the conversation, after the running answer; nothing if `conversation` was left.
+    fn tell_model(&mut self, conversation: u64, text: String) {
+        if conversation != self.conversation {
+            return;
+        }
         let text = self.for_conversation(&text);
         let now = self.context.clock.now().timestamp();
         self.flow.note(now, &text);
@@ -378,8 +433,8 @@ impl Session {
     }
 
     /// Messages that have not been sent yet, in order.
-    pub(crate) fn queue(&self) -> impl Iterator<Item = &str> {
-        self.queue.iter().map(|queued| queued.text.as_str())
+    pub(crate) fn queue(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.queue.iter().map(Queued::typed)
     }
 
     /// The latest reply as the model wrote it, or the part that has arrived.
@@ -404,7 +459,7 @@ impl Session {
     pub(crate) fn take_back(&mut self) -> Option<String> {
         let taken = self.queue.pop_back();
         self.save_waiting();
-        taken.map(Queued::into_typed)
+        taken.map(|queued| queued.typed().into_owned())
     }
 
     /// Earlier input, the oldest first. The file is read on the first call.
@@ -440,12 +495,8 @@ impl Session {
             (_, Some(_)) => self.shell_line(line),
             (InputLine::Mistake(problem), None) => self.updates.push(UiUpdate::Failed(problem)),
             (_, None) => {
-                self.queue.push_back(Queued {
-                    text: line.to_owned(),
-                    resent: false,
-                    by_copilot: false,
-                    spoken: None,
-                });
+                let message = Queued::new(QueuedKind::Message, line.to_owned());
+                self.queue.push_back(message);
                 self.send_next();
                 if !self.queue.is_empty() || self.preparation.is_some() {
                     self.save_waiting();
@@ -565,9 +616,10 @@ impl Session {
         (!notices.is_empty()).then(|| notices.join("\n"))
     }
 
-    /// The commands that run in the background.
+    /// The commands of this conversation that run in the background.
     fn background(&self) -> Vec<String> {
-        let jobs = self.jobs.iter().filter(|job| job.background);
+        let is_told = |job: &&job::Job| job.background && job.conversation == self.conversation;
+        let jobs = self.jobs.iter().filter(is_told);
         jobs.map(|job| job.command.clone()).collect()
     }
 

@@ -24,30 +24,38 @@ use crate::store::subscriptions;
 use crate::tools::engine::context::SessionContext;
 
 impl Session {
-    /// Reads what a new conversation begins with; messages wait for it.
+    /// Reads what the conversation begins with; messages wait for it, and so does the choice of the model, whose greeting depends on it.
     pub(super) fn load_start(&mut self) {
         let cwd = sessions::folder(&self.context, &self.settings);
         let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
         self.pending_changes += 1;
         self.scribe.put(move || {
             let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let start = earlier::start(&context, &cwd, &mut warn);
-            inbox.send(WorkerEvent::Start(start));
+            let profile = context.paths.profile(&context.profile()).ok();
+            let start = profile.map(|profile| earlier::start(&context, &profile, &cwd, &mut warn));
+            inbox.send(WorkerEvent::Start(start.unwrap_or_default()));
         });
     }
 
+    /// What the conversation begins with was read.
     pub(super) fn start_loaded(&mut self, start: ConversationStart) {
         self.pending_changes -= 1;
-        if start.is_apart {
-            self.flow.begin_after(&start.entries);
-        }
-        self.seed(&start.entries);
+        self.begin_after(&start);
         if !start.entries.is_empty() {
             let update = UiUpdate::EarlierConversation(start.entries);
             self.updates.push(update);
         }
-        self.updates.extend(start.offer.map(UiUpdate::Remark));
-        self.send_next();
+        self.choose(self.settings.model.clone());
+    }
+
+    /// The conversation begins with this.
+    pub(super) fn begin_after(&mut self, start: &ConversationStart) {
+        if start.is_apart {
+            self.flow.begin_after(&start.entries);
+        }
+        self.seed(&start.entries);
+        let offer = start.offer.clone();
+        self.updates.extend(offer.map(UiUpdate::Remark));
     }
 
     pub(super) fn seed(&mut self, entries: &[chat_log::LogEntry]) {
@@ -113,11 +121,11 @@ impl Session {
         let mut warn = |text| updates.push(UiUpdate::System(text));
         let file = profile.ntfy_subscriptions();
         self.topics = subscriptions::read(&file, &self.context.clock, &mut warn).len();
-        let inbox = Arc::clone(&self.inbox);
+        let (inbox, conversation) = (Arc::clone(&self.inbox), self.conversation);
         let deliver = move |messages: Vec<String>| {
             for text in messages {
                 inbox.send(if answer::is_message(&text) {
-                    WorkerEvent::NtfyMessage(text)
+                    WorkerEvent::NtfyMessage(conversation, text)
                 } else {
                     WorkerEvent::Notice(text)
                 });

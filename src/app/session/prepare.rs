@@ -125,7 +125,10 @@ impl Session {
             waiting.push(stopped.queued);
         }
         waiting.extend(self.queue.drain(..));
-        let texts: Vec<String> = waiting.into_iter().map(Queued::into_typed).collect();
+        let texts: Vec<String> = waiting
+            .iter()
+            .map(|queued| queued.typed().into_owned())
+            .collect();
         if texts.is_empty() {
             return false;
         }

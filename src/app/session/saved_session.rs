@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use super::flow::SaidBefore;
 use super::inbox::WorkerEvent;
 use super::session_cost::SessionCost;
-use super::{Session, flow, turns, usage};
+use super::{Session, turns, usage};
 use crate::app::session::ui_update::UiUpdate;
 use crate::app::sessions::{self, BegunSession, list, transcript};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, one_line, plural};
 use crate::chat::message::Message;
-use crate::chat::tokens::TokenMeter;
 use crate::store::sessions::log::SessionLog;
 use crate::store::sessions::record::{ContextCause, Spent};
 use crate::store::sessions::{Replay, SessionId};
@@ -19,6 +19,7 @@ use crate::store::sessions::{Replay, SessionId};
 const NAME_CHARS: usize = 80;
 /// What a copy is asked for with.
 const FORK: &str = "--fork-session";
+const CHANGE_SESSION: &str = "change the session";
 
 /// The session of the conversation.
 #[derive(Default)]
@@ -70,13 +71,12 @@ impl Session {
 
     /// Goes on with what was said in a session.
     pub(super) fn take_over(&mut self, replay: &Replay) {
+        self.leave_conversation();
         self.messages = replay.context();
-        self.meter = TokenMeter::default();
-        self.system = None;
         self.sent_messages = replay.user_texts();
         self.gauge();
         let before: Vec<Message> = replay.spoken().cloned().collect();
-        self.flow.begin_conversation(before);
+        self.flow.begun = Some(SaidBefore::Session(before));
         let export = format!("marvin export {}", replay.header.id);
         let entries = transcript::entries(replay, &self.context.clock);
         let entries = transcript::latest(entries, &export);
@@ -106,14 +106,19 @@ impl Session {
         }
     }
 
-    /// Writes what the conversation has become without a turn. Nothing before the first message.
+    /// Writes what the conversation has become without a turn. Nothing before the first message. After a compaction the next message waits: its turn
+    /// would write the same without the cause.
     pub(super) fn save_messages(&mut self, cause: ContextCause) {
         let log = self.saved.log.as_ref().filter(|log| log.is_on_disk());
         if let Some(turn) = log.map(SessionLog::latest_turn) {
             let (messages, inbox) = (self.messages.clone(), Arc::clone(&self.inbox));
+            let is_awaited = cause == ContextCause::Compaction;
+            self.pending_changes += usize::from(is_awaited);
             self.scribe.put(move || {
-                if let Some(notice) = turn.sync(&messages, cause) {
-                    inbox.send(WorkerEvent::Notice(notice));
+                let notice = turn.sync(&messages, cause).map(WorkerEvent::Notice);
+                notice.into_iter().for_each(|notice| inbox.send(notice));
+                if is_awaited {
+                    inbox.send(WorkerEvent::Saved);
                 }
             });
         }
@@ -144,34 +149,35 @@ impl Session {
         left
     }
 
-    /// Another session cannot take the place of this one while something is under way in it.
-    fn may_leave_session(&self) -> Outcome<()> {
+    /// Another conversation cannot take the place of this one while something is under way in it. `what` the user wants.
+    ///
+    /// # Errors
+    /// Something is under way.
+    pub(super) fn may_leave_conversation(&self, what: &str) -> Outcome<()> {
         if self.turn.is_some() {
             return Err(Problem::refused("An answer is on its way.")
-                .next("Stop it with Esc or Ctrl-C, then change the session."));
+                .next(format!("Stop it with Esc or Ctrl-C, then {what}.")));
         }
-        if !self.queue.is_empty() || self.undos > 0 {
-            return Err(Problem::refused("Messages are waiting for their answer.")
-                .next("Change the session after that."));
-        }
-        Ok(())
+        let words = if self.is_compacting {
+            "The conversation is being compacted."
+        } else if !self.queue.is_empty() || self.preparation.is_some() || self.undos > 0 {
+            "Messages are waiting for their answer."
+        } else {
+            return Ok(());
+        };
+        Err(Problem::refused(words).next(format!("After that, {what}.")))
     }
 
     /// `/new`: an empty conversation. The chat log, which is what is remembered across sessions, stays as it is.
     pub(super) fn new_session(&mut self) {
-        if let Err(problem) = self.may_leave_session() {
+        if let Err(problem) = self.may_leave_conversation(CHANGE_SESSION) {
             return self.updates.push(UiUpdate::Failed(problem));
         }
         let before = self.saved.log.as_ref().filter(|log| log.is_on_disk());
         let before = before.map(|log| log.id().short().to_owned());
         self.begin_session();
-        self.messages.clear();
-        self.meter = TokenMeter::default();
-        self.system = None;
-        self.sent_messages.clear();
-        self.context.reading.reset();
-        self.gauge();
-        self.flow.begin_conversation(Vec::new());
+        self.leave_conversation();
+        self.flow.begun = Some(SaidBefore::Session(Vec::new()));
         self.updates.push(UiUpdate::SessionOpened(Vec::new()));
         let words = match before {
             Some(id) => format!("A new session. /resume {id} goes back to the one before."),
@@ -203,7 +209,7 @@ impl Session {
 
     /// `/resume`: goes on with another session, or shows those there are.
     pub(super) fn resume(&mut self, text: &str) -> Outcome<()> {
-        self.may_leave_session()?;
+        self.may_leave_conversation(CHANGE_SESSION)?;
         let (forks, words): (Vec<&str>, Vec<&str>) =
             text.split_whitespace().partition(|word| *word == FORK);
         let (word, is_fork) = (words.join(" "), !forks.is_empty());
@@ -267,7 +273,6 @@ impl Session {
                 let spent = sessions::spent(&self.context.ledger.totals());
                 self.saved = SavedSession::of(&begun, spent);
                 self.saved.left = left;
-                self.context.reading.reset();
                 if let Some(replay) = &begun.replay {
                     self.take_over(replay);
                     let title = match &replay.name {
@@ -299,11 +304,70 @@ impl Session {
     }
 }
 
-impl flow::Flow {
-    /// The conversation has become another one, in which `before` was said.
-    fn begin_conversation(&mut self, before: Vec<Message>) {
-        self.begun = Some(flow::SaidBefore::Session(before));
-        // They belong to what was said before, or to a conversation that is left.
-        self.notes.clear();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::approve::AskMode;
+    use crate::app::session::inbox::{ConversationState, TurnEnd};
+    use crate::app::settings::{CliArgs, ProcessFacts, Settings};
+    use crate::base::env::Env;
+    use crate::store::chat_log::{LogEntry, LogRole};
+
+    #[test]
+    fn what_was_begun_in_a_conversation_that_was_left_reaches_no_other() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let env = Env::from([("HOME", dir), ("MARVIN_CONFIG_DIR", dir)]);
+        let settings = Settings::new(CliArgs::default(), env, ProcessFacts::default());
+        let (mut session, _wake) = Session::open(settings, AskMode::Nobody).unwrap();
+        let left = session.conversation;
+        let old = vec![Message::user("old".to_owned())];
+        session.messages = old.clone();
+        session.sent_messages = vec!["old".to_owned()];
+        session.abandoned = Some((7, 1));
+        session.new_session();
+        assert!(session.messages.is_empty());
+        session.messages = vec![Message::user("new".to_owned())];
+        session.sent_messages = vec!["new".to_owned()];
+        let entry = LogEntry {
+            role: LogRole::You,
+            text: "old".to_owned(),
+            time: String::new(),
+            at: None,
+        };
+        let late = TurnEnd {
+            conversation: Some(ConversationState {
+                messages: old.clone(),
+                ..ConversationState::default()
+            }),
+            ..TurnEnd::default()
+        };
+        session.pending_changes += 3;
+        for event in [
+            WorkerEvent::Loaded(left, Some(vec![entry])),
+            WorkerEvent::Compacted(left, Ok(Some(old))),
+            WorkerEvent::Undone(left, Ok(())),
+            WorkerEvent::NtfyMessage(left, "🔔 old".to_owned()),
+            WorkerEvent::TurnEnded(7, Box::new(late)),
+        ] {
+            session.note(event);
+            assert_eq!(session.messages, [Message::user("new".to_owned())]);
+            assert_eq!(session.sent_messages, ["new"]);
+        }
+        assert!(session.flow.notes.is_empty());
+    }
+
+    #[test]
+    fn a_conversation_is_not_left_while_it_is_compacted() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let env = Env::from([("HOME", dir), ("MARVIN_CONFIG_DIR", dir)]);
+        let settings = Settings::new(CliArgs::default(), env, ProcessFacts::default());
+        let (mut session, _wake) = Session::open(settings, AskMode::Nobody).unwrap();
+        session.submit("/compact");
+        // Its end has not been received.
+        session.change_profile("winter").unwrap();
+        assert_eq!(session.queue().collect::<Vec<_>>(), ["/profile winter"]);
+        assert!(session.resume("3f2a").is_err());
     }
 }

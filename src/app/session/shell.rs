@@ -13,7 +13,7 @@ use crate::tools::engine::context::SessionContext;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
-/// Runs `text` in `dir`; returns its output and how it ended. `show` gets the last lines while it runs.
+/// Runs `text` in `dir`; returns its output and how it ended. What is too long of it goes to the folder `logs`; `show` gets the last lines while it runs.
 ///
 /// # Errors
 /// The command cannot be started.
@@ -22,10 +22,10 @@ pub(super) fn run(
     dir: &Path,
     background: bool,
     context: &SessionContext,
+    logs: &Path,
     stop: &Cancel,
     show: &mut dyn FnMut(&LastLines),
 ) -> Outcome<String> {
-    let profile = context.paths.profile(&context.profile())?;
     let command = ShellCommand {
         text,
         dir,
@@ -36,7 +36,7 @@ pub(super) fn run(
         } else {
             COMMAND_TIMEOUT
         },
-        spill: &profile.logs(),
+        spill: logs,
         supervisor: None,
     };
     Ok(command.run(&context.env, stop, show)?.text)

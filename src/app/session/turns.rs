@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::attach::Attachments;
 use super::inbox::{ConversationState, TurnEnd, WorkerEvent};
-use super::{BackendState, Queued, RunningTurn, Session};
+use super::{BackendState, Queued, QueuedKind, RunningTurn, Session};
 use super::{log_writer, turn};
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::app::setup;
@@ -32,7 +32,12 @@ impl Session {
         if is_busy || self.pending_changes > 0 || self.exiting {
             return;
         }
-        if let Some(queued) = self.queue.pop_front_if(|queued| queued.by_copilot) {
+        let is = |kind| move |queued: &mut Queued| queued.kind == kind;
+        if let Some(queued) = self.queue.pop_front_if(is(QueuedKind::ChangeProfile)) {
+            self.save_waiting();
+            return self.switch(queued.text, None);
+        }
+        if let Some(queued) = self.queue.pop_front_if(is(QueuedKind::ToCopilot)) {
             let target = self.copilot();
             return self.prepare(queued, target);
         }
@@ -41,7 +46,7 @@ impl Session {
             BackendState::Failed(reason) => {
                 let reason = reason.clone();
                 self.failed |= !self.queue.is_empty();
-                while let Some(queued) = self.queue.pop_front() {
+                while let Some(queued) = self.queue.pop_front_if(is(QueuedKind::Message)) {
                     let time = self.context.clock.hour_minute();
                     self.updates.push(UiUpdate::UserMessage {
                         text: queued.text,
@@ -51,6 +56,9 @@ impl Session {
                     let problem = Problem::config(reason.clone())
                         .next("/model PROVIDER chooses another one for this session.");
                     self.updates.push(UiUpdate::Failed(problem));
+                }
+                if !self.queue.is_empty() {
+                    self.send_next();
                 }
             }
             BackendState::Ready(target) => {
@@ -70,7 +78,7 @@ impl Session {
         let prepared = self.preparation.iter().map(|one| &one.queued);
         let waiting = prepared.chain(&self.queue);
         waiting
-            .map(|queued| self.for_history(&queued.text))
+            .map(|queued| self.for_history(&queued.typed()))
             .collect()
     }
 
@@ -201,6 +209,7 @@ impl Session {
         };
         self.turn = Some(RunningTurn {
             id,
+            conversation: self.conversation,
             stop,
             _with_session: with_session,
             since: Instant::now(),
@@ -279,7 +288,9 @@ impl Session {
             .filter(|_| outcome == TurnOutcome::Failed);
         let words = failed.and_then(|conversation| words_of_refusal(conversation, &turn));
         let is_known = end.conversation.is_some();
+        let is_current = turn.conversation == self.conversation;
         match end.conversation {
+            _ if !is_current => {}
             Some(conversation) => self.take(conversation),
             None => {
                 let message = match turn.flow {
@@ -297,7 +308,7 @@ impl Session {
         let is_saved = is_known && rows.is_empty();
         self.messages
             .extend(rows.into_iter().map(|text| Message::System { text }));
-        if !is_saved {
+        if !is_saved && is_current {
             self.save_messages(ContextCause::Change);
         }
         let text = turn.text + words.as_deref().unwrap_or_default();
@@ -320,8 +331,8 @@ impl Session {
             };
             self.log_at(&turn.profile, LogRole::Assistant, text + mark, end.answered);
         }
-        if end.is_stop || end.is_taken_back {
-            self.forget_exchange();
+        if is_current && (end.is_stop || end.is_taken_back) {
+            self.forget_exchange(&turn.profile);
         }
         self.end_speech(turn.id, outcome);
         self.failed = outcome == TurnOutcome::Failed;
@@ -343,23 +354,24 @@ impl Session {
             self.watch_memory(&engine);
         }
         let again = (!turn.resent).then_some(Queued {
-            by_copilot: false,
-            text: turn.message,
             resent: true,
             spoken: turn.spoken,
+            ..Queued::new(QueuedKind::Message, turn.message)
         });
-        self.effects(end.effects, again);
+        if is_current {
+            self.effects(end.effects, again);
+        }
         self.read_place();
         self.send_next();
     }
 
     /// The model ended the conversation: the message leaves no trace in the log.
-    fn forget_exchange(&mut self) {
+    fn forget_exchange(&mut self, profile: &str) {
         let Some(message) = self.sent_messages.pop() else {
             return;
         };
         let writer = self.log_writer.clone();
-        let (profile, inbox) = (self.context.profile(), Arc::clone(&self.inbox));
+        let (profile, inbox) = (profile.to_owned(), Arc::clone(&self.inbox));
         let Ok(log) = log_writer::open(&self.context, &profile) else {
             return;
         };

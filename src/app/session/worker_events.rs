@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::inbox::WorkerEvent;
+use super::job::Job;
 use super::{BackendState, Session, advice, welcome};
 use crate::app::model_lists::ModelLists;
 use crate::app::session::ui_update::UiUpdate;
@@ -37,9 +38,13 @@ impl Session {
             }
             WorkerEvent::Place(place) => self.place_read(place),
             WorkerEvent::ToolCalled { id, ended } => {
+                let is_current = |job: &Job| job.id == id && job.conversation == self.conversation;
+                let has_effects = self.jobs.iter().any(is_current);
                 self.jobs.retain(|job| job.id != id);
                 self.updates.push(UiUpdate::Listing(ended.output.text));
-                self.effects(ended.effects, None);
+                if has_effects {
+                    self.effects(ended.effects, None);
+                }
                 self.read_place();
                 self.send_next();
             }
@@ -54,8 +59,8 @@ impl Session {
                 self.updates
                     .push(outcome.map_or_else(UiUpdate::Failed, UiUpdate::Listing));
             }
-            WorkerEvent::NtfyMessage(words) => {
-                self.tell_model(model_notes::push_message(&words));
+            WorkerEvent::NtfyMessage(conversation, words) => {
+                self.tell_model(conversation, model_notes::push_message(&words));
                 self.note(WorkerEvent::Notice(words));
             }
             // A notice during an answer is shown after it.
@@ -64,16 +69,22 @@ impl Session {
             WorkerEvent::Notice(words) => self.updates.push(UiUpdate::System(words)),
             WorkerEvent::Reviews(lines) => self.reviews_running(lines),
             WorkerEvent::Start(start) => self.start_loaded(start),
-            WorkerEvent::Loaded(entries) => {
+            WorkerEvent::Saved => {
                 self.pending_changes -= 1;
-                if let Some(entries) = entries {
+                self.send_next();
+            }
+            WorkerEvent::Loaded(conversation, entries) => {
+                self.pending_changes -= 1;
+                if let Some(entries) = entries.filter(|_| conversation == self.conversation) {
                     self.seed(&entries);
                 }
                 self.send_next();
             }
-            WorkerEvent::Compacted(outcome) => self.compacted(outcome),
+            WorkerEvent::Compacted(conversation, outcome) => {
+                self.compacted(conversation, outcome);
+            }
             WorkerEvent::Switched(outcome) => self.switched(outcome),
-            WorkerEvent::Undone(outcome) => self.undone(outcome),
+            WorkerEvent::Undone(conversation, outcome) => self.undone(conversation, outcome),
             WorkerEvent::FlowSettings(loaded) => self.flow_settings_loaded(*loaded),
             WorkerEvent::Memory(Event::Notice(_, words)) => self.note(WorkerEvent::Notice(words)),
             // Nobody waits for memory.

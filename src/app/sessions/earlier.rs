@@ -6,13 +6,16 @@ use std::fmt::Write as _;
 
 use super::list;
 use crate::base::text::{clip, one_line};
+use crate::disk::paths::ProfilePaths;
 use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
-use crate::store::sessions::{SessionId, SessionSummary};
+use crate::store::sessions::{SessionId, SessionStore, SessionSummary};
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::history_scope::HistoryScope;
 
 /// Messages of the last talk that a conversation goes on with.
 const SEED: usize = 20;
+/// Messages among which those of one place are looked for.
+const SEARCHED: usize = 200;
 /// Entries of the compact history in the system prompt.
 const HISTORY_ENTRIES: usize = 20;
 /// Characters of each.
@@ -31,22 +34,24 @@ pub(crate) struct ConversationStart {
     pub offer: Option<String>,
 }
 
-/// Reads what a new conversation in the folder `cwd` begins with.
+/// Reads what a new conversation of a profile in the folder `cwd` begins with.
 pub(crate) fn start(
     session: &SessionContext,
+    profile: &ProfilePaths,
     cwd: &str,
     warn: &mut dyn FnMut(String),
 ) -> ConversationStart {
-    let scope = session.history_scope(warn);
-    let (entries, is_apart) = match (scope, session.workspace()) {
-        (HistoryScope::All, _) => (
-            log(session).map_or_else(Vec::new, |log| log.seed(SEED, warn)),
-            false,
-        ),
+    let log = ChatLog::new(profile.chat_log(), &session.clock);
+    let sessions = SessionStore::new(profile.sessions(), &session.clock);
+    let (entries, is_apart) = match (HistoryScope::of(profile, warn), session.workspace()) {
+        (HistoryScope::All, _) => (log.seed(SEED, warn), false),
         (HistoryScope::None, _) | (HistoryScope::Folder, Some(_)) => (Vec::new(), true),
-        (HistoryScope::Folder, None) => outside(session, warn),
+        (HistoryScope::Folder, None) if sessions.are_latest_in(None) => {
+            (log.seed(SEED, warn), false)
+        }
+        (HistoryScope::Folder, None) => (outside(&log, &sessions, warn), true),
     };
-    let latest = || session.sessions().ok()?.latest(cwd);
+    let latest = || sessions.latest(cwd);
     let offer = entries.is_empty().then(latest).flatten();
     ConversationStart {
         offer: offer.map(|latest| offer_words(&latest, session)),
@@ -55,32 +60,29 @@ pub(crate) fn start(
     }
 }
 
-/// The last talk outside of projects, and whether the chat log has more than that.
-fn outside(session: &SessionContext, warn: &mut dyn FnMut(String)) -> (Vec<LogEntry>, bool) {
-    match session.sessions() {
-        Ok(sessions) if sessions.has_other(None) => (sessions.said_in(None, None, SEED), true),
-        // A log from before there were sessions.
-        _ => (
-            log(session).map_or_else(Vec::new, |log| log.seed(SEED, warn)),
-            false,
-        ),
-    }
+/// What the chat log holds of the last talks outside of projects. What scripts said in sessions is not in it.
+fn outside(log: &ChatLog, sessions: &SessionStore, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
+    let said = sessions.said_in(None, None, SEARCHED);
+    let mut entries = log.seed(SEARCHED, warn);
+    entries.retain(|entry| {
+        // The log marks answers that were stopped.
+        let is_same =
+            |said: &LogEntry| said.role == entry.role && entry.text.starts_with(&said.text);
+        entry.is_spoken() && said.iter().any(is_same)
+    });
+    entries.split_off(entries.len().saturating_sub(SEED))
 }
 
-/// What a conversation goes on with after its log was changed; `None` when it did not begin with that log.
+/// What a conversation goes on with after a tool changed the log of its profile; `None` when it did not begin with that log.
 pub(crate) fn of_changed_log(
     session: &SessionContext,
-    log: &ChatLog,
+    profile: &ProfilePaths,
     warn: &mut dyn FnMut(String),
 ) -> Option<Vec<LogEntry>> {
-    let is_all = session.history_scope(warn) == HistoryScope::All;
-    let began_with_it = is_all || session.workspace().is_none() && session.may_know_log();
+    let is_all = HistoryScope::of(profile, warn) == HistoryScope::All;
+    let began_with_it = is_all || session.workspace().is_none() && session.may_know_log(profile);
+    let log = ChatLog::new(profile.chat_log(), &session.clock);
     began_with_it.then(|| log.seed(SEED, warn))
-}
-
-fn log(session: &SessionContext) -> Option<ChatLog> {
-    let profile = session.paths.profile(&session.profile()).ok()?;
-    Some(ChatLog::new(profile.chat_log(), &session.clock))
 }
 
 fn offer_words(latest: &SessionSummary, session: &SessionContext) -> String {
@@ -97,24 +99,23 @@ fn offer_words(latest: &SessionSummary, session: &SessionContext) -> String {
 /// that is about to be sent: both are on disk already and must not appear as history too.
 pub(crate) fn compact_history(
     session: &SessionContext,
+    profile: &ProfilePaths,
     current: Option<&SessionId>,
     sent: Option<&str>,
     warn: &mut dyn FnMut(String),
 ) -> String {
+    let log = ChatLog::new(profile.chat_log(), &session.clock);
+    let sessions = SessionStore::new(profile.sessions(), &session.clock);
+    let workspace = session.workspace();
     // What is wrong with the preference was told when the conversation began.
-    let entries = match session.history_scope(&mut |_| {}) {
+    let entries = match HistoryScope::of(profile, &mut |_| {}) {
         HistoryScope::None => Vec::new(),
-        HistoryScope::All => of_log(session, sent, warn),
-        HistoryScope::Folder => {
-            let workspace = session.workspace();
-            match session.sessions() {
-                Ok(sessions) if sessions.has_other(current) => {
-                    sessions.said_in(workspace.as_deref(), current, HISTORY_ENTRIES)
-                }
-                _ if workspace.is_none() => of_log(session, sent, warn),
-                _ => Vec::new(),
-            }
+        HistoryScope::All => of_log(&log, sent, warn),
+        // A log from before there were sessions.
+        HistoryScope::Folder if workspace.is_none() && !sessions.has_other(current) => {
+            of_log(&log, sent, warn)
         }
+        HistoryScope::Folder => sessions.said_in(workspace.as_deref(), current, HISTORY_ENTRIES),
     };
     let mut out = String::new();
     for LogEntry {
@@ -128,14 +129,7 @@ pub(crate) fn compact_history(
 }
 
 /// The latest entries of the chat log. Reads only its end.
-fn of_log(
-    session: &SessionContext,
-    sent: Option<&str>,
-    warn: &mut dyn FnMut(String),
-) -> Vec<LogEntry> {
-    let Some(log) = log(session) else {
-        return Vec::new();
-    };
+fn of_log(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
     let mut entries = log.last(HISTORY_ENTRIES + usize::from(sent.is_some()), warn);
     let is_sent =
         |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;

@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::id::SessionId;
 use super::record::SessionHeader;
 use super::replay::{Replay, TranscriptItem};
-use super::store::SessionStore;
+use super::store::{SessionOnDisk, SessionStore};
 use super::summary;
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, STATE_CAP};
@@ -31,33 +31,42 @@ impl SessionStore {
         except: Option<&SessionId>,
         n: usize,
     ) -> Vec<LogEntry> {
-        let mut files = self.files();
-        files.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
         let mut sessions: Vec<Vec<LogEntry>> = Vec::new();
         let mut missing = n;
-        for (id, path, _) in files.iter().take(FILES) {
+        for (id, path, _) in self.latest_files() {
             if missing == 0 {
                 break;
             }
-            if except == Some(id) || !is_held_in(path, workspace) {
-                continue;
+            if except != Some(&id)
+                && let Some(bytes) = held_in(&path, workspace)
+            {
+                let said = self.latest_said(&bytes, missing);
+                missing -= said.len();
+                sessions.push(said);
             }
-            let said = match atomic::read(path, STATE_CAP) {
-                Ok(Some(bytes)) if memmem::find(&bytes, MOVED).is_none() => {
-                    self.latest_said(&bytes, missing)
-                }
-                _ => continue,
-            };
-            missing -= said.len();
-            sessions.push(said);
         }
         sessions.into_iter().rev().flatten().collect()
     }
 
-    /// Whether all sessions began in this project, or, with `None`, outside of projects: then the chat log holds nothing else.
+    /// Whether the latest sessions were all held in this project and no other, or, with `None`, outside of projects alone: then the end of the chat log has
+    /// nothing else.
+    pub(crate) fn are_latest_in(&self, workspace: Option<&str>) -> bool {
+        let mut files = self.latest_files().into_iter();
+        files.all(|(_, path, _)| held_in(&path, workspace).is_some())
+    }
+
+    /// As [`SessionStore::are_latest_in`], for all sessions and so for the whole log.
     pub(crate) fn are_all_in(&self, workspace: Option<&str>) -> bool {
-        let files = self.files();
-        files.iter().all(|(_, path, _)| is_held_in(path, workspace))
+        let mut files = self.files().into_iter();
+        files.all(|(_, path, _)| held_in(&path, workspace).is_some())
+    }
+
+    /// The files that were changed last, the latest first.
+    fn latest_files(&self) -> Vec<SessionOnDisk> {
+        let mut files = self.files();
+        files.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+        files.truncate(FILES);
+        files
     }
 
     /// The last `n` messages of a file.
@@ -98,11 +107,12 @@ impl SessionStore {
     }
 }
 
-/// Whether the session of this file began in the project, or outside of projects. One whose place is not known belongs nowhere.
-fn is_held_in(path: &Path, workspace: Option<&str>) -> bool {
-    summary::header(path)
-        .and_then(place)
-        .is_some_and(|place| place.as_deref() == workspace)
+/// The bytes of a session that was held in the project and no other, or outside of projects alone. One whose place is not known belongs nowhere.
+fn held_in(path: &Path, workspace: Option<&str>) -> Option<Vec<u8>> {
+    let place = place(summary::header(path)?)?;
+    (place.as_deref() == workspace).then_some(())?;
+    let bytes = atomic::read(path, STATE_CAP).ok()??;
+    memmem::find(&bytes, MOVED).is_none().then_some(bytes)
 }
 
 /// The project of a session, or that there is none. Files of older versions do not say: then their folder tells, if it is still there.

@@ -213,8 +213,7 @@ impl SessionStore {
         files.map(|(id, ..)| id).collect()
     }
 
-    /// Ids, files and their times.
-    pub(super) fn files(&self) -> Vec<(SessionId, PathBuf, SystemTime)> {
+    pub(super) fn files(&self) -> Vec<SessionOnDisk> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
@@ -236,5 +235,8 @@ impl SessionStore {
             .collect()
     }
 }
+
+/// The id of a session, its file and when that was changed.
+pub(super) type SessionOnDisk = (SessionId, PathBuf, SystemTime);
 
 const LIST_HINT: &str = "marvin sessions lists them.";

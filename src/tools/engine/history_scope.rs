@@ -6,6 +6,7 @@ use super::context::SessionContext;
 use crate::base::problem::Outcome;
 use crate::base::text::{clip, one_line};
 use crate::disk::git_head;
+use crate::disk::paths::ProfilePaths;
 use crate::store::preferences;
 use crate::store::sessions::SessionStore;
 
@@ -23,28 +24,26 @@ pub(crate) enum HistoryScope {
     None,
 }
 
-impl SessionContext {
-    /// How far the active profile wants a conversation to remember; what is no word for it is told to `warn`.
-    pub(crate) fn history_scope(&self, warn: &mut dyn FnMut(String)) -> HistoryScope {
-        let profile = self.paths.profile(&self.profile());
-        let value = profile
-            .ok()
-            .and_then(|profile| preferences::value(&profile, HISTORY));
-        match value {
-            None => HistoryScope::default(),
-            Some(Value::String(word)) if word == "all" => HistoryScope::All,
-            Some(Value::String(word)) if word == "folder" => HistoryScope::Folder,
-            Some(Value::String(word)) if word == "none" => HistoryScope::None,
+impl HistoryScope {
+    /// How far a profile wants a conversation to remember; what is no word for it is told to `warn`.
+    pub(crate) fn of(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Self {
+        match preferences::value(profile, HISTORY) {
+            None => Self::default(),
+            Some(Value::String(word)) if word == "all" => Self::All,
+            Some(Value::String(word)) if word == "folder" => Self::Folder,
+            Some(Value::String(word)) if word == "none" => Self::None,
             Some(other) => {
                 warn(format!(
                     "\"{HISTORY}\" in the preferences is all, folder or none, not {}; folder is meant.",
                     clip(&one_line(&other.to_string()), 40)
                 ));
-                HistoryScope::default()
+                Self::default()
             }
         }
     }
+}
 
+impl SessionContext {
     /// The project that a conversation is held in: the git repository around the working directory, else the folder of `--working-dir`.
     pub(crate) fn workspace(&self) -> Option<String> {
         let root = self.working_dir.root()?;
@@ -62,15 +61,14 @@ impl SessionContext {
         Ok(SessionStore::new(profile.sessions(), &self.clock))
     }
 
-    /// Whether a conversation here may know the whole chat log, which is that of all folders.
-    pub(crate) fn may_know_log(&self) -> bool {
-        match self.history_scope(&mut |_| {}) {
+    /// Whether a conversation here may know the whole chat log of a profile, which is that of all folders.
+    pub(crate) fn may_know_log(&self, profile: &ProfilePaths) -> bool {
+        match HistoryScope::of(profile, &mut |_| {}) {
             HistoryScope::All => true,
             HistoryScope::None => false,
             HistoryScope::Folder => {
-                let workspace = self.workspace();
-                let sessions = self.sessions();
-                sessions.is_ok_and(|sessions| sessions.are_all_in(workspace.as_deref()))
+                let sessions = SessionStore::new(profile.sessions(), &self.clock);
+                sessions.are_all_in(self.workspace().as_deref())
             }
         }
     }

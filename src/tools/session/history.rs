@@ -50,7 +50,7 @@ fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     let mut notes = Vec::new();
     // The model is called before the log is locked, so that no writer has to wait for it.
     let summary = match log.entries(&mut |note| notes.push(note))? {
-        Some(entries) if ctx.session.may_know_log() => {
+        Some(entries) if ctx.session.may_know_log(&profile) => {
             summarized(ctx, entries, args.target_tokens)?
         }
         Some(_) => {
@@ -285,7 +285,7 @@ fn backups(ctx: &ToolContext, troubles: &mut Vec<String>) -> Outcome<Vec<Backup>
         .filter(|path| name_of(path).starts_with(CONTEXT_BACKUP));
     let log = ChatLog::new(profile.chat_log(), &ctx.session.clock);
     let mut logs = log.backups();
-    if !logs.is_empty() && !ctx.session.may_know_log() {
+    if !logs.is_empty() && !ctx.session.may_know_log(&profile) {
         logs.clear();
         troubles.push(format!("backups of the chat log. {FOREIGN_LOG}"));
     }

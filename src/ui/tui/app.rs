@@ -5,6 +5,7 @@ mod files;
 mod lists;
 mod questions;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -554,7 +555,7 @@ impl App {
 
     /// Takes the last queued message from the queue when the walk through the history has come to it: it must not be sent twice.
     fn take_back_shown(&mut self) {
-        let is_shown = |queued: &str| queued == self.editor.whole_text();
+        let is_shown = |queued: Cow<'_, str>| queued == self.editor.whole_text();
         if self.session.queue().last().is_some_and(is_shown) && self.session.take_back().is_some() {
             self.say("Taken back from the queue.");
         }
@@ -576,7 +577,7 @@ impl App {
     }
 
     fn scroll(&mut self, by: isize) {
-        let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
+        let queue: Vec<String> = self.session.queue().map(Cow::into_owned).collect();
         let layout_ctx = layout_ctx(self.columns, &self.theme, Instant::now());
         self.chat.scroll(by, self.placed.height, &queue, layout_ctx);
     }
@@ -670,7 +671,7 @@ impl App {
     /// Draws a frame.
     pub(super) fn draw<W: Write>(&mut self, screen: &mut Screen<W>) -> std::io::Result<usize> {
         let status = self.session.status();
-        let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
+        let queue: Vec<String> = self.session.queue().map(Cow::into_owned).collect();
         let clock = self.session.context().clock.hour_minute();
         let key_target = self.key_target().unwrap_or_default();
         if let Some(open_question) = &mut self.open_question {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::inbox::WorkerEvent;
-use super::{Queued, Session};
+use super::{Queued, QueuedKind, Session};
 use crate::app::session::ui_update::{UiUpdate, VoicePhase, VoiceStatus, VoiceUpdate};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
@@ -237,12 +237,10 @@ impl Session {
                 self.remember(&kept);
                 self.poll_news();
                 self.queue.push_back(Queued {
-                    by_copilot: false,
-                    text: transcript.text,
-                    resent: false,
                     spoken: Some(Spoken {
                         language: transcript.language,
                     }),
+                    ..Queued::new(QueuedKind::Message, transcript.text)
                 });
             }
             // The user has ended it.
