@@ -14,6 +14,7 @@ mod snapshot;
 mod sources;
 pub(crate) mod term;
 pub(crate) mod text;
+mod tool_call;
 mod tui;
 
 use std::io::{self, IsTerminal};

@@ -24,7 +24,7 @@ use super::wait::AnswerWait;
 use crate::app::help;
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::text::counted;
-use crate::chat::event::{CallEnd, Event, Level};
+use crate::chat::event::{Event, Level};
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
@@ -33,6 +33,7 @@ use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, BlockKind, BlockSplitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
+use crate::ui::tool_call::CallOutcome;
 
 /// After this much silence in an answer, a row says that more is awaited.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -375,8 +376,8 @@ impl Chat {
                 ..
             } => {
                 if let Some((at, call)) = self.find_running(id) {
-                    call.answered_by = answered_by.join(", ");
-                    call.finish(*end, *took, text, display.as_ref());
+                    let outcome = CallOutcome::new(*end, *took, text, display.clone());
+                    call.finish(outcome.answered_by(answered_by));
                     self.cached.remove(&at);
                 }
                 if !self.parts.iter().rev().take(600).any(ChatPart::is_animated) {
@@ -435,7 +436,7 @@ impl Chat {
             if let ChatPart::Tool(call) = part
                 && call.runs()
             {
-                call.finish(CallEnd::Stopped, Duration::ZERO, "stopped", None);
+                call.finish(CallOutcome::stopped());
                 self.cached.remove(&index);
             }
         }

@@ -1,4 +1,4 @@
-//! The layout parameters of every row: width, colours and time; and how durations are written.
+//! The layout parameters of every row: width, colours and time; and how running times are written.
 
 use std::time::{Duration, Instant};
 
@@ -30,19 +30,7 @@ pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
     spinner::frame(now.saturating_duration_since(since))
 }
 
-/// A duration as people read it: `0.4s`, `12s`, `3m 05s`.
-pub(super) fn format_duration(time: Duration) -> String {
-    match time.as_secs() {
-        // By the milliseconds, which is what a session's file has.
-        0..10 => {
-            let tenths = (time.as_millis() + 50) / 100;
-            format!("{}.{}s", tenths / 10, tenths % 10)
-        }
-        10.. => duration::compact(time),
-    }
-}
-
-/// The same for something that is running: whole seconds, so that it changes once a second.
+/// The time of something that is running: whole seconds, so that it changes once a second.
 pub(super) fn format_running(time: Duration) -> String {
     duration::compact(time)
 }
@@ -64,11 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_well() {
-        assert_eq!(format_duration(Duration::from_millis(412)), "0.4s");
-        assert_eq!(format_duration(Duration::from_micros(150_900)), "0.2s");
-        assert_eq!(format_duration(Duration::from_millis(150)), "0.2s");
-        assert_eq!(format_duration(Duration::from_secs(185)), "3m 05s");
+    fn a_running_time_has_whole_seconds() {
         assert_eq!(format_running(Duration::from_millis(6900)), "6s");
     }
 }

@@ -1,49 +1,33 @@
 //! A tool call on the screen: one line with its key facts, the change it made, and its whole result when expanded.
 
-mod key_arguments;
-
 use std::time::{Duration, Instant};
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::layout_context::{
-    CANCEL_HINT, LayoutContext, format_duration, format_running, spinner, two_ends,
-};
+use super::layout_context::{CANCEL_HINT, LayoutContext, format_running, spinner, two_ends};
 use crate::base::text::plural;
-use crate::chat::display::Display;
-use crate::chat::event::{CallEnd, CallState};
-use crate::chat::message::{ToolCall, ToolOutput};
-use crate::store::sessions::record::CallRecord;
+use crate::chat::event::CallState;
+use crate::chat::message::ToolCall;
 use crate::tools::engine::registry::Registry;
 use crate::ui::keys::{self, Action};
-use crate::ui::text::clean::{clean, clean_line};
+use crate::ui::text::clean::clean_line;
 use crate::ui::text::diff::{self, DiffFrame};
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
+use crate::ui::tool_call::{CallHeading, CallOutcome, DIFF_ROWS, Excerpt};
 
-/// Rows of a change that are shown while it is collapsed, and when it is expanded.
-const DIFF_ROWS: usize = 40;
+/// Rows of a change that are shown when it is expanded.
 const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
-/// Lines of a program that failed which are shown while its result is collapsed.
-const LAST_WORDS: usize = 3;
-/// Minimum columns of a screen on which the line names the services that answered.
-const ROOM_FOR_SERVICES: usize = 60;
 
 /// A tool call.
 #[derive(Debug, Clone)]
 pub(super) struct ToolCallCell {
     id: String,
-    name: String,
-    /// The key arguments, on one line.
-    key_arguments: String,
-    /// Cleaned when it is drawn.
-    display: Option<Display>,
+    heading: CallHeading,
     timer: CallTimer,
     end: Option<CallOutcome>,
-    /// Outside services that answered it.
-    pub(super) answered_by: String,
     /// The latest progress message of the tool.
     pub(super) progress: String,
     /// The last lines of the program that it runs, cleaned.
@@ -77,61 +61,14 @@ impl CallTimer {
     }
 }
 
-#[derive(Debug, Clone)]
-struct CallOutcome {
-    kind: OutcomeKind,
-    /// Cleaned.
-    text: String,
-}
-
-/// How a call ended, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OutcomeKind {
-    Known(CallEnd, Duration),
-    /// The session's file does not say: it was no success for the model, or it was one.
-    Unknown {
-        failed: bool,
-    },
-    /// Marvin ended before the call did.
-    NoResult,
-}
-
-impl OutcomeKind {
-    fn is_success(self) -> bool {
-        matches!(self, Self::Known(CallEnd::Success, _))
-    }
-
-    /// A program failed: the end of the result says what went wrong.
-    fn ended_its_program(self) -> bool {
-        matches!(
-            self,
-            Self::Known(
-                CallEnd::ExitCode(_) | CallEnd::Signal(_) | CallEnd::Timeout,
-                _
-            )
-        )
-    }
-
-    /// The first line of the result says what went wrong.
-    fn shows_reason(self) -> bool {
-        matches!(
-            self,
-            Self::Known(CallEnd::Failure, _) | Self::Unknown { failed: true }
-        )
-    }
-}
-
 impl ToolCallCell {
     /// A call of a tool of `registry`.
     pub(super) fn new(call: &ToolCall, registry: &Registry) -> Self {
         Self {
             id: call.id.clone(),
-            name: clean_line(&call.name),
-            key_arguments: key_arguments::of(call, registry),
-            display: None,
+            heading: CallHeading::of(call, registry),
             timer: CallTimer::default(),
             end: None,
-            answered_by: String::new(),
             progress: String::new(),
             output: Vec::new(),
             unfolded: false,
@@ -157,39 +94,9 @@ impl ToolCallCell {
     }
 
     /// The call has ended.
-    pub(super) fn finish(
-        &mut self,
-        outcome: CallEnd,
-        duration: Duration,
-        text: &str,
-        display: Option<&Display>,
-    ) {
+    pub(super) fn finish(&mut self, outcome: CallOutcome) {
         self.output.clear();
-        self.display = display.cloned();
-        self.end = Some(CallOutcome {
-            kind: OutcomeKind::Known(outcome, duration),
-            text: clean(text).into_owned(),
-        });
-    }
-
-    /// A call of a session that goes on, with what its file has of the result and of what the user saw.
-    pub(super) fn finish_past(&mut self, output: Option<&ToolOutput>, record: Option<&CallRecord>) {
-        let text = output.map_or("", |output| &output.text);
-        if let Some(record) = record {
-            self.answered_by = clean_line(&record.answered_by.join(", "));
-            let took = Duration::from_millis(record.took_ms);
-            return self.finish(record.end, took, text, record.display.as_ref());
-        }
-        let kind = match output {
-            Some(output) => OutcomeKind::Unknown {
-                failed: output.failed,
-            },
-            None => OutcomeKind::NoResult,
-        };
-        self.end = Some(CallOutcome {
-            kind,
-            text: clean(text).into_owned(),
-        });
+        self.end = Some(outcome);
     }
 }
 
@@ -199,13 +106,12 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     let changed = call
         .end
         .as_ref()
-        .filter(|end| end.kind.is_success())
-        .and_then(|_| drawn(call, layout_ctx));
-    let left = format!("🔧 {}  {}", call.name, call.key_arguments);
+        .and_then(|end| drawn(end, call.unfolded, layout_ctx));
+    let left = format!("🔧 {}", call.heading.line());
     let (right, style): (String, Style) = match (&call.end, &changed) {
         (None, _) => unfinished(call, layout_ctx),
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
-        (Some(end), None) => finished(end, &call.answered_by, layout_ctx),
+        (Some(end), None) => finished(end, layout_ctx),
     };
     let mut rows = vec![two_ends(
         (&left, theme.tool),
@@ -214,7 +120,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     )];
     let room = layout_ctx.width.saturating_sub(width::of(&right) + 1);
     if call.unfolded && width::of(&left) > room {
-        let whole = Span::styled(call.key_arguments.clone(), theme.tool);
+        let whole = Span::styled(call.heading.key_arguments.clone(), theme.tool);
         rows.extend(wrap::words(
             &[whole],
             layout_ctx.width,
@@ -226,50 +132,45 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
     if let Some(end) = &call.end {
         if call.unfolded {
             rows.extend(result(&end.text, layout_ctx));
-        } else if end.kind.shows_reason() {
-            let line = end.text.lines().next().unwrap_or_default().to_owned();
-            rows.extend(wrap::words(
-                &[Span::styled(line, theme.error)],
-                layout_ctx.width,
-                &HangingIndent::blanks(3),
-            ));
-        } else if end.kind.ended_its_program() {
-            rows.extend(last_words(&end.text, layout_ctx));
+        } else {
+            rows.extend(excerpt(end, layout_ctx));
         }
     }
     rows
 }
 
-/// The last lines of a program that failed: what went wrong is at the end. Its exit status is on the line of the call.
-fn last_words(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty() && *line != "stderr:")
-        .collect();
-    let said = lines.split_last().map_or(&[][..], |(_ending, said)| said);
-    let (hidden, shown) = said.split_at(said.len().saturating_sub(LAST_WORDS));
-    let mut rows = Vec::new();
-    if !hidden.is_empty() {
-        let key = keys::name(Action::UnfoldAll).unwrap_or_default();
-        let more = plural(hidden.len(), "more line");
-        let words = format!("   … {more}, {key} unfolds");
-        rows.push(Line::styled(
-            width::clip(&words, layout_ctx.width),
-            layout_ctx.theme.dim,
-        ));
+/// What is shown of a folded result.
+fn excerpt(end: &CallOutcome, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
+    match end.excerpt() {
+        Excerpt::Nothing => Vec::new(),
+        Excerpt::Reason(line) => wrap::words(
+            &[Span::styled(line.to_owned(), layout_ctx.theme.error)],
+            layout_ctx.width,
+            &HangingIndent::blanks(3),
+        ),
+        Excerpt::LastWords { hidden, lines } => {
+            let mut rows = Vec::new();
+            if hidden > 0 {
+                let key = keys::name(Action::UnfoldAll).unwrap_or_default();
+                let words = format!("   … {}, {key} unfolds", plural(hidden, "more line"));
+                rows.push(Line::styled(
+                    width::clip(&words, layout_ctx.width),
+                    layout_ctx.theme.dim,
+                ));
+            }
+            rows.extend(live_rows(lines, layout_ctx));
+            rows
+        }
     }
-    let shown: Vec<String> = shown.iter().map(|line| (*line).to_owned()).collect();
-    rows.extend(live_rows(&shown, layout_ctx));
-    rows
 }
 
 /// The last lines of something that runs, one row each.
 pub(super) fn live_rows(
-    lines: &[String],
+    lines: impl IntoIterator<Item = impl AsRef<str>>,
     layout_ctx: LayoutContext<'_>,
 ) -> impl Iterator<Item = Line<'static>> {
-    lines.iter().map(move |line| {
-        let text = width::clip(&format!("   {line}"), layout_ctx.width);
+    lines.into_iter().map(move |line| {
+        let text = width::clip(&format!("   {}", line.as_ref()), layout_ctx.width);
         Line::styled(text, layout_ctx.theme.dim)
     })
 }
@@ -303,41 +204,24 @@ fn unfinished(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> (String, St
 }
 
 /// The end of the line of a finished call.
-fn finished(
-    end: &CallOutcome,
-    answered_by: &str,
-    layout_ctx: LayoutContext<'_>,
-) -> (String, Style) {
-    let theme = layout_ctx.theme;
-    let (outcome, duration) = match end.kind {
-        OutcomeKind::Known(outcome, duration) => (outcome, format_duration(duration)),
-        OutcomeKind::Unknown { failed: true } => return ("✗".to_owned(), theme.error),
-        OutcomeKind::Unknown { failed: false } => return (String::new(), theme.dim),
-        OutcomeKind::NoResult => return ("no result".to_owned(), theme.dim),
+fn finished(end: &CallOutcome, layout_ctx: LayoutContext<'_>) -> (String, Style) {
+    let style = match end.is_failure() {
+        true => layout_ctx.theme.error,
+        false => layout_ctx.theme.dim,
     };
-    let words = match outcome {
-        CallEnd::Success if !answered_by.is_empty() && layout_ctx.width >= ROOM_FOR_SERVICES => {
-            let services = width::clip(answered_by, layout_ctx.width / 3);
-            return (format!("✓ {services} {duration}"), theme.dim);
-        }
-        CallEnd::Success => return (format!("✓ {duration}"), theme.dim),
-        CallEnd::ExitCode(code) => format!("✗ exit {code} {duration}"),
-        CallEnd::Signal(signal) => format!("✗ signal {signal} {duration}"),
-        CallEnd::Timeout => format!("✗ timeout {duration}"),
-        CallEnd::Failure => format!("✗ failed {duration}"),
-        // It did not run, or not to its end: a duration would mean nothing.
-        CallEnd::Declined => "✗ declined".to_owned(),
-        CallEnd::Stopped => "✗ stopped".to_owned(),
-    };
-    (words, theme.error)
+    (end.words(layout_ctx.width), style)
 }
 
-fn drawn(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Option<diff::DrawnDiff> {
+fn drawn(
+    end: &CallOutcome,
+    unfolded: bool,
+    layout_ctx: LayoutContext<'_>,
+) -> Option<diff::DrawnDiff> {
     let key = keys::name(Action::UnfoldAll).unwrap_or_default();
     let hint = format!(", {key} unfolds");
     let frame = DiffFrame {
         width: layout_ctx.width,
-        rows: if call.unfolded {
+        rows: if unfolded {
             DIFF_ROWS_UNFOLDED
         } else {
             DIFF_ROWS
@@ -345,7 +229,7 @@ fn drawn(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Option<diff::Dra
         hint: &hint,
         theme: layout_ctx.theme,
     };
-    Some(diff::of_display(call.display.as_ref()?, frame))
+    Some(diff::of_display(end.change()?, frame))
 }
 
 /// The result as the model got it, cut at a readable length.
@@ -374,6 +258,10 @@ fn result(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::display::Display;
+    use crate::chat::event::CallEnd;
+    use crate::chat::message::ToolOutput;
+    use crate::store::sessions::record::CallRecord;
     use crate::ui::text::theme::{ColorMode, Theme};
 
     fn call(name: &str, args: &str) -> ToolCallCell {
@@ -384,6 +272,16 @@ mod tests {
             provider_state: None,
         };
         ToolCallCell::new(&call, &Registry::default())
+    }
+
+    fn ended(
+        end: CallEnd,
+        milliseconds: u64,
+        text: &str,
+        display: Option<&Display>,
+    ) -> CallOutcome {
+        let took = Duration::from_millis(milliseconds);
+        CallOutcome::new(end, took, text, display.cloned())
     }
 
     /// The rows eleven seconds after `since`.
@@ -408,7 +306,7 @@ mod tests {
     /// The rows of a finished call.
     fn finished_rows(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
         let mut edit = call(name, args);
-        edit.finish(CallEnd::Success, Duration::ZERO, "ok", display);
+        edit.finish(ended(CallEnd::Success, 0, "ok", display));
         text(&edit, 60)
     }
 
@@ -432,7 +330,7 @@ mod tests {
         let rows = text_at(&grep, 60, start);
         assert!(rows[0].starts_with("🔧 code_grep  retry"), "{rows:?}");
         assert!(rows[0].ends_with("11s  Esc to stop"));
-        grep.finish(CallEnd::Success, Duration::from_millis(100), "a\nb", None);
+        grep.finish(ended(CallEnd::Success, 100, "a\nb", None));
         assert_eq!(text(&grep, 60).len(), 1);
         assert!(text(&grep, 60)[0].ends_with("✓ 0.1s"));
         grep.unfolded = true;
@@ -479,7 +377,7 @@ mod tests {
             (CallEnd::Stopped, "✗ stopped"),
         ] {
             let mut run = call("run_command", r#"{"command": "make"}"#);
-            run.finish(outcome, Duration::from_secs(2), "Error: why\nmore", None);
+            run.finish(ended(outcome, 2_000, "Error: why\nmore", None));
             let rows = text(&run, 60);
             assert!(rows[0].ends_with(wanted), "{rows:?}");
             let reason = rows.iter().any(|row| row.contains("Error: why"));
@@ -501,7 +399,7 @@ mod tests {
         };
         let rows = |output: Option<ToolOutput>, record: Option<CallRecord>| {
             let mut run = call("run_command", r#"{"command": "make"}"#);
-            run.finish_past(output.as_ref(), record.as_ref());
+            run.finish(CallOutcome::past(output.as_ref(), record.as_ref()));
             let rows = text(&run, 60);
             let ending = rows[0].split("make").nth(1).unwrap().trim().to_owned();
             (ending, rows.len())
@@ -555,7 +453,7 @@ mod tests {
         );
         let reason = "Error: no such text\nmore";
         let display = diff("one\n", "two\n");
-        edit.finish(CallEnd::Failure, Duration::ZERO, reason, Some(&display));
+        edit.finish(ended(CallEnd::Failure, 0, reason, Some(&display)));
         let rows = text(&edit, 50);
         assert!(rows[1].contains("Error: no such text") && rows.len() == 2);
     }
@@ -566,12 +464,7 @@ mod tests {
         let mut edit = call("create_file", r#"{"path": "new.txt"}"#);
         let display = diff("", &lines);
         let text_of_result = "Created new.txt.";
-        edit.finish(
-            CallEnd::Success,
-            Duration::ZERO,
-            text_of_result,
-            Some(&display),
-        );
+        edit.finish(ended(CallEnd::Success, 0, text_of_result, Some(&display)));
         let folded = text(&edit, 60);
         assert_eq!(folded.len(), 41);
         assert_eq!(folded[29], "+  29  line 29");

@@ -4,6 +4,7 @@ use super::{Chat, ChatPart};
 use crate::app::sessions::transcript::{PastCall, TranscriptContent, TranscriptEntry};
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
+use crate::ui::tool_call::CallOutcome;
 use crate::ui::tui::part::{Tone, texts};
 use crate::ui::tui::tool::ToolCallCell;
 
@@ -47,7 +48,10 @@ impl Chat {
         }
         let mut cell = ToolCallCell::new(&past.call, tools);
         cell.unfolded = self.unfold_all;
-        cell.finish_past(past.output.as_ref(), past.record.as_ref());
+        cell.finish(CallOutcome::past(
+            past.output.as_ref(),
+            past.record.as_ref(),
+        ));
         self.parts.push(ChatPart::Tool(Box::new(cell)));
     }
 }

@@ -14,6 +14,7 @@ use crate::ui::text::clean::clean_line;
 const MAX_ARGS_BYTES: usize = 8 << 20;
 /// Maximum characters of each argument that are kept: the line shows what it has room for, the unfolded call all of them.
 const MAX_ARG_CHARS: usize = 4_000;
+
 /// The key arguments of `call`: the required ones first, then the other ones that were given.
 pub(super) fn of(call: &ToolCall, registry: &Registry) -> String {
     Arguments::of(call, registry).key_arguments()
