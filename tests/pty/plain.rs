@@ -354,20 +354,49 @@ fn a_reader_that_goes_away_ends_it() {
 }
 
 #[test]
-fn a_tool_round_is_a_line() {
+fn a_command_that_failed_shows_its_last_lines_in_the_width_of_the_terminal() {
     let home = Home::new();
-    home.write("work/notes.txt", "alpha\n");
-    let server = playing([
-        calls("read_file", json!({"path": "notes.txt"})),
-        says("One line."),
-    ]);
-    let output = pipe(&home, &server, "what is in it\n").expect(0);
-    assert!(
-        output.text().contains("\n  \u{1f527} read_file\n"),
-        "{}",
-        output.text()
+    let run = format!(
+        "for n in 1 2 3 4 5; do echo step $n; done; echo {}; exit 3",
+        "wide ".repeat(30)
     );
-    assert!(output.text().contains("Marvin: One line.\n"));
+    let edit = json!({"path": "new.txt", "content": format!("{}\nnext\n", "x".repeat(90))});
+    let server = playing([
+        calls("run_command", json!({"command": run})),
+        calls("create_file", edit),
+        says("That was it."),
+    ]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    pty.send("go\r");
+    pty.wait_text("Agreed? ");
+    pty.send("y\r");
+    pty.wait_text("Marvin: That was it.");
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+    pty.wait_closed();
+    pty.with(|screen| {
+        let rows: Vec<String> = crate::stage::rows(screen)
+            .iter()
+            .map(|row| row.trim_end().to_owned())
+            .collect();
+        let at = rows.iter().position(|row| row.contains("✗ exit 3 "));
+        let at = at.unwrap_or_else(|| panic!("{rows:#?}"));
+        assert!(rows[at].starts_with("  \u{1f527} run_command  for n in 1 2 3"));
+        assert!(rows[at].contains("…  ✗ exit 3 "), "{rows:#?}");
+        let wide = format!("    {}…", "wide ".repeat(15));
+        assert_eq!(rows[at + 1], "    … 3 more lines");
+        assert_eq!(rows[at + 2], "    step 4");
+        assert_eq!(rows[at + 3], "    step 5");
+        assert_eq!(rows[at + 4], wide.replace(" …", "…"));
+        assert!(rows[at + 5].starts_with("  \u{1f527} create_file  new.txt  ✓ +2 −0 "));
+        assert_eq!(rows[at + 6], format!("    + 1  {}", "x".repeat(71)));
+        assert_eq!(rows[at + 7], format!("         {}", "x".repeat(19)));
+        assert_eq!(rows[at + 8], "    + 2  next");
+        assert_eq!(rows[at + 9], "Marvin: That was it.");
+    });
+    let screen = pty.screen();
+    assert!(screen.contains("To go on:"), "{screen}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl PlainUi {
             self.session.receive();
             waits = self.session.is_remembering();
             for show in self.session.take_updates() {
-                self.printer.show(show);
+                (self.printer).show(show, &self.session.context().registry);
             }
             if !waits {
                 break;
@@ -249,6 +249,7 @@ impl PlainUi {
                 shows.into_iter().for_each(|show| self.show(show));
             }
             self.printer.show_held();
+            self.printer.announce_slow_calls();
             if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
@@ -340,7 +341,7 @@ impl PlainUi {
                 }
                 self.leave = Some(0);
             }
-            show => self.printer.show(show),
+            show => (self.printer).show(show, &self.session.context().registry),
         }
     }
 

@@ -3,6 +3,8 @@
 //! A line that begins in the first columns is Marvin's own. The further lines of everything after a label (answers, output, notices) are indented, so text
 //! that contains "[System] " or a prompt on a line of its own cannot be mistaken for one; [`super::rows`] does that.
 
+mod calls;
+
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -19,9 +21,10 @@ use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
 use crate::base::variables::NO_COLOR;
-use crate::chat::event::{CallEnd, Event};
+use crate::chat::event::Event;
 use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
+use crate::tools::engine::registry::Registry;
 use crate::ui::HELP_TABLES;
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
@@ -29,9 +32,8 @@ use crate::ui::text::meter;
 use crate::ui::text::theme::palette::{self, Background};
 use crate::ui::text::theme::{ColorMode, Theme};
 use crate::ui::text::width;
-
-/// The marker before the names of a round's tools, as on standard output in non-interactive mode.
-const MARKER: &str = "  \u{1f527} ";
+use crate::ui::tool_call::CallOutcome;
+use calls::OpenCalls;
 
 /// How long a part of a word is held while nothing follows.
 const HOLD_TIME: Duration = Duration::from_millis(300);
@@ -53,6 +55,9 @@ pub(super) struct Printer {
     line_start: bool,
     rows: RowBreaker,
     silence: Silence,
+    calls: OpenCalls,
+    /// The call whose announcement is the last row that was written.
+    row_above: Option<String>,
     /// When the part of a word that is held is shown, if nothing follows.
     held_until: Option<Instant>,
     /// The reader of standard output is gone.
@@ -75,6 +80,8 @@ impl Printer {
             line_start: true,
             rows: RowBreaker::default(),
             silence: Silence::default(),
+            calls: OpenCalls::default(),
+            row_above: None,
             held_until: None,
             reader_gone: false,
         }
@@ -118,6 +125,7 @@ impl Printer {
     /// What Marvin wants to do, before the user is asked.
     pub(super) fn question(&mut self, question: &PendingQuestion) {
         self.silence.end();
+        self.announce_calls();
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
         let place = request.dir().map_or_else(String::new, |dir| {
@@ -140,7 +148,8 @@ impl Printer {
         self.rows.start_line();
     }
 
-    pub(super) fn show(&mut self, show: UiUpdate) {
+    /// Shows an update of a session with the tools of `registry`.
+    pub(super) fn show(&mut self, show: UiUpdate, registry: &Registry) {
         if self.terminal {
             self.follow_silence(&show);
         }
@@ -149,7 +158,9 @@ impl Printer {
                 entries.iter().for_each(|entry| self.after(entry));
             }
             UiUpdate::SessionOpened(entries) => {
-                entries.into_iter().for_each(|entry| self.transcript(entry));
+                for entry in entries {
+                    self.transcript(entry, registry);
+                }
             }
             UiUpdate::ChooseSession { rows, .. } => self.block(&list::table(&rows, false)),
             UiUpdate::Choose(list) | UiUpdate::Offer(list) => self.block(&list.listing),
@@ -159,8 +170,9 @@ impl Printer {
             // The line is already on the screen, or was printed when it was read.
             UiUpdate::UserMessage { .. } => {}
             UiUpdate::Voice(update) => self.voice(update),
-            UiUpdate::Event(event) => self.event(event),
+            UiUpdate::Event(event) => self.event(event, registry),
             UiUpdate::AnswerEnd(end) => {
+                self.stop_calls();
                 self.end_line();
                 self.answering = false;
                 self.thinking = None;
@@ -217,7 +229,7 @@ impl Printer {
         }
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: Event, registry: &Registry) {
         match event {
             // Some models begin or end with blanks only: no entry for those.
             Event::Delta(piece) if !self.answering && piece.trim().is_empty() => {}
@@ -233,33 +245,26 @@ impl Printer {
                 self.piece(&safe);
             }
             Event::Thinking(piece) if self.shows_thinking => self.think(&piece),
-            Event::ToolsStarted(calls) => {
-                self.end_line();
-                self.answering = false;
-                self.thinking = None;
-                let names: Vec<String> = calls
-                    .iter()
-                    .map(|call| clean(&call.name).replace('\n', " "))
-                    .collect();
-                self.label(&format!("{MARKER}{}", names.join(", ")), self.theme.tool);
-                self.write("\n");
-            }
+            Event::ToolsStarted(calls) => self.begin_calls(&calls, registry),
+            Event::CallState { id, state } => self.calls.set_state(&id, state, Instant::now()),
             Event::ToolDone {
+                id,
                 name,
                 end,
-                text: said,
+                took,
+                answered_by,
+                text,
+                display,
                 ..
             } => {
-                if let Some(note) = failure_note(end, &said) {
-                    self.system(&format!("{name} {note}"));
-                }
+                let outcome = CallOutcome::new(end, took, &text, display);
+                self.end_call(&id, &name, &outcome.answered_by(&answered_by));
             }
             Event::Notice(_, words) => {
                 let end = self.silence.notice_end();
                 self.system(&format!("{words}{end}"));
             }
             Event::Thinking(_)
-            | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Output { .. }
             | Event::Wait(_)
@@ -290,9 +295,9 @@ impl Printer {
         self.silence.end();
     }
 
-    /// When one of [`Printer::show_held`] and [`Printer::tell_wait`] is due.
+    /// When one of [`Printer::show_held`], [`Printer::tell_wait`] and [`Printer::announce_slow_calls`] is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        [self.held_until, self.silence.due()]
+        [self.held_until, self.silence.due(), self.calls.due()]
             .into_iter()
             .flatten()
             .min()
@@ -372,7 +377,7 @@ impl Printer {
         self.block(&list::table(rows, true));
     }
 
-    fn transcript(&mut self, entry: TranscriptEntry) {
+    fn transcript(&mut self, entry: TranscriptEntry, registry: &Registry) {
         let said = |role, text| LogEntry {
             role,
             text,
@@ -382,17 +387,7 @@ impl Printer {
         match entry.content {
             TranscriptContent::User(text) => self.after(&said(LogRole::You, text)),
             TranscriptContent::Assistant(text) => self.after(&said(LogRole::Assistant, text)),
-            TranscriptContent::Call(past) => {
-                self.end_line();
-                let name = clean(&past.call.name).replace('\n', " ");
-                self.label(&format!("{MARKER}{name}"), self.theme.tool);
-                self.write("\n");
-                if let (Some(record), Some(output)) = (past.record, past.output)
-                    && let Some(note) = failure_note(record.end, &output.text)
-                {
-                    self.system(&format!("{name} {note}"));
-                }
-            }
+            TranscriptContent::Call(past) => self.past_call(&past, registry),
             TranscriptContent::Command { command, output } => {
                 self.block(&format!("$ {command}\n{output}"));
             }
@@ -420,6 +415,12 @@ impl Printer {
         self.labelled_as(kind, label, style, &entry.text);
     }
 
+    /// What follows is a row of Marvin's own.
+    fn begin_row(&mut self) {
+        self.end_line();
+        (self.answering, self.thinking) = (false, None);
+    }
+
     /// A label and the text after it, on lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
         self.labelled_as(TextKind::Verbatim, label, style, words);
@@ -427,8 +428,7 @@ impl Printer {
 
     fn labelled_as(&mut self, kind: TextKind, label: &str, style: Style, words: &str) {
         if self.answering || self.thinking.is_some() {
-            self.end_line();
-            (self.answering, self.thinking) = (false, None);
+            self.begin_row();
         }
         self.label(label, style);
         self.foreign_text(kind, &clean(words.trim_end()));
@@ -499,6 +499,7 @@ impl Printer {
         if self.reader_gone || text.is_empty() {
             return;
         }
+        self.row_above = None;
         self.line_start = text.ends_with('\n');
         if self.line_start {
             self.rows.start_line();
@@ -530,20 +531,4 @@ fn sgr(colour: Color) -> String {
         _ => "39",
     }
     .to_owned()
-}
-
-/// The note about a call that did not succeed.
-fn failure_note(end: CallEnd, said: &str) -> Option<String> {
-    Some(match end {
-        CallEnd::Success => return None,
-        CallEnd::ExitCode(code) => format!("ended with exit code {code}."),
-        CallEnd::Signal(signal) => format!("was killed by signal {signal}."),
-        CallEnd::Timeout => "timed out.".to_owned(),
-        CallEnd::Declined => "was declined.".to_owned(),
-        CallEnd::Stopped => "was stopped.".to_owned(),
-        CallEnd::Failure => {
-            let first = said.lines().next().unwrap_or_default();
-            format!("failed. {}", text::clip(first, 300))
-        }
-    })
 }

@@ -37,6 +37,14 @@ impl CallHeading {
         }
     }
 
+    /// A call of which only the name is known.
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            name: clean_line(name),
+            key_arguments: String::new(),
+        }
+    }
+
     /// Name and key arguments.
     pub(crate) fn line(&self) -> String {
         format!("{}  {}", self.name, self.key_arguments)
