@@ -661,3 +661,29 @@ fn the_end_of_a_slow_call_is_below_its_row() {
     assert!(end.starts_with(['✓', '✗']), "{text}");
     assert_eq!(text.matches("retry").count(), 1, "{text}");
 }
+
+#[test]
+fn a_pipe_is_told_what_it_cost_and_how_to_go_on() {
+    for leaving in ["", "/exit\n"] {
+        let home = Home::new();
+        let prices = home.write(
+            "prices.json",
+            r#"{"test-model": {"input": 1000, "output": 2000}}"#,
+        );
+        let server = playing([says("Fine.")]);
+        let done = chat(&home, &server)
+            .env("MARVIN_PRICES", prices)
+            .stdin(format!("go\n{leaving}"))
+            .run()
+            .expect(0);
+        let last = done.text().lines().last().unwrap();
+        let (cost, id) = last.split_once(". To go on: marvin --resume ").unwrap();
+        assert!(cost.starts_with(&format!("[System] Session {id}: 2 messages, $0.0")));
+        assert_eq!(done.errors(), "");
+    }
+    // Nothing was said: there is nothing to go on with.
+    let home = Home::new();
+    let server = Server::start();
+    let done = chat(&home, &server).stdin("/exit\n").run().expect(0);
+    assert!(!done.text().contains("To go on"), "{}", done.text());
+}

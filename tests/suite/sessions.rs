@@ -112,11 +112,8 @@ fn the_latest_session_of_the_folder_goes_on() {
         "{text}"
     );
     assert!(!text.contains("elsewhere"), "{text}");
-    // A script gets nothing on how to go on.
-    assert!(
-        !text.contains("--resume") && !done.errors().contains("--resume"),
-        "{text}"
-    );
+    let go_on = format!("To go on: marvin --resume {}\n", &before[..8]);
+    assert!(text.ends_with(&go_on) && done.errors().is_empty(), "{text}");
     let file = home.path().join(SESSIONS).join(format!("{before}.jsonl"));
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));

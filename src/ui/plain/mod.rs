@@ -98,11 +98,10 @@ pub(super) fn run(settings: Settings, first: &str) -> u8 {
         status = plain.farewell().unwrap_or(status);
     }
     let notices = plain.session.close();
-    if matches!(status, 0 | INTERRUPTED) {
-        // A script that reads the conversation gets nothing else.
-        if let Some(words) = plain.session.farewell_words().filter(|_| terminal) {
-            plain.printer.system(&words);
-        }
+    if matches!(status, 0 | INTERRUPTED)
+        && let Some(words) = plain.session.farewell_words()
+    {
+        plain.printer.system(&words);
     }
     if let Some(words) = notices {
         say(&words);
