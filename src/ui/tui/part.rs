@@ -104,19 +104,21 @@ fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line
     };
     text.split('\n')
         .flat_map(|line| {
-            // A list row that is too long continues under its own beginning.
-            let indent = match tone {
-                Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
-                _ => 0,
-            };
-            let hang = HangingIndent {
-                rest: HangingIndent::blanks(indent).rest,
-                ..HangingIndent::default()
+            let (hang, line) = match tone {
+                Tone::Listing => listing_row(line, layout_ctx.width),
+                _ => (HangingIndent::default(), line),
             };
             let spans = [Span::styled(line.to_owned(), style)];
             wrap::words(&spans, layout_ctx.width, &hang)
         })
         .collect()
+}
+
+/// A row of a list that is too long continues under its own beginning. Blanks that leave less than half the width for the text are cut.
+fn listing_row(line: &str, columns: usize) -> (HangingIndent, &str) {
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    (HangingIndent::blanks(indent.min(columns / 2)), text)
 }
 
 /// Splits cleaned text into parts of bounded size, at line breaks where there are any.
@@ -150,7 +152,45 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+    use crate::ui::text::theme::{ColorMode, Theme};
+
+    #[test]
+    fn a_long_row_of_a_list_continues_under_its_own_beginning() {
+        let indented = |columns: usize, text: &str| format!("{}{text}", " ".repeat(columns));
+        for (line, width, wanted) in [
+            (
+                indented(4, "one two three"),
+                12,
+                vec![indented(4, "one two"), indented(4, "three")],
+            ),
+            // The first word has no room behind the blanks.
+            (
+                indented(10, "something else"),
+                16,
+                vec![indented(8, "somethin"), indented(8, "g else")],
+            ),
+            (indented(30, "one two"), 20, vec![indented(10, "one two")]),
+            (indented(10, "one"), 16, vec![indented(8, "one")]),
+        ] {
+            let rows = listing_rows(&line, width);
+            assert_eq!(rows, wanted, "{line:?} in {width}");
+        }
+    }
+
+    fn listing_rows(text: &str, width: usize) -> Vec<String> {
+        let theme = Theme::new(ColorMode::None);
+        let layout_ctx = LayoutContext {
+            width,
+            theme: &theme,
+            now: Instant::now(),
+            shows_thinking: false,
+        };
+        let rows = plain_rows(text, Tone::Listing, layout_ctx);
+        rows.iter().map(ToString::to_string).collect()
+    }
 
     #[test]
     fn long_text_is_split_without_loss() {
