@@ -20,6 +20,7 @@ use crate::base::ids;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, escape_controls};
 use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::models::near;
 use crate::llm::models::{EffortControl, ReasoningEffort};
 use crate::llm::provider::Request;
 
@@ -167,7 +168,7 @@ impl CopilotSession {
             Ok(_) => Ok(session),
             Err(CallError::Refused(error)) if error.message.contains("is not available") => {
                 let what = format!("copilot: {}", sentence(&error.message));
-                Err(unknown_model(connection, what, stop))
+                Err(unknown_model(connection, request.model, what, stop))
             }
             Err(error) => Err(call_failure(connection, "beginning a session", error)),
         }
@@ -296,12 +297,14 @@ fn session_id() -> String {
 }
 
 /// The CLI's words about a model that it does not have, and those that it has.
-fn unknown_model(connection: &Connection, what: String, stop: &Cancel) -> Failure {
+fn unknown_model(connection: &Connection, model: &str, what: String, stop: &Cancel) -> Failure {
     let mut problem = Problem::config(what);
     if let Ok(models) = list_models(connection, stop)
         && !models.is_empty()
     {
-        let ids: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
+        let ids: Vec<String> = models.into_iter().map(|model| model.id).collect();
+        let near = near::did_you_mean_listed(model, &ids);
+        problem = near.into_iter().fold(problem, Problem::next);
         problem = problem.next(format!("It has: {}.", clip(&ids.join(", "), 1_000)));
     }
     Failure::new(

@@ -55,6 +55,11 @@ pub(crate) fn did_you_mean_of(
     words(&nearest(provider, model, listed, today))
 }
 
+/// [`did_you_mean`], where only what is `listed` can be meant.
+pub(crate) fn did_you_mean_listed(model: &str, listed: &[String]) -> Option<String> {
+    words(&nearest_of(model, listed))
+}
+
 fn words(names: &[String]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     (!quoted.is_empty()).then(|| format!("Did you mean {}?", quoted.join(" or ")))
@@ -62,9 +67,12 @@ fn words(names: &[String]) -> Option<String> {
 
 /// The names nearest to `model`, the nearest first: those that differ by a slip of the finger, else those in which it is a word.
 fn nearest(provider: &str, model: &str, listed: &[String], today: Date) -> Vec<String> {
+    nearest_of(model, &candidates(provider, model, listed, today))
+}
+
+fn nearest_of(model: &str, candidates: &[String]) -> Vec<String> {
     let wanted = plain(model);
     let limit = (wanted.chars().count() / 4).clamp(1, 4);
-    let candidates = candidates(provider, model, listed, today);
     let mut near: Vec<(usize, &String)> = candidates
         .iter()
         .filter(|name| name.as_str() != model)
@@ -79,7 +87,9 @@ fn nearest(provider: &str, model: &str, listed: &[String], today: Date) -> Vec<S
     if names.is_empty() && wanted.chars().count() >= MIN_WORD_CHARS {
         let has_word = |name: &&String| {
             let name = plain(name);
-            name.starts_with(&wanted) || name.split(['-', ':', '/']).any(|word| word == wanted)
+            name != wanted
+                && (name.starts_with(&wanted)
+                    || name.split(['-', ':', '/']).any(|word| word == wanted))
         };
         names = candidates.iter().filter(has_word).cloned().collect();
     }

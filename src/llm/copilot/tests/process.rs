@@ -93,11 +93,13 @@ fn an_unknown_model_is_told_with_those_that_there_are() {
     let (begin, _) = begin.split_once("{\"result\":{\"sessionId\"").unwrap();
     let list = "{\"expect\":\"models.list\"}\n{\"result\":{\"models\":[{\"id\":\"claude-haiku-4.5\"},{\"id\":\"gpt-5-mini\"}]}}";
     let mut stage = Stage::playing(&format!("{begin}{refused}\n{list}\n"));
+    stage.model = "gpt-5-mni";
     let words = stage.say("one").unwrap_err().problem.one_line();
     assert!(
         words.starts_with("copilot: Model \"x\" is not available."),
         "{words}"
     );
+    assert!(words.contains("Did you mean \"gpt-5-mini\"?"), "{words}");
     assert!(
         words.contains("It has: claude-haiku-4.5, gpt-5-mini."),
         "{words}"
