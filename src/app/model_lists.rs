@@ -12,6 +12,7 @@ use crate::llm::choose;
 use crate::llm::copilot::{self, availability};
 use crate::llm::models::live::listed_models;
 use crate::llm::models::names::is_for_chat;
+use crate::llm::provider::Effort;
 
 /// How long a list may take; nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -23,6 +24,8 @@ pub(crate) struct ModelLists {
     lists: Arc<Mutex<BTreeMap<&'static str, Vec<String>>>>,
     /// The provider that answers.
     own: Mutex<Option<&'static str>>,
+    /// The efforts that its model takes; `None` before one was chosen.
+    efforts: Mutex<Option<Vec<Effort>>>,
     stop: Cancel,
 }
 
@@ -67,8 +70,16 @@ impl ModelLists {
         own.map_or_else(Vec::new, |name| self.names(env, name))
     }
 
-    /// The provider called `name` answers from now on; the built-in one has no models.
-    pub(crate) fn set_own(&self, name: &str) {
+    /// Words for the efforts that the model that answers takes, all of them before one was chosen.
+    pub(crate) fn efforts(&self) -> Vec<String> {
+        let efforts = self.efforts.lock().unwrap_or_else(PoisonError::into_inner);
+        let efforts = efforts.as_deref().unwrap_or(&Effort::ALL);
+        efforts.iter().map(|one| one.word().to_owned()).collect()
+    }
+
+    /// The provider called `name` answers from now on, with a model that takes these efforts; the built-in one has no models.
+    pub(crate) fn set_own(&self, name: &str, efforts: Vec<Effort>) {
+        *self.efforts.lock().unwrap_or_else(PoisonError::into_inner) = Some(efforts);
         let name = choose::names().find(|own| *own == name);
         *self.own.lock().unwrap_or_else(PoisonError::into_inner) = name;
     }

@@ -6,6 +6,7 @@ use crate::base::text::thousands;
 use crate::chat::usage::exact_dollars;
 use crate::llm::catalog::{self, Wire};
 use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::models::ModelInfo;
 use crate::tools::engine::context::ToolContext;
 
 /// Words of the message when no more may be spent.
@@ -42,7 +43,10 @@ pub(crate) struct RequestSize {
 /// Refuses a request that the model's window cannot hold: nothing but the user's message and what goes with every request is left of it.
 pub(crate) fn check_window(target: &ModelTarget, request: RequestSize) -> Result<(), Failure> {
     let limit = target.prompt_limit();
-    if request.at_least <= limit || !target.info.known || !has_known_window(target) {
+    if request.at_least <= limit
+        || !target.info.known
+        || !has_known_window(target.provider.name(), &target.info)
+    {
         return Ok(());
     }
     let model = &target.model;
@@ -97,15 +101,39 @@ const STATED_LIMITS: [&str; 9] = [
     "limit ",
 ];
 
-/// False for a server on this machine, whose window is set where it is started; Ollama's is set by each request.
-fn has_known_window(target: &ModelTarget) -> bool {
-    let row = catalog::row(target.provider.name());
-    row.is_some_and(|row| !row.local || row.wire == Wire::Ollama)
+/// False for a server of local models that does not say how long a window it was started with; Ollama's is set by each request.
+fn has_known_window(provider: &str, info: &ModelInfo) -> bool {
+    let row = catalog::row(provider);
+    row.is_some_and(|row| !row.local || row.wire == Wire::Ollama || info.window_told)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::models::{ModelRegistry, ServedFacts};
+
+    #[test]
+    fn the_window_of_a_local_server_is_known_where_it_was_told() {
+        let told = ServedFacts {
+            window: Some(8_192),
+            ..ServedFacts::default()
+        };
+        let loads_later = ServedFacts {
+            max_window: Some(131_072),
+            ..ServedFacts::default()
+        };
+        for (provider, served, is_known) in [
+            ("llama-server", told, true),
+            ("lmstudio", told, true),
+            ("lmstudio", loads_later, false),
+            ("llama-server", ServedFacts::default(), false),
+            ("ollama", ServedFacts::default(), true),
+            ("openai", ServedFacts::default(), true),
+        ] {
+            let info = ModelRegistry::default().facts_told(provider, "m", &served);
+            assert_eq!(has_known_window(provider, &info), is_known, "{provider}");
+        }
+    }
 
     #[test]
     fn a_refusal_names_its_limit() {

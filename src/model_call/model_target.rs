@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::base::cancel::Cancel;
-use crate::llm::models::{ModelInfo, ModelRegistry};
-use crate::llm::provider::Provider;
+use crate::llm::catalog;
+use crate::llm::models::{ModelInfo, ModelRegistry, ReasoningEffort};
+use crate::llm::provider::{Effort, Provider};
 
 /// The provider and model that answer, and what they may cost. Switching the model creates a new one.
 pub(crate) struct ModelTarget {
@@ -83,12 +84,68 @@ impl ModelTarget {
         self.learned.0.fetch_min(limit, Ordering::Relaxed);
     }
 
+    /// The efforts that make a difference to the model, as far as that is known.
+    pub(crate) fn efforts(&self) -> Vec<Effort> {
+        efforts(self.provider.name(), &self.info)
+    }
+
     /// Provider and model, as messages name them.
     pub(crate) fn words(&self) -> String {
         if self.provider.is_model() {
             format!("{} answers, with {}.", self.provider.name(), self.model)
         } else {
             "No model answers; only what works offline.".to_owned()
+        }
+    }
+}
+
+fn efforts(provider: &str, info: &ModelInfo) -> Vec<Effort> {
+    let all = Effort::ALL;
+    if provider == catalog::OFFLINE {
+        return Vec::new();
+    }
+    if !info.efforts.is_empty() {
+        let distinct = info.efforts.distinct(&all.map(ReasoningEffort::from));
+        return (all.into_iter())
+            .filter(|effort| distinct.contains(&(*effort).into()))
+            .collect();
+    }
+    let local = catalog::row(provider).is_some_and(|row| row.local);
+    match (info.thinks_told, info.thinks) {
+        _ if !local && info.known => Vec::new(),
+        // It is told to think, or not to.
+        (true, true) if local => vec![Effort::Low, Effort::High],
+        (true, false) => Vec::new(),
+        _ => all.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::models::ServedFacts;
+
+    #[test]
+    fn a_model_is_offered_the_efforts_that_it_takes() {
+        let told = |thinks| ServedFacts {
+            thinks: Some(thinks),
+            ..ServedFacts::default()
+        };
+        let silent = ServedFacts::default();
+        let all = &Effort::ALL[..];
+        for (provider, model, served, wanted) in [
+            ("openai", "gpt-6.1-terra", silent, all),
+            ("openai", "gpt-4o", silent, &[]),
+            ("openai-compat", "nobody/knows", silent, all),
+            ("ollama", "m", told(true), &[Effort::Low, Effort::High]),
+            ("ollama", "m", told(false), &[]),
+            ("ollama", "m", silent, all),
+            ("ollama", "gpt-oss:20b", told(true), all),
+            ("llama-server", "default", silent, all),
+            ("offline", "offline", silent, &[]),
+        ] {
+            let info = ModelRegistry::default().facts_told(provider, model, &served);
+            assert_eq!(efforts(provider, &info), wanted, "{provider} {model}");
         }
     }
 }

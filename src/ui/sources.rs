@@ -60,6 +60,10 @@ impl Sources for Candidates<'_> {
             .own_names(&model_env(self.0))
     }
 
+    fn efforts(&self) -> Vec<String> {
+        self.0.modules.get::<ModelLists>().efforts()
+    }
+
     fn tools(&self) -> Vec<String> {
         let tools = self.0.registry.all();
         tools.iter().map(|tool| tool.name().to_owned()).collect()

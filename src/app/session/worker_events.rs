@@ -162,7 +162,7 @@ impl Session {
     /// The target answers from now on.
     pub(super) fn adopt(&mut self, target: Box<ModelTarget>) {
         let lists = self.context.modules.get::<ModelLists>();
-        lists.set_own(target.provider.name());
+        lists.set_own(target.provider.name(), target.efforts());
         let words = target.words();
         if self.greeted {
             self.updates.push(UiUpdate::Remark(words));

@@ -130,6 +130,22 @@ impl Efforts {
             .min_by_key(|effort| (*effort as u8).abs_diff(wanted as u8))
     }
 
+    /// Those of `wanted` that make a difference: of several that come out the same, the one that the model has itself, else the lowest.
+    pub(crate) fn distinct(self, wanted: &[ReasoningEffort]) -> Vec<ReasoningEffort> {
+        let mut found: Vec<(ReasoningEffort, ReasoningEffort)> = Vec::new();
+        for effort in wanted {
+            let Some(told) = self.nearest(*effort) else {
+                continue;
+            };
+            match found.last_mut().filter(|(_, before)| *before == told) {
+                Some(same) if told == *effort => *same = (*effort, told),
+                Some(_) => {}
+                None => found.push((*effort, told)),
+            }
+        }
+        found.into_iter().map(|(effort, _)| effort).collect()
+    }
+
     /// Reads `low,medium,high`, `budget` or `switch`; `yes` and `-` are none.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
@@ -166,6 +182,21 @@ pub(super) fn thinks_by_name(model: &str) -> bool {
 mod tests {
     use super::ReasoningEffort::{High, Low, Max, Medium, Minimal, None as Off, XHigh};
     use super::*;
+
+    #[test]
+    fn efforts_that_come_out_the_same_are_one() {
+        let choices = |text: &str| Efforts::parse(text).unwrap().distinct(&[Low, Medium, High]);
+        for (list, wanted) in [
+            ("none,low,medium,high,xhigh,max", &[Low, Medium, High][..]),
+            ("medium,high,xhigh", &[Medium, High]),
+            ("high", &[High]),
+            ("budget", &[Low, Medium, High]),
+            ("switch", &[Low, High]),
+            ("-", &[]),
+        ] {
+            assert_eq!(choices(list), wanted, "{list}");
+        }
+    }
 
     #[test]
     fn the_nearest_effort_is_taken_and_the_lower_of_two() {

@@ -30,6 +30,8 @@ const MAX_TOOLS: usize = 128;
 pub(crate) struct ModelInfo {
     /// Tokens that request and reply may have together.
     pub window: u64,
+    /// Its server or the user's file said how long its window is, as the model is set up there.
+    pub window_told: bool,
     /// Tokens that a request may have.
     pub input: u64,
     /// Tokens that a reply may have, reasoning included.
@@ -44,6 +46,8 @@ pub(crate) struct ModelInfo {
     pub efforts: Efforts,
     /// It reasons before it answers.
     pub thinks: bool,
+    /// Its server or the user's file said whether it does.
+    pub thinks_told: bool,
     /// It takes images.
     pub images: bool,
     /// Its server said whether it does, so that nobody has to guess by its name.
@@ -106,6 +110,7 @@ impl ModelInfo {
         let thinks = effort::thinks_by_name(model);
         Self {
             window: 128_000,
+            window_told: false,
             input: 128_000,
             output: 8192,
             price: None,
@@ -117,6 +122,7 @@ impl ModelInfo {
                 Efforts::default()
             },
             thinks,
+            thinks_told: false,
             images: false,
             images_told: false,
             wire: WireRule::Any,

@@ -239,6 +239,7 @@ impl ModelsFile {
         let input = file.input.or(file.window).unwrap_or(info.input);
         ModelInfo {
             window,
+            window_told: info.window_told || file.window.is_some(),
             input: input.min(window),
             output: file.output.unwrap_or(info.output).min(window),
             price: file.price.clone().or(info.price),
@@ -250,6 +251,7 @@ impl ModelsFile {
                 .filter(|_| info.efforts.control() != EffortControl::Budget)
                 .unwrap_or(info.efforts),
             thinks: file.thinks.unwrap_or(info.thinks),
+            thinks_told: info.thinks_told || file.thinks.is_some(),
             images: file.images.unwrap_or(info.images),
             images_told: info.images_told || file.images.is_some(),
             wire: file.wire.unwrap_or(info.wire),

@@ -40,6 +40,8 @@ impl ServedFacts {
         let info = ModelInfo {
             takes_tools: self.tools.unwrap_or(info.takes_tools),
             thinks: self.thinks.unwrap_or(info.thinks),
+            thinks_told: self.thinks.is_some(),
+            window_told: self.window.is_some(),
             images: self.images.unwrap_or(info.images),
             images_told: self.images.is_some(),
             ..info

@@ -114,6 +114,7 @@ impl TableLine {
         let window = window?;
         Some(ModelInfo {
             window,
+            window_told: false,
             input: input.unwrap_or(window),
             output: output?,
             price: self.token_price()?,
@@ -121,6 +122,7 @@ impl TableLine {
             takes_tools: true,
             efforts: Efforts::parse(self.thinks)?,
             thinks: self.thinks != "-",
+            thinks_told: false,
             images: flag(self.images)?,
             images_told: false,
             wire: match self.wire {

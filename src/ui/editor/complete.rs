@@ -6,7 +6,6 @@ use super::paste::clean;
 use crate::app::help;
 use crate::app::theme_choice::ThemeChoice;
 use crate::base::text::tail;
-use crate::llm::provider::Effort;
 
 /// How many bytes before the cursor are searched for the word.
 const MAX_WORD_BYTES: usize = 4096;
@@ -40,6 +39,10 @@ pub(crate) trait Sources {
     }
     /// Models of the provider that answers.
     fn own_models(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Words for the efforts that the model takes.
+    fn efforts(&self) -> Vec<String> {
         Vec::new()
     }
     /// Tool names.
@@ -169,7 +172,7 @@ impl Word {
                 .map(|(_, name, _)| name.to_owned())
                 .to_vec(),
             WordKind::Topic => help::topics().map(|topic| topic.name.to_owned()).collect(),
-            WordKind::Effort => Effort::ALL.map(|effort| effort.word().to_owned()).to_vec(),
+            WordKind::Effort => sources.efforts(),
             WordKind::Model(provider) => sources.models(provider),
             WordKind::Tool => sources.tools(),
             WordKind::Parameter(tool) => sources.parameters(tool),
