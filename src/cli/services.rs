@@ -9,12 +9,13 @@ use crate::app::help::layout::{self, Style};
 use crate::app::help::markup::Block;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::llm::address::address;
+use crate::llm::address::{ProviderAddress, address};
 use crate::llm::catalog::ROWS;
 use crate::llm::choose;
-use crate::net::services::{SERVICES, shown_address, variable};
+use crate::net::services::{GROQ_WHISPER, SERVICES, Service, shown_address, variable};
 use crate::tools::engine::owned_tool::ToolRef;
 use crate::tools::engine::registry::Registry;
+use crate::voice::transcribe::whisper_address;
 
 /// Between columns.
 const GAP: &str = "  ";
@@ -33,6 +34,18 @@ struct ServiceRow<'a> {
     key_set: bool,
     about: &'static str,
     tools: Vec<&'a str>,
+}
+
+/// The address of `service` in use, and the variable that set it.
+pub(super) fn service_address(service: &Service, env: &Env) -> ProviderAddress {
+    if service.id == GROQ_WHISPER.id {
+        return whisper_address(env);
+    }
+    let is_own = service.is_own(env);
+    ProviderAddress {
+        base: service.base_in(env).to_owned(),
+        variable: is_own.then(|| variable(service.id).into()),
+    }
 }
 
 /// The list, as text or JSON.
@@ -58,24 +71,27 @@ pub(super) fn list(words: &[String], env: &Env, registry: &Registry) -> Outcome<
             tools: Vec::new(),
         }
     });
-    let services = SERVICES.iter().map(|service| ServiceRow {
-        id: service.id,
-        base: shown_address(service.base_in(env)),
-        set_by: service.is_own(env).then(|| variable(service.id)),
-        override_variable: variable(service.id),
-        other_variables: Vec::new(),
-        key_variable: service.key,
-        key_set: service.key_in(env).is_some(),
-        about: service.about,
-        tools: tools
-            .iter()
-            .filter(|tool| {
-                let rules = tool.rules();
-                let asks = rules.asks.iter().any(|used| used.id == service.id);
-                asks || rules.service == Some(service.id)
-            })
-            .map(ToolRef::name)
-            .collect(),
+    let services = SERVICES.iter().map(|service| {
+        let address = service_address(service, env);
+        ServiceRow {
+            id: service.id,
+            base: shown_address(&address.base),
+            set_by: address.variable.map(Cow::into_owned),
+            override_variable: variable(service.id),
+            other_variables: Vec::new(),
+            key_variable: service.key,
+            key_set: service.key_in(env).is_some(),
+            about: service.about,
+            tools: tools
+                .iter()
+                .filter(|tool| {
+                    let rules = tool.rules();
+                    let asks = rules.asks.iter().any(|used| used.id == service.id);
+                    asks || rules.service == Some(service.id)
+                })
+                .map(ToolRef::name)
+                .collect(),
+        }
     });
     let rows: Vec<ServiceRow> = providers.chain(services).collect();
     if json {

@@ -14,6 +14,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, single_spaced};
 use crate::base::variables::WHISPER_MODEL;
 use crate::formats::multipart::{Multipart, unused_boundary};
+use crate::llm::address::{ProviderAddress, address};
+use crate::llm::catalog;
 use crate::net::service::{ServiceClient, ServiceResponse};
 use crate::net::services::{GROQ_WHISPER, variable};
 
@@ -53,7 +55,7 @@ pub(crate) fn model(env: &Env) -> &str {
 /// # Errors
 /// There is no key, and the service is not one of the user's own.
 pub(crate) fn ready(env: &Env) -> Outcome<()> {
-    if GROQ_WHISPER.is_own(env) || GROQ_WHISPER.key_in(env).is_some() {
+    if whisper_address(env).variable.is_some() || GROQ_WHISPER.key_in(env).is_some() {
         return Ok(());
     }
     Err(Problem::config("Voice input needs a key for Groq, which writes down what you say.").next(
@@ -78,11 +80,13 @@ pub(crate) fn transcribe(
 ) -> Outcome<Option<Transcript>> {
     ready(env)?;
     let (kind, body) = form(recording, model(env));
-    let path = path(GROQ_WHISPER.base_in(env));
+    let base = whisper_address(env).base;
+    let path = path(&base);
     let key = GROQ_WHISPER.key_in(env);
     let send = || -> Outcome<ServiceResponse> {
         let mut request = client
             .request(&GROQ_WHISPER, contact.clone(), stop)
+            .base(&base)
             .path(path)
             .header("accept", "application/json")
             .without_retry()
@@ -111,6 +115,24 @@ pub(crate) fn transcribe(
     }
     let value = answer.json(error_message)?;
     transcript(&value).map_err(|()| answer.unreadable())
+}
+
+/// The address in use, and the variable that set it: its own, else that of the provider of which it is a part, where that was moved.
+pub(crate) fn whisper_address(env: &Env) -> ProviderAddress {
+    if GROQ_WHISPER.is_own(env) {
+        return ProviderAddress {
+            base: GROQ_WHISPER.base_in(env).to_owned(),
+            variable: Some(variable(GROQ_WHISPER.id).into()),
+        };
+    }
+    let moved = catalog::row("groq").and_then(|row| {
+        let address = address(env, row);
+        (address.base != row.base).then_some(address)
+    });
+    moved.unwrap_or_else(|| ProviderAddress {
+        base: GROQ_WHISPER.base.to_owned(),
+        variable: None,
+    })
 }
 
 /// The path below `base`: a bare host is Groq's or one with its paths, anything longer is what OpenAI's clients take as the base.
@@ -198,6 +220,45 @@ fn transcript(value: &Value) -> Result<Option<Transcript>, ()> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_address_of_groq_moves_the_writing_down_too() {
+        let own = ("MARVIN_URL_GROQ_WHISPER", "http://whisper:1/");
+        for (vars, wanted, to) in [
+            (
+                vec![],
+                "https://api.groq.com",
+                "/openai/v1/audio/transcriptions",
+            ),
+            (
+                vec![("GROQ_BASE_URL", "https://gw")],
+                "https://gw/openai/v1",
+                "/audio/transcriptions",
+            ),
+            (
+                vec![("GROQ_URL", "https://gw/v1/")],
+                "https://gw/v1",
+                "/audio/transcriptions",
+            ),
+            (
+                vec![("MARVIN_URL_GROQ", "https://gw/v1")],
+                "https://gw/v1",
+                "/audio/transcriptions",
+            ),
+            (
+                vec![own, ("GROQ_BASE_URL", "https://gw")],
+                "http://whisper:1",
+                "/openai/v1/audio/transcriptions",
+            ),
+        ] {
+            let has_moved = !vars.is_empty();
+            let env = Env::new(vars.into_iter().map(|(k, v)| (k.into(), v.into())));
+            let base = whisper_address(&env).base;
+            assert_eq!((base.as_str(), path(&base)), (wanted, to));
+            assert_eq!(ready(&env).is_ok(), has_moved, "{wanted}");
+        }
+    }
+
     use serde_json::json;
 
     #[test]

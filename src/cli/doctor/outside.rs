@@ -4,6 +4,7 @@ use super::finding::{Finding, finding};
 use crate::app::profile;
 use crate::base::env::Env;
 use crate::base::variables::MARVIN_CONTACT;
+use crate::cli::services::service_address;
 use crate::disk::paths::Paths;
 use crate::formats::address::Address;
 use crate::net::services::{SERVICES, Service, shown_address, variable};
@@ -62,9 +63,13 @@ fn contact(env: &Env) -> Option<String> {
 }
 
 fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
-    let own = service.is_own(env);
-    let named = variable(service.id);
-    let base = service.base_in(env);
+    let address = service_address(service, env);
+    let own = address.variable.is_some();
+    let named = match address.variable {
+        Some(variable) => variable.into_owned(),
+        None => variable(service.id),
+    };
+    let base = &address.base;
     let mut state = vec![if own {
         format!("{} (by {named})", shown_address(base))
     } else {
