@@ -109,6 +109,9 @@ pub(crate) fn wikipedia_in(language: &str) -> String {
     format!("https://{language}.wikipedia.org")
 }
 
+/// Where a user reads more about the key of a service, as an advice of a problem.
+pub(crate) const KEY_ADVICE: &str = "marvin help services says more about keys.";
+
 /// Looks up a service by its id.
 pub fn service(id: &str) -> Option<&'static Service> {
     SERVICES.iter().copied().find(|service| service.id == id)

@@ -414,6 +414,7 @@ fn without_a_key_the_error_says_where_to_get_one() {
         &[
             "RAWG_API_KEY is not set, and without it an id cannot be looked up.",
             "https://rawg.io/apidocs",
+            "marvin help services",
             "search_games",
         ],
     );
@@ -488,6 +489,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
         &[
             "bot check",
             "The web was searched because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
+            "marvin help services",
         ],
     );
 }

@@ -473,6 +473,7 @@ fn invalid_calls_have_a_reason() {
         &[
             "STEAM_API_KEY is not set, and steam_user_games needs it.",
             "https://steamcommunity.com/dev/apikey",
+            "marvin help services",
         ],
     );
 }

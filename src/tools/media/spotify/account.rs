@@ -12,7 +12,7 @@ use crate::base::variables::SPOTIFY_CLIENT_SECRET;
 use crate::disk::lock::Lock;
 use crate::net::keys;
 use crate::net::service::ServiceResponse;
-use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::net::services::{KEY_ADVICE, SPOTIFY_ACCOUNTS};
 use crate::store::spotify_account::{AccountToken, PendingAuth, TokenStore};
 use crate::tools::engine::context::ToolContext;
 
@@ -34,6 +34,7 @@ pub(super) fn client(ctx: &ToolContext) -> Outcome<String> {
             "Make an application in Spotify's developer dashboard with the redirect address {}, and set SPOTIFY_CLIENT_ID to its client id.",
             super::callback::redirect(super::callback::port(&ctx.session.env))
         ))
+        .next(KEY_ADVICE)
     })
 }
 

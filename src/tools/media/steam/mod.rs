@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::net::service::ServiceResponse;
-use crate::net::services::{STEAM_API, STEAM_STORE, Service};
+use crate::net::services::{KEY_ADVICE, STEAM_API, STEAM_STORE, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
@@ -137,7 +137,8 @@ fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
             ProblemKind::Auth,
             format!("STEAM_API_KEY is not accepted ({}).", answer.status),
         )
-        .next(format!("Check it at {}.", web_links::STEAM_KEY))),
+        .next(format!("Check it at {}.", web_links::STEAM_KEY))
+        .next(KEY_ADVICE)),
         status @ (401 | 403) => Err(Problem::refused(format!(
             "{name} refused the request ({status})."
         ))
@@ -166,6 +167,7 @@ fn key(ctx: &ToolContext, service: &'static Service, tool: &str) -> Outcome<Stri
             "Get a free key at {} and set {variable} (or write it into ~/.ssh/{variable}).",
             web_links::STEAM_KEY
         ))
+        .next(KEY_ADVICE)
     })
 }
 

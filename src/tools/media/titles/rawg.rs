@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{escape_controls, plural, thousands, trim_decimals};
 use crate::formats::html;
 use crate::net::service::{RequestBuilder, ServiceResponse};
-use crate::net::services::RAWG;
+use crate::net::services::{KEY_ADVICE, RAWG};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::media::titles::web_fallback::{self, ServiceKey};
 use crate::tools::output::labeled::{LabeledText, cut, plain, quoted};
@@ -85,6 +85,7 @@ pub(super) fn details(ctx: &ToolContext, args: GetGameDetails) -> Outcome<String
         );
         return Err(problem
             .next(KEY.hint())
+            .next(KEY_ADVICE)
             .next("search_games with the game's title searches the web instead."));
     };
     let ask = |name: &str| request(ctx, &key).segment(name).get();

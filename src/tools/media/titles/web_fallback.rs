@@ -1,7 +1,7 @@
 //! The fallback without a service's key: a web search, with a note on what a key would add.
 
 use crate::base::problem::{Outcome, ProblemKind};
-use crate::net::services::Service;
+use crate::net::services::{KEY_ADVICE, Service};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::web::browsing;
 
@@ -46,11 +46,13 @@ pub(crate) fn web(ctx: &ToolContext, key: &ServiceKey, query: &str) -> Outcome<S
         // A cancellation or an unusable query has nothing to do with the key.
         match error.kind {
             ProblemKind::Cancelled | ProblemKind::Input => error,
-            _ => error.next(format!(
-                "The web was searched because {} is not set. {}",
-                key.variable(),
-                key.hint()
-            )),
+            _ => error
+                .next(format!(
+                    "The web was searched because {} is not set. {}",
+                    key.variable(),
+                    key.hint()
+                ))
+                .next(KEY_ADVICE),
         }
     })?;
     Ok(format!(
