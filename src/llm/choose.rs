@@ -72,10 +72,10 @@ impl RemoteTarget {
         self.row.key.is_some() && self.key.is_none() && !self.has_own_base
     }
 
-    /// Whether what is said to it stays on this machine: a provider of local models, or a server here that wants no key. A key is that of a service, which
-    /// an address here only leads to.
+    /// Whether what is said to it stays on this machine: its address is here, and it is a provider of local models or wants no key. Any other key is that of
+    /// a service, which an address here only leads to.
     pub(crate) fn is_on_this_machine(&self) -> bool {
-        self.row.local || (self.key.is_none() && service::is_on_this_machine(&self.base))
+        (self.row.local || self.key.is_none()) && service::is_on_this_machine(&self.base)
     }
 }
 
@@ -291,6 +291,53 @@ pub(crate) fn answers(remote: &RemoteTarget) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_says_whether_a_server_is_on_this_machine() {
+        for (provider, vars, is_here) in [
+            ("ollama", &[][..], true),
+            ("ollama", &[("OLLAMA_HOST", "0.0.0.0:1234")], true),
+            ("ollama", &[("OLLAMA_HOST", "[::1]")], true),
+            ("ollama", &[("OLLAMA_HOST", "nas")], false),
+            ("ollama", &[("OLLAMA_HOST", "192.168.0.7:11434")], false),
+            ("ollama", &[("OLLAMA_URL", "http://LocalHost:1/")], true),
+            (
+                "ollama",
+                &[("OLLAMA_URL", "http://ollama.localhost:1")],
+                true,
+            ),
+            ("ollama", &[("OLLAMA_URL", "http://me@127.0.0.2:1")], true),
+            ("ollama", &[("OLLAMA_URL", "https://ollama.com")], false),
+            (
+                "ollama",
+                &[("OLLAMA_URL", "http://localhost.evil.example")],
+                false,
+            ),
+            (
+                "ollama",
+                &[("OLLAMA_URL", "http://localhost@evil.example")],
+                false,
+            ),
+            ("lmstudio", &[("LMSTUDIO_URL", "http://box:1234/v1")], false),
+            (
+                "openai-compat",
+                &[("OPENAI_COMPAT_URL", "http://127.0.0.1:8000/v1")],
+                true,
+            ),
+            (
+                "openai-compat",
+                &[
+                    ("OPENAI_COMPAT_URL", "http://127.0.0.1:8000/v1"),
+                    ("OPENAI_COMPAT_API_KEY", "k"),
+                ],
+                false,
+            ),
+        ] {
+            let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
+            let remote = remote(&env, catalog::row(provider).unwrap());
+            assert_eq!(remote.is_on_this_machine(), is_here, "{provider} {vars:?}");
+        }
+    }
 
     fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<ProviderChoice> {
         // Nothing listens on port 1, so the local server is not found whatever runs on this machine.

@@ -26,6 +26,7 @@ use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::ROWS;
 use crate::llm::choose::{self, ProviderChoice};
+use crate::net::services::shown_address;
 use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
@@ -189,7 +190,8 @@ fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {
         ProviderChoice::Copilot => "its CLI is signed in".to_owned(),
         ProviderChoice::Remote(remote) => match remote.key_variable() {
             Some(key) => format!("the first with a key ({key})"),
-            None => "it answers on this machine".to_owned(),
+            None if remote.is_on_this_machine() => "it answers on this machine".to_owned(),
+            None => format!("it answers at {}", shown_address(&remote.base)),
         },
         ProviderChoice::Offline => "nothing else is set up".to_owned(),
     }

@@ -11,6 +11,8 @@ pub(crate) mod time_limit;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ureq::http::Uri;
+
 use crate::net::service::cache::{Answers, Clients};
 use crate::net::service::rate_limit::RateLimiter;
 pub(crate) use crate::net::service::request::{AnsweredBy, RequestBuilder, encoded};
@@ -28,7 +30,8 @@ const REST: Duration = Duration::from_secs(3_600);
 
 /// Whether an address is one of this machine.
 pub(crate) fn is_on_this_machine(url: &str) -> bool {
-    rate_limit::is_local_host(&host(url))
+    let uri = url.parse::<Uri>().ok();
+    uri.is_some_and(|uri| uri.host().is_some_and(rate_limit::is_local_name))
 }
 
 /// The client for services, shared by all requests of a session.

@@ -114,11 +114,17 @@ fn shut(name: &str, left: Duration) -> Problem {
     .next("Wait until then, or use another source.")
 }
 
-/// True for hosts on this machine, which have no limit.
+/// True for hosts on this machine, which have no limit; `host` may have a port.
 pub(crate) fn is_local_host(host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let name = name.trim_matches(['[', ']']);
+    is_local_name(host.rsplit_once(':').map_or(host, |(name, _)| name))
+}
+
+/// True for loopback addresses and the names that lead to them (RFC 6761, section 6.3).
+pub(super) fn is_local_name(name: &str) -> bool {
+    let name = name.trim_matches(['[', ']']).trim_end_matches('.');
+    let name = name.to_ascii_lowercase();
     name == "localhost"
+        || name.ends_with(".localhost")
         || name
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
