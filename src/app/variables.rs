@@ -37,13 +37,13 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
     for row in ROWS {
         if let Some(key) = row.key {
             list.push(secret(key, format!("key of {}", row.name)));
-            let others = row.other_keys.iter();
-            list.extend(
-                others.map(|other| {
-                    secret(other, format!("key of {}, when {key} is not set", row.name))
-                }),
-            );
         }
+        list.extend(row.other_keys.iter().map(|other| {
+            let unless = row
+                .key
+                .map_or_else(String::new, |key| format!(", when {key} is not set"));
+            secret(other, format!("key of {}{unless}", row.name))
+        }));
         list.extend(row.token.map(|token| {
             let doc = format!(
                 "bearer token of a gateway to {}, which its address names",
@@ -164,6 +164,12 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_of_a_provider_that_needs_none_is_masked_too() {
+        let env = Env::from([("OLLAMA_API_KEY", "o-secret")]);
+        assert_eq!(secrets(&env), ["o-secret"]);
+    }
 
     #[test]
     fn the_table_has_no_doubles() {

@@ -137,6 +137,9 @@ variables! {
     MARVIN_FIRST_BYTE_TIMEOUT: Whole = 60, "seconds to a reply's first byte (60; servers of this machine 300)";
     MARVIN_IDLE_TIMEOUT: Whole = 120, "seconds of silence inside a reply (120)";
     MARVIN_RETRIES: Whole = 2, "how often a request is sent again that a provider could not answer now: 0, 1 or 2 (2)";
+    OPENAI_ORG_ID: Text, "organization that openai's requests count for";
+    OPENAI_ORGANIZATION: Text, "the same, when OPENAI_ORG_ID is not set";
+    OPENAI_PROJECT_ID: Text, "project that openai's requests count for";
     OLLAMA_CONTEXT: Text, "window to load Ollama's models with, in tokens (what the model is set up with, else 32768; at most the model's own)";
     MARVIN_TOOLS: Text, "tool groups offered, as --tools";
     MARVIN_ALLOW_PRIVATE: Text, "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas";

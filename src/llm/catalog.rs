@@ -1,5 +1,7 @@
 //! The providers as a table: one row adds one.
 
+use crate::base::variables::{OPENAI_ORG_ID, OPENAI_ORGANIZATION, OPENAI_PROJECT_ID, Text};
+
 /// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
@@ -32,6 +34,8 @@ pub struct ProviderSpec {
     pub token: Option<&'static str>,
     /// Variables of other programs that hold the address; they count when Marvin's own are not set.
     pub other_urls: &'static [OtherUrl],
+    /// Headers whose values are in variables (lower case), for this provider alone.
+    pub account_headers: &'static [AccountHeader],
     /// Default model.
     pub model: &'static str,
     /// Runs on this machine: no cost.
@@ -40,6 +44,15 @@ pub struct ProviderSpec {
     pub first_byte_secs: u64,
     /// Deviations from its dialect.
     pub quirks: Quirks,
+}
+
+/// A header that says which of the user's accounts a request counts for.
+#[derive(Debug, Clone, Copy)]
+pub struct AccountHeader {
+    /// Its name.
+    pub name: &'static str,
+    /// The variables with its value; the first that is set counts.
+    pub(crate) variables: &'static [Text],
 }
 
 /// A variable by which other programs find a provider.
@@ -166,6 +179,7 @@ const fn keyed(
         other_keys: &[],
         token: None,
         other_urls: &[],
+        account_headers: &[],
         model,
         local: false,
         first_byte_secs: 60,
@@ -183,6 +197,7 @@ const fn local(name: &'static str, base: &'static str, model: &'static str) -> P
         other_keys: &[],
         token: None,
         other_urls: &[],
+        account_headers: &[],
         model,
         local: true,
         // It loads the model and reads the whole prompt before it answers.
@@ -226,6 +241,17 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         wire: Wire::Responses,
         // The second is its name in the library's versions before 1.0, which others still read.
         other_urls: &[base_in("OPENAI_BASE_URL"), base_in("OPENAI_API_BASE")],
+        // <https://platform.openai.com/docs/api-reference/authentication>
+        account_headers: &[
+            AccountHeader {
+                name: "openai-organization",
+                variables: &[OPENAI_ORG_ID, OPENAI_ORGANIZATION],
+            },
+            AccountHeader {
+                name: "openai-project",
+                variables: &[OPENAI_PROJECT_ID],
+            },
+        ],
         quirks: Quirks {
             always_effort: true,
             call_ids: CallIds::Forty,
@@ -361,6 +387,8 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
     },
     ProviderSpec {
         wire: Wire::Ollama,
+        // For Ollama's own service; the program on this machine takes no notice of it (<https://docs.ollama.com/api/authentication>).
+        other_keys: &["OLLAMA_API_KEY"],
         other_urls: &[
             OtherUrl {
                 variable: "OLLAMA_HOST",

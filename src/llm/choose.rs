@@ -14,6 +14,7 @@ use super::{copilot, offline};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
+use crate::base::variables::Text;
 use crate::net::service;
 use crate::net::services::shown_address;
 use crate::net::transport::port_of;
@@ -34,6 +35,8 @@ pub(crate) struct RemoteTarget {
     pub has_own_base: bool,
     /// Key, when one is set.
     pub key: Option<Credential>,
+    /// Which of the user's accounts requests count for.
+    account_headers: Vec<(&'static str, String)>,
     /// The wire that the user named for it.
     pub wire: Option<Wire>,
 }
@@ -48,13 +51,16 @@ impl RemoteTarget {
             url_variable: catalog::variable(row.name, "URL").into(),
             has_own_base: true,
             key: None,
+            account_headers: Vec::new(),
             wire: None,
         }
     }
 
     /// The headers of a request in `dialect`.
     pub(crate) fn headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
-        credential::headers(dialect, self.key.as_ref())
+        let mut headers = credential::headers(dialect, self.key.as_ref());
+        headers.extend(self.account_headers.iter().cloned());
+        headers
     }
 
     /// The variable to look at when the key is wrong; `None` when it needs none.
@@ -224,6 +230,20 @@ fn usable(chosen: ProviderChoice) -> Outcome<ProviderChoice> {
     }
 }
 
+/// The headers of `row` that variables set. A value that no header can carry is left out.
+fn account_headers(env: &Env, row: &ProviderSpec) -> Vec<(&'static str, String)> {
+    let value = |variables: &[Text]| {
+        let mut set = variables.iter().filter_map(|variable| variable.read(env));
+        let value = set.find(|value| !value.trim().is_empty())?.trim();
+        let is_sound = value.bytes().all(|byte| byte.is_ascii_graphic());
+        is_sound.then(|| value.to_owned())
+    };
+    let headers = row.account_headers.iter();
+    headers
+        .filter_map(|header| Some((header.name, value(header.variables)?)))
+        .collect()
+}
+
 /// The row with its effective address and key.
 pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
     let address = address(env, row);
@@ -232,6 +252,7 @@ pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
         url_variable: address.variable_to_check(row),
         has_own_base: address.variable.is_some() && address.base != row.base,
         key: credential::find(env, row, &address),
+        account_headers: account_headers(env, row),
         wire: wire(env, row).ok().flatten(),
         base: address.base,
     }
@@ -337,6 +358,31 @@ mod tests {
             let remote = remote(&env, catalog::row(provider).unwrap());
             assert_eq!(remote.is_on_this_machine(), is_here, "{provider} {vars:?}");
         }
+    }
+
+    #[test]
+    fn organization_and_project_go_to_openai_alone() {
+        let env = Env::from([
+            ("OPENAI_ORG_ID", " "),
+            ("OPENAI_ORGANIZATION", " org-1 "),
+            ("OPENAI_PROJECT_ID", "proj-1"),
+        ]);
+        for row in ROWS {
+            let remote = remote(&env, row);
+            let mut headers = remote.headers(Dialect::of(row, &remote.base));
+            headers.retain(|(name, _)| name.starts_with("openai-"));
+            let wanted = match row.name {
+                "openai" => vec![
+                    ("openai-organization", "org-1".to_owned()),
+                    ("openai-project", "proj-1".to_owned()),
+                ],
+                _ => Vec::new(),
+            };
+            assert_eq!(headers, wanted, "{}", row.name);
+        }
+        let env = Env::from([("OPENAI_PROJECT_ID", "a\nb: c")]);
+        let remote = remote(&env, catalog::row("openai").unwrap());
+        assert!(remote.account_headers.is_empty());
     }
 
     fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<ProviderChoice> {

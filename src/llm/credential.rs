@@ -48,12 +48,11 @@ pub(crate) fn headers(dialect: Dialect, key: Option<&Credential>) -> Vec<(&'stat
     }
 }
 
-/// The key of `row` at `address`: its variable, the file of that name under `~/.ssh/`, then the variables of other programs.
+/// The key of `row` at `address`, if it takes one: its variable, the file of that name under `~/.ssh/`, then the variables of other programs.
 ///
 /// A gateway's token goes to a gateway only. There it comes before the key if other programs too find the gateway by that address: the key beside it
 /// is the maker's own, and no business of the gateway.
 pub(crate) fn find(env: &Env, row: &ProviderSpec, address: &ProviderAddress) -> Option<Credential> {
-    let variable = row.key?;
     let set = |variable: &'static str, is_token| {
         let value = env.get(variable)?.trim();
         (!value.is_empty()).then(|| Credential {
@@ -70,6 +69,7 @@ pub(crate) fn find(env: &Env, row: &ProviderSpec, address: &ProviderAddress) -> 
         return Some(token);
     }
     let in_file = || {
+        let variable = row.key?;
         let value = keys::in_file(env, variable)?;
         Some(Credential {
             value,
@@ -78,7 +78,8 @@ pub(crate) fn find(env: &Env, row: &ProviderSpec, address: &ProviderAddress) -> 
         })
     };
     let others = || row.other_keys.iter().find_map(|other| set(other, false));
-    set(variable, false)
+    row.key
+        .and_then(|variable| set(variable, false))
         .or_else(in_file)
         .or_else(token)
         .or_else(others)
@@ -109,6 +110,24 @@ mod tests {
             let wanted = wanted.map(|(value, variable)| (value.to_owned(), variable));
             assert_eq!(of("gemini", &vars), wanted);
         }
+    }
+
+    #[test]
+    fn ollamas_key_is_a_bearer_of_ollama_alone() {
+        let key = [("OLLAMA_API_KEY", "v")];
+        assert_eq!(of("ollama", &key), Some(("v".to_owned(), "OLLAMA_API_KEY")));
+        for row in crate::llm::catalog::ROWS.iter() {
+            assert_eq!(of(row.name, &key).is_some(), row.name == "ollama");
+        }
+        let dialect = Dialect::of(row("ollama").unwrap(), "https://ollama.com");
+        let env = Env::from(key);
+        let found = find(
+            &env,
+            row("ollama").unwrap(),
+            &address(&env, row("ollama").unwrap()),
+        );
+        let headers = headers(dialect, found.as_ref());
+        assert!(headers.contains(&("authorization", "Bearer v".to_owned())));
     }
 
     #[test]

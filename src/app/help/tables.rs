@@ -141,7 +141,12 @@ fn other_variables() -> Rows {
         .flat_map(|row| {
             let urls = row.other_urls.iter().map(|other| other.variable);
             let keys = row.other_keys.iter().copied();
-            keys.chain(row.token).chain(urls)
+            let accounts = row
+                .account_headers
+                .iter()
+                .flat_map(|header| header.variables);
+            let accounts = accounts.map(|variable| variable.name);
+            keys.chain(row.token).chain(urls).chain(accounts)
         })
         .collect();
     let rows = variables::all().filter(|row| others.contains(&row.name.as_str()));
