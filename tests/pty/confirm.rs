@@ -103,6 +103,7 @@ fn a_reason_is_what_was_said_before_its_own_round() {
     });
     pty.send("n");
     pty.wait_text("Done.");
+    pty.wait_text("> Ask anything");
     pty.send("!undo\r");
     pty.wait_text("What its tools have changed stays changed.");
     quit(pty, &home);
