@@ -42,7 +42,7 @@ pub(super) struct Attachments {
 pub(super) type PastedImages = BTreeMap<String, Arc<[u8]>>;
 
 /// What may go with a message besides the files that it mentions.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MoreImages {
     /// Image files from the command line.
     pub(super) files: Vec<PathBuf>,

@@ -7,6 +7,7 @@
 mod advice;
 pub(crate) mod approve;
 mod attach;
+mod attaching;
 mod blender;
 pub(crate) mod choice;
 mod choosing;
@@ -233,14 +234,8 @@ pub(crate) struct Session {
     file_search: Option<file_search::FileSearch>,
     /// A message whose attachments are being read.
     preparation: Option<prepare::Preparation>,
-    /// Images that a message to come may have.
-    images: attach::MoreImages,
-    /// How many images were pasted.
-    pasted_count: usize,
-    /// Stops the reading of the clipboard, while it is read.
-    pasting: Option<Cancel>,
-    /// The message that could not be sent with its attachments; sent again, it goes without them.
-    unsent: Option<String>,
+    /// What may go with messages to come.
+    attaching: attaching::Attaching,
     /// Setting up a language model.
     set_up: set_up::SetUp,
 }
@@ -330,13 +325,7 @@ impl Session {
             place: place::PlaceState::default(),
             file_search: None,
             preparation: None,
-            images: attach::MoreImages {
-                files: settings.images.clone(),
-                ..attach::MoreImages::default()
-            },
-            pasted_count: 0,
-            pasting: None,
-            unsent: None,
+            attaching: attaching::Attaching::new(settings.images.clone()),
             set_up: set_up::SetUp::default(),
             settings,
         };
@@ -358,7 +347,8 @@ impl Session {
         if session.settings.session.choice() == SessionChoice::Pick {
             session.offer_sessions(true);
         }
-        session.announce_images();
+        let waiting = session.attaching.announcement();
+        session.updates.extend(waiting.map(UiUpdate::System));
         session.watch_reviews();
         session.read_place();
         Ok((session, wake))
@@ -384,7 +374,7 @@ impl Session {
         self.sent_messages.clear();
         self.held_system_rows.clear();
         self.abandoned = None;
-        self.unsent = None;
+        self.attaching.forget_refused();
         self.has_told_cut = false;
         self.flow.begun = None;
         self.flow.notes.clear();
@@ -513,7 +503,7 @@ impl Session {
         // What waits when the user leaves is kept on disk instead.
         let had_queue = !self.exiting && self.return_waiting();
         let had_voice = self.cancel_voice();
-        if self.stop_pasting() {
+        if self.attaching.stop_reading() {
             return true;
         }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {

@@ -4,22 +4,16 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::attach::{self, Attachments, MoreImages, OnFailure, PastedImages};
+use super::attach::{self, Attachments};
 use super::inbox::WorkerEvent;
 use super::{Queued, Session};
 use crate::app::session::ui_update::{CopiedText, UiUpdate};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::escape_controls;
 use crate::chat::event::NullSink;
 use crate::model_call::model_target::ModelTarget;
 use crate::proc::clipboard::{self, ClipboardContent, Copier};
 use crate::tools::engine::context::ToolContext;
-
-/// Pasted images that are kept for messages to come; the oldest is dropped.
-const MAX_PASTED: usize = 20;
-/// And bytes of them.
-const MAX_PASTED_BYTES: usize = 64 << 20;
 
 /// A message whose attachments are being read.
 pub(super) struct Preparation {
@@ -30,31 +24,19 @@ pub(super) struct Preparation {
     _with_session: OnFire,
 }
 
-/// The name that stands for the pasted image of this number. What kind it is, its bytes say.
-fn pasted_name(number: usize) -> String {
-    format!("clipboard-{number}.png")
-}
-
 impl Session {
     /// Sends `queued`: at once, or as soon as what it attaches was read.
     pub(super) fn prepare(&mut self, queued: Queued, target: Arc<ModelTarget>) {
         let is_heard = queued.spoken.is_some();
-        if is_heard || (self.images.files.is_empty() && !attach::mentions_any(&queued.text)) {
+        if is_heard || !self.attaching.may_attach(&queued.text) {
             // Nobody means a file by a misheard word.
             return self.begin(queued, target, None);
         }
-        let on_failure = match self.unsent.take_if(|text| *text == queued.text) {
-            Some(_) => OnFailure::SendWithout,
-            None => OnFailure::Refuse,
-        };
+        let (more, on_failure) = self.attaching.begin(&queued.text);
         let takes_images = self.flow_engine(&target).is_none();
         let id = self.number();
         let (stop, with_session) = self.stop_all.child();
         let ctx = ToolContext::new(Arc::clone(&self.context), stop.clone(), Arc::new(NullSink));
-        let more = MoreImages {
-            files: self.images.files.clone(),
-            pasted: self.images.pasted.clone(),
-        };
         let (text, model, inbox) = (
             queued.text.clone(),
             Arc::clone(&target),
@@ -101,13 +83,13 @@ impl Session {
         };
         match outcome {
             Ok(attached) => {
-                self.images.files.clear();
+                self.attaching.attached();
                 self.begin(prepared.queued, prepared.target, Some(attached));
             }
             Err(problem) => {
                 let text = prepared.queued.text;
                 self.failed = true;
-                self.unsent = Some(text.clone());
+                self.attaching.refuse(text.clone());
                 self.save_waiting();
                 self.updates.push(UiUpdate::Unsent(text));
                 self.updates
@@ -139,7 +121,7 @@ impl Session {
 
     /// Takes what is on the clipboard into the input: a name that stands for the image, or text.
     pub(crate) fn paste_clipboard(&mut self) {
-        if self.pasting.is_some() {
+        if self.is_pasting() {
             return;
         }
         let (env, inbox) = (self.context.env.clone(), Arc::clone(&self.inbox));
@@ -149,17 +131,14 @@ impl Session {
             let _with_session = with_session;
             inbox.send(WorkerEvent::Clipboard(clipboard::read(&env, &reading)));
         });
-        self.pasting = started.then_some(stop);
+        if started {
+            self.attaching.read_clipboard(stop);
+        }
     }
 
     /// True while the clipboard is read.
     pub(crate) fn is_pasting(&self) -> bool {
-        self.pasting.is_some()
-    }
-
-    /// Stops reading the clipboard; false when it is not read.
-    pub(super) fn stop_pasting(&mut self) -> bool {
-        self.pasting.as_ref().map(Cancel::fire).is_some()
+        self.attaching.is_reading_clipboard()
     }
 
     /// Copies a text with a program, on a thread; it comes back as [`UiUpdate::Copied`].
@@ -175,49 +154,6 @@ impl Session {
 
     /// The clipboard was read.
     pub(super) fn pasted(&mut self, outcome: Outcome<ClipboardContent>) {
-        let was_stopped = (self.pasting.take()).is_some_and(|stop| stop.is_fired());
-        if was_stopped {
-            return;
-        }
-        let update = match outcome {
-            Ok(ClipboardContent::Text(text)) => UiUpdate::Insert(text),
-            Ok(ClipboardContent::Image(bytes)) => {
-                self.pasted_count += 1;
-                let name = pasted_name(self.pasted_count);
-                self.images.pasted.insert(name.clone(), bytes.into());
-                self.forget_pasted();
-                UiUpdate::Mention(name)
-            }
-            Err(problem) => UiUpdate::Failed(problem),
-        };
-        self.updates.push(update);
-    }
-
-    /// Forgets the oldest pasted images beyond the limits, but never the newest.
-    fn forget_pasted(&mut self) {
-        let pasted = &mut self.images.pasted;
-        let is_too_much = |pasted: &PastedImages| {
-            let bytes: usize = pasted.values().map(|image| image.len()).sum();
-            pasted.len() > MAX_PASTED || bytes > MAX_PASTED_BYTES
-        };
-        for oldest in 1..self.pasted_count {
-            if !is_too_much(pasted) {
-                return;
-            }
-            pasted.remove(&pasted_name(oldest));
-        }
-    }
-
-    /// Says which images of the command line wait for the first message.
-    pub(super) fn announce_images(&mut self) {
-        let names: Vec<String> = (self.images.files.iter())
-            .map(|path| escape_controls(&path.to_string_lossy()))
-            .collect();
-        if !names.is_empty() {
-            self.updates.push(UiUpdate::System(format!(
-                "Goes with your next message: {}",
-                names.join(", ")
-            )));
-        }
+        self.updates.extend(self.attaching.pasted(outcome));
     }
 }
