@@ -12,33 +12,29 @@ use std::time::{Duration, Instant};
 
 use super::pipeline::run as pipeline_run;
 use super::pipeline::sinks::MakeDisplay;
+use super::session::one_shot::OneShot;
+use super::session::turn_job::Notice;
 use super::sessions;
 use super::settings::Settings;
 use super::settings::session::SessionFlags;
 use super::stream::{StdoutSink, say};
-use super::summarize::summarizer;
 use super::watch::RunWatch;
-use super::{images, profile, setup};
-use crate::agent::turn::Conversation;
+use super::{images, setup};
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::FAILURE_MARKER;
 use crate::chat::image::Image;
-use crate::chat::message::{Message, User};
 use crate::chat::usage::Totals;
 use crate::llm::copilot;
-use crate::llm::failure::Failure;
 use crate::model_call::model_target::ModelTarget;
 use crate::pipeline::record;
 use crate::store::sessions::Replay;
-use crate::store::sessions::log::TurnLog;
-use crate::store::sessions::record::ContextCause;
-use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::context::SessionContext;
 
 /// The state of the run, shared with the thread that watches for signals.
 struct HeadlessRun {
-    settings: Settings,
+    settings: Arc<Settings>,
     /// Makes the display of a run of the pipeline.
     display: MakeDisplay,
     started: Instant,
@@ -51,7 +47,7 @@ struct HeadlessRun {
 /// Runs to the end and returns the exit status. The cost is always the last line on standard error.
 pub(crate) fn run(settings: Settings, display: MakeDisplay) -> u8 {
     let run = Arc::new(HeadlessRun {
-        settings,
+        settings: Arc::new(settings),
         display,
         started: Instant::now(),
         stop: Cancel::new(),
@@ -130,34 +126,6 @@ impl HeadlessRun {
     }
 }
 
-/// Writes the end of the turn to the session's file, if there is one.
-fn save_end(
-    conversation: &mut Conversation<'_>,
-    ctx: &ToolContext,
-    answer: &Result<String, Failure>,
-) {
-    let partial = answer
-        .as_ref()
-        .err()
-        .map(|failure| failure.partial.text.clone());
-    if let Some(text) = partial.filter(|text| !text.trim().is_empty()) {
-        conversation.messages.push(Message::assistant(text));
-    }
-    if conversation.is_taken_back {
-        let undone = conversation.log.as_ref().and_then(TurnLog::undo);
-        undone
-            .into_iter()
-            .for_each(|notice| say(&format!("Warning: {notice}")));
-    }
-    conversation.save(ctx, ContextCause::Change);
-    let ending = sessions::turn_ending(ctx, answer.as_ref().err());
-    let spent = sessions::spent(&ctx.session.ledger.totals());
-    let log = conversation.log.as_ref();
-    if let Some(notice) = log.and_then(|log| log.end(ending, spent)) {
-        say(&format!("Warning: {notice}"));
-    }
-}
-
 /// Tells the parent why this child fails.
 fn report_failure(kind: ProblemKind) {
     if let Ok(kind) = serde_json::to_string(&kind) {
@@ -217,9 +185,6 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     let spending = setup::spending(settings, &session.clock, &mut warn)?;
     let mut target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
     setup::ask_server(&mut target, stop, &mut warn);
-    let target = Arc::new(target);
-    session.set_summarizer(summarizer(&target));
-    session.set_agents(setup::agents(settings, &target));
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)
             .map(|sink| match settings.is_leashed {
@@ -228,39 +193,22 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             })
             .map_err(|error| Problem::system("Cannot write to standard output", error))?,
     );
-    let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
-    let offer = session
-        .registry
-        .offer(&session.policy, target.info.max_tools());
     let begun = match settings.session == SessionFlags::default() {
         true => None,
         false => Some(sessions::begin(&settings.session, &session, settings)?),
     };
     let replay = begun.as_ref().and_then(|begun| begun.replay.as_ref());
     replay.and_then(Replay::damage).into_iter().for_each(warn);
-    let mut messages = replay.map_or_else(Vec::new, Replay::context);
-    let prompt = Message::User(User {
-        text: prompt,
-        images: images_of(settings, &target)?,
-    });
-    let current = begun.as_ref().map(|begun| begun.log.id().clone());
-    let person = profile::user_facts(&session, current, None, String::new(), warn);
-    let log = begun.map(|begun| begun.log.begin_turn());
-    if let Some(log) = &log {
-        session
-            .workspace()
-            .into_iter()
-            .for_each(|workspace| log.enter(workspace));
-        let by = (target.provider.name(), target.model.as_str());
-        log.say(&messages, &prompt, by).into_iter().for_each(warn);
-        log.make_durable().into_iter().for_each(warn);
-    }
-    messages.push(prompt);
-    let mut conversation = Conversation::new(&target, &offer, &person, messages, true);
-    conversation.effort = effort;
-    conversation.log = log;
-    let answer = conversation.answer(&ctx);
-    save_end(&mut conversation, &ctx, &answer);
+    let message = (prompt, images_of(settings, &target)?);
+    let one_shot = OneShot::new(
+        Arc::clone(settings),
+        session,
+        stop.clone(),
+        begun.as_ref(),
+        (spending, effort),
+    );
+    let warn: Notice = Arc::new(|text| say(&format!("Warning: {text}")));
+    let answer = one_shot.answer(Arc::new(target), message, stream.clone(), &warn);
     let written = stream.finish();
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
@@ -269,6 +217,6 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             "Cannot write the answer to standard output",
             error,
         )),
-        Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
+        Ok(()) => answer.map_err(|failure| *failure.problem),
     }
 }

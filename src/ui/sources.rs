@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::app::model_lists::ModelLists;
 use crate::app::session::commands;
-use crate::app::session::file_search::files_like;
-use crate::app::session::set_up::model_env;
+use crate::app::session::files_like;
+use crate::app::session::model_env::model_env;
 use crate::app::theme_choice::{CurrentTheme, ThemeChoice};
 use crate::llm::choose;
 use crate::store::profiles;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{bounded, select};
 
-use super::inbox::{Inbox, WorkerEvent};
+use super::inbox::Inbox;
+use super::worker_event::WorkerEvent;
 use crate::app::session::ui_update::{PendingQuestion, Verdict};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem, ProblemKind};

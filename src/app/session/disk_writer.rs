@@ -15,7 +15,7 @@ pub(super) struct DiskWriter {
 
 /// The end of the queue, for another thread.
 #[derive(Clone)]
-pub(super) struct DiskQueue(Sender<WriteJob>);
+pub(in crate::app) struct DiskQueue(Sender<WriteJob>);
 
 impl DiskQueue {
     /// Queues `work`; it runs after everything queued before.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossbeam_channel::Sender;
 use jiff::Timestamp;
 
 use crate::base::problem::{Outcome, Problem};
@@ -26,6 +27,8 @@ pub(super) struct PendingEntry {
     pub(super) text: String,
     /// When it was said, if it is to become memory.
     pub(super) at: Option<Timestamp>,
+    /// Gets an item when the entry was written, or could not be.
+    pub(super) told: Option<Sender<()>>,
 }
 
 impl LogWriter {

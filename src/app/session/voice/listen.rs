@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::VoiceEvent;
-use super::voices::check;
-use crate::app::session::inbox::{Inbox, WorkerEvent};
+use crate::app::session::inbox::Inbox;
+use crate::app::session::voices::check;
+use crate::app::session::worker_event::WorkerEvent;
+use crate::app::session::worker_event::voice::VoiceEvent;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::SessionContext;
@@ -32,11 +33,11 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Records and reports. It sends exactly one [`VoiceEvent::Heard`], even when it panics.
-    pub(super) fn run(self) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.listen())).unwrap_or_else(|_| {
-            Err(Problem::internal(
-                "Marvin crashed while listening. This is a bug in Marvin.",
-            ))
+    pub(super) fn run(self, started: Outcome<()>) {
+        let crashed = "Marvin crashed while listening. This is a bug in Marvin.";
+        let outcome = started.and_then(|()| {
+            catch_unwind(AssertUnwindSafe(|| self.listen()))
+                .unwrap_or_else(|_| Err(Problem::internal(crashed)))
         });
         self.send(VoiceEvent::Heard(outcome));
     }

@@ -3,19 +3,19 @@
 //! Only one of listening, answering and speaking happens at a time, so that Marvin does not hear itself: after an answer is spoken, voice mode listens
 //! again. [`listen`] records and has it written down; [`speak`] reads answers aloud.
 
-pub(in crate::app::session) mod event;
 mod listen;
 mod speak;
-mod voices;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::inbox::WorkerEvent;
-use super::{Queued, QueuedKind, Session};
-use crate::app::session::ui_update::{UiUpdate, VoicePhase, VoiceStatus, VoiceUpdate};
+use super::orders::{Orders, Request};
+use super::run::Run;
+use super::ui_update::{UiUpdate, VoicePhase, VoiceStatus, VoiceUpdate};
+use super::voices::Voices;
+use super::worker_event::voice::VoiceEvent;
+use super::worker_event::{AwaitedBy, WorkerEvent};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::voice::activity::meter_step;
@@ -23,10 +23,8 @@ use crate::voice::languages::Language;
 use crate::voice::record::MAX_SECONDS;
 use crate::voice::speaker::Speaker;
 use crate::voice::transcribe::Transcript;
-use event::VoiceEvent;
 use listen::Listener;
 use speak::RunningSpeech;
-use voices::Voices;
 
 /// Seconds that `/v` records unless the user says how many.
 const DEFAULT_SECONDS: u64 = 5;
@@ -79,12 +77,6 @@ enum ListeningPhase {
     Transcribing,
 }
 
-/// How a message came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spoken {
-    pub(super) language: Option<&'static Language>,
-}
-
 /// A key as voice sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VoiceKey {
@@ -96,9 +88,14 @@ pub(crate) enum VoiceKey {
     Other,
 }
 
-impl Session {
+impl Voice {
     /// `/v`: records once and sends what was said.
-    pub(super) fn record_once(&mut self, words: &str) -> Outcome<()> {
+    pub(super) fn record_once(
+        &mut self,
+        words: &str,
+        run: &Run,
+        orders: &mut Orders,
+    ) -> Outcome<()> {
         let seconds = match words {
             "" => DEFAULT_SECONDS,
             words => words
@@ -117,234 +114,215 @@ impl Session {
                     ))
                 })?,
         };
-        if self.voice.listening.is_some() {
+        if self.listening.is_some() {
             return Err(Problem::refused("A recording is running already.")
                 .next("End it with Enter, or drop it with Esc or Ctrl-C."));
         }
         self.stop_speech();
-        self.listen(Some(seconds));
+        self.listen(Some(seconds), run, orders);
         Ok(())
     }
 
     /// `/voice`: switches voice mode on or off.
-    pub(super) fn toggle_voice(&mut self, words: &str) -> Outcome<()> {
+    pub(super) fn toggle(&mut self, words: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
         if !words.is_empty() {
             return Err(
                 Problem::input("/voice takes no words after it.").next("/v SECONDS records once.")
             );
         }
-        if !matches!(self.voice.mode, VoiceMode::Off) {
-            self.end_voice();
-            self.say_voice_is_off();
+        if !matches!(self.mode, VoiceMode::Off) {
+            self.end(orders);
+            say_is_off(orders);
             return Ok(());
         }
-        if !self.settings.process.stdin_is_terminal {
+        if !run.settings.process.stdin_is_terminal {
             return Err(Problem::refused(
                 "Voice mode needs a terminal, on which a key can end it.",
             )
             .next("/v SECONDS records once."));
         }
-        let id = self.number();
-        self.voice.mode = VoiceMode::Starting(id);
-        let (context, inbox) = (Arc::clone(&self.context), Arc::clone(&self.inbox));
-        let started = self.work("voice", move || {
-            let found = Voices::find(&context.env);
+        let id = run.number();
+        self.mode = VoiceMode::Starting(id);
+        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+        orders.work("voice", AwaitedBy::Nobody, move |started| {
+            let found = started.and_then(|()| Voices::find(&context.env));
             inbox.send(WorkerEvent::Voice(id, VoiceEvent::Found(found)));
         });
-        if !started {
-            self.voice.mode = VoiceMode::Off;
-        }
         Ok(())
     }
 
-    fn say_voice_is_off(&mut self) {
-        let words = "Voice mode is off.".to_owned();
-        self.updates.push(UiUpdate::System(words));
-    }
-
     /// Handles what the threads of voice report.
-    pub(super) fn voice_event(&mut self, id: u64, event: VoiceEvent) {
+    pub(super) fn handle(&mut self, id: u64, event: VoiceEvent, orders: &mut Orders) {
         match event {
             VoiceEvent::Found(found) => {
-                if matches!(self.voice.mode, VoiceMode::Starting(own) if own == id) {
-                    self.voice_found(found);
+                if matches!(self.mode, VoiceMode::Starting(own) if own == id) {
+                    self.found(found, orders);
                 }
-                self.send_next();
+                orders.send_next();
             }
-            VoiceEvent::SpeechEnded(outcome) => self.speech_ended(id, outcome),
+            VoiceEvent::SpeechEnded(outcome) => self.speech_ended(id, outcome, orders),
             event => {
-                if let Some(listening) = self.voice.listening.take_if(|one| one.id == id) {
-                    self.listening_event(listening, event);
+                if let Some(listening) = self.listening.take_if(|one| one.id == id) {
+                    self.listening_event(listening, event, orders);
                 }
             }
         }
     }
 
     /// Voice mode begins, if there is something to record with.
-    fn voice_found(&mut self, found: Outcome<Voices>) {
+    fn found(&mut self, found: Outcome<Voices>, orders: &mut Orders) {
         match found {
             Ok(voices) => {
-                self.updates.push(UiUpdate::System(voices.words()));
-                self.voice.mode = VoiceMode::On(voices.speaker);
-                self.voice.is_paused = false;
+                orders.system(voices.words());
+                self.mode = VoiceMode::On(voices.speaker);
+                self.is_paused = false;
             }
             Err(problem) => {
-                self.voice.mode = VoiceMode::Off;
-                self.updates.push(UiUpdate::Failed(problem));
+                self.mode = VoiceMode::Off;
+                orders.fail(problem);
             }
         }
     }
 
-    fn listening_event(&mut self, mut listening: Listening, event: VoiceEvent) {
+    fn listening_event(
+        &mut self,
+        mut listening: Listening,
+        event: VoiceEvent,
+        orders: &mut Orders,
+    ) {
         match event {
             VoiceEvent::Recording => {
                 listening.phase = Some(ListeningPhase::Recording);
                 listening.since = Instant::now();
                 let seconds = listening.seconds;
-                self.updates
-                    .push(UiUpdate::Voice(VoiceUpdate::Recording { seconds }));
-                self.voice.listening = Some(listening);
+                orders.show(UiUpdate::Voice(VoiceUpdate::Recording { seconds }));
+                self.listening = Some(listening);
             }
             VoiceEvent::Level(level) => {
                 let step = meter_step(level);
                 let excess = (listening.levels.len() + 1).saturating_sub(SHOWN_LEVELS);
                 listening.levels.drain(..excess);
                 listening.levels.push_back(step);
-                self.updates
-                    .push(UiUpdate::Voice(VoiceUpdate::Level { step }));
-                self.voice.listening = Some(listening);
+                orders.show(UiUpdate::Voice(VoiceUpdate::Level { step }));
+                self.listening = Some(listening);
             }
             VoiceEvent::Transcribing => {
                 listening.phase = Some(ListeningPhase::Transcribing);
                 listening.since = Instant::now();
-                self.updates
-                    .push(UiUpdate::Voice(VoiceUpdate::Transcribing));
-                self.voice.listening = Some(listening);
+                orders.show(UiUpdate::Voice(VoiceUpdate::Transcribing));
+                self.listening = Some(listening);
             }
-            VoiceEvent::Heard(outcome) => self.heard(&listening, outcome),
+            VoiceEvent::Heard(outcome) => self.heard(&listening, outcome, orders),
             VoiceEvent::Found(_) | VoiceEvent::SpeechEnded(_) => {}
         }
     }
 
     /// The end of a recording: what was said is sent as a message, whatever it says. A spoken "quit" is no command.
-    fn heard(&mut self, listening: &Listening, outcome: Outcome<Option<Transcript>>) {
-        self.updates.push(UiUpdate::Voice(VoiceUpdate::Ended));
+    fn heard(
+        &mut self,
+        listening: &Listening,
+        outcome: Outcome<Option<Transcript>>,
+        orders: &mut Orders,
+    ) {
+        orders.show(UiUpdate::Voice(VoiceUpdate::Ended));
         let is_voice_mode = listening.seconds.is_none();
         match outcome {
             Ok(Some(transcript)) => {
-                self.voice.language = transcript.language;
-                let kept = self.for_history(&transcript.text);
-                self.remember(&kept);
-                self.poll_news();
-                self.queue.push_back(Queued {
-                    spoken: Some(Spoken {
-                        language: transcript.language,
-                    }),
-                    ..Queued::new(QueuedKind::Message, transcript.text)
-                });
+                self.language = transcript.language;
+                orders.request(Request::Heard(transcript));
             }
             // The user has ended it.
-            Ok(None) if self.voice.is_paused || listening.finish.is_fired() => {}
+            Ok(None) if self.is_paused || listening.finish.is_fired() => {}
             Ok(None) => {
-                self.end_voice();
-                let words = "Voice mode is off: nothing was heard for a while.".to_owned();
-                self.updates.push(UiUpdate::System(words));
+                self.end(orders);
+                orders.system("Voice mode is off: nothing was heard for a while.");
             }
             Err(problem) if problem.is_cancelled() => {}
             Err(problem) => {
-                self.updates.push(UiUpdate::Failed(problem));
+                orders.fail(problem);
                 if is_voice_mode {
-                    self.end_voice();
-                    self.say_voice_is_off();
+                    self.end(orders);
+                    say_is_off(orders);
                 }
             }
         }
-        self.send_next();
+        orders.send_next();
     }
 
-    /// In voice mode: listens when nothing else happens.
-    pub(super) fn listen_on(&mut self) {
-        let is_wanted = matches!(self.voice.mode, VoiceMode::On(_)) && !self.voice.is_paused;
-        if is_wanted && !self.exiting && !self.busy() && self.held_notices.is_empty() {
-            self.listen(None);
+    /// In voice mode: listens, if nothing else happens.
+    pub(super) fn listen_on(&mut self, is_idle: bool, run: &Run, orders: &mut Orders) {
+        let is_wanted = matches!(self.mode, VoiceMode::On(_)) && !self.is_paused;
+        if is_wanted && is_idle {
+            self.listen(None, run, orders);
         }
     }
 
     /// Starts to record, for at most `seconds` or, in voice mode, until somebody has spoken.
-    fn listen(&mut self, seconds: Option<u64>) {
-        let id = self.number();
-        let (stop, with_session) = self.stop_all.child();
+    fn listen(&mut self, seconds: Option<u64>, run: &Run, orders: &mut Orders) {
+        let id = run.number();
+        let (stop, with_session) = run.child_stop();
         let finish = Cancel::new();
         let listener = Listener {
             id,
-            context: Arc::clone(&self.context),
-            inbox: Arc::clone(&self.inbox),
+            context: Arc::clone(&run.context),
+            inbox: Arc::clone(&run.inbox),
             seconds,
-            supervisor: self.supervisor(),
+            supervisor: run.supervisor(),
             finish: finish.clone(),
             stop: stop.clone(),
         };
-        if self.work("listen", move || listener.run()) {
-            self.voice.listening = Some(Listening {
-                id,
-                phase: None,
-                since: Instant::now(),
-                seconds,
-                levels: VecDeque::new(),
-                finish,
-                stop,
-                _with_session: with_session,
-            });
-        } else {
-            self.voice.mode = VoiceMode::Off;
-        }
-    }
-
-    /// This executable, which ends recorders and speakers when this process is killed. After an update that has moved it, they end by themselves.
-    fn supervisor(&self) -> Option<PathBuf> {
-        let executable = self.settings.process.executable.clone();
-        executable.filter(|path| path.exists())
+        orders.work("listen", AwaitedBy::Nobody, move |started| {
+            listener.run(started);
+        });
+        self.listening = Some(Listening {
+            id,
+            phase: None,
+            since: Instant::now(),
+            seconds,
+            levels: VecDeque::new(),
+            finish,
+            stop,
+            _with_session: with_session,
+        });
     }
 
     /// Drops the recording and the speech. True when there was any; voice mode ends with its recording.
-    pub(super) fn cancel_voice(&mut self) -> bool {
+    pub(super) fn cancel(&mut self, orders: &mut Orders) -> bool {
         let was_speaking = self.stop_speech();
-        if matches!(self.voice.mode, VoiceMode::Starting(_)) {
-            self.end_voice();
-            self.say_voice_is_off();
+        if matches!(self.mode, VoiceMode::Starting(_)) {
+            self.end(orders);
+            say_is_off(orders);
             return true;
         }
-        let Some(listening) = self.voice.listening.take() else {
+        let Some(listening) = self.listening.take() else {
             return was_speaking;
         };
         listening.stop.fire();
-        self.updates.push(UiUpdate::Voice(VoiceUpdate::Ended));
+        orders.show(UiUpdate::Voice(VoiceUpdate::Ended));
         if listening.seconds.is_none() {
-            self.end_voice();
-            self.say_voice_is_off();
+            self.end(orders);
+            say_is_off(orders);
         } else {
-            let words = "The recording was dropped.".to_owned();
-            self.updates.push(UiUpdate::System(words));
+            orders.system("The recording was dropped.");
         }
-        self.send_next();
+        orders.send_next();
         true
     }
 
     /// Switches voice mode off and ends all that belongs to voice.
-    pub(super) fn end_voice(&mut self) {
-        self.voice.mode = VoiceMode::Off;
-        self.voice.is_paused = false;
-        if let Some(listening) = self.voice.listening.take() {
+    pub(super) fn end(&mut self, orders: &mut Orders) {
+        self.mode = VoiceMode::Off;
+        self.is_paused = false;
+        if let Some(listening) = self.listening.take() {
             listening.stop.fire();
-            self.updates.push(UiUpdate::Voice(VoiceUpdate::Ended));
+            orders.show(UiUpdate::Voice(VoiceUpdate::Ended));
         }
         self.stop_speech();
     }
 
-    /// True while keys have a meaning for voice: see [`Session::voice_key`].
-    pub(crate) fn voice_takes_keys(&self) -> bool {
+    /// True while keys have a meaning for voice: see [`Voice::key`].
+    pub(super) fn takes_keys(&self) -> bool {
         let is_recording = self
-            .voice
             .listening
             .as_ref()
             .is_some_and(|one| one.phase != Some(ListeningPhase::Transcribing));
@@ -353,18 +331,18 @@ impl Session {
 
     /// The user pressed a key: any key stops the speech; Enter completes a recording, and so does any key that types that of `/v`. In voice mode a key that
     /// types makes it pause. True when the key has no further meaning.
-    pub(crate) fn voice_key(&mut self, key: VoiceKey, input_is_empty: bool) -> bool {
+    pub(super) fn key(&mut self, key: VoiceKey, input_is_empty: bool, orders: &mut Orders) -> bool {
         let is_enter = key == VoiceKey::Enter && input_is_empty;
         if self.stop_speech() {
-            self.voice.is_paused = key == VoiceKey::Typing;
+            self.is_paused = key == VoiceKey::Typing;
             return is_enter;
         }
-        if self.voice.is_paused && is_enter {
-            self.voice.is_paused = false;
-            self.listen_on();
+        if self.is_paused && is_enter {
+            self.is_paused = false;
+            orders.request(Request::Listen);
             return true;
         }
-        let Some(listening) = &self.voice.listening else {
+        let Some(listening) = &self.listening else {
             return false;
         };
         let is_once = listening.seconds.is_some();
@@ -374,22 +352,22 @@ impl Session {
         }
         listening.finish.fire();
         if !is_once && !is_enter {
-            self.voice.is_paused = true;
+            self.is_paused = true;
             return false;
         }
         true
     }
 
     /// True while something of voice has to end before the plain interface reads on.
-    pub(super) fn is_voice_busy(&self) -> bool {
-        self.voice.listening.is_some()
+    pub(super) fn is_busy(&self) -> bool {
+        self.listening.is_some()
             || self.is_speaking()
-            || matches!(self.voice.mode, VoiceMode::Starting(_))
+            || matches!(self.mode, VoiceMode::Starting(_))
     }
 
     /// What a status line shows of voice; `None` when there is nothing of it.
-    pub(super) fn voice_status(&self) -> Option<VoiceStatus> {
-        let listening = self.voice.listening.as_ref();
+    pub(super) fn status(&self) -> Option<VoiceStatus> {
+        let listening = self.listening.as_ref();
         let phase = match listening.and_then(|one| Some((one, one.phase?))) {
             Some((listening, ListeningPhase::Recording)) => Some(VoicePhase::Recording {
                 since: listening.since,
@@ -401,11 +379,15 @@ impl Session {
             }),
             None => self.is_speaking().then_some(VoicePhase::Speaking),
         };
-        let is_on = matches!(self.voice.mode, VoiceMode::On(_));
+        let is_on = matches!(self.mode, VoiceMode::On(_));
         (is_on || phase.is_some()).then_some(VoiceStatus {
             is_on,
-            is_paused: self.voice.is_paused,
+            is_paused: self.is_paused,
             phase,
         })
     }
+}
+
+fn say_is_off(orders: &mut Orders) {
+    orders.system("Voice mode is off.");
 }

@@ -1,0 +1,621 @@
+//! Reads what a message mentions as `@path`, before it is sent: text goes to the model with the message, within the read budget, and images beside it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+
+use crate::app::images;
+use crate::base::marks::enclosed;
+use crate::base::problem::{Outcome, Problem, io_words};
+use crate::base::text::{self, counted, escape_controls, file_size};
+use crate::chat::image::Image;
+use crate::disk::beneath::{FileKind, RelPath, Root};
+use crate::formats::image::ImageKind;
+use crate::model_call::model_target::ModelTarget;
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::{SessionContext, ToolContext};
+use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
+
+/// Size limit for the text of one file, in bytes.
+const EACH: usize = 100_000;
+/// In a longer message, what looks like a missing file is more likely code or a log that was pasted.
+const MAX_TYPED_BYTES: usize = 2_000;
+/// Entries listed of one folder.
+const LISTED: usize = 1_000;
+
+/// What goes with a message.
+#[derive(Debug, Clone, Default)]
+pub(in crate::app) struct Attachments {
+    /// Text to append to the message.
+    pub(in crate::app::session) text: String,
+    pub(in crate::app::session) images: Vec<Image>,
+    /// What the user is told, a line for each.
+    pub(in crate::app::session) lines: Vec<String>,
+}
+
+impl Attachments {
+    /// Images that were read already, and nothing else.
+    pub(in crate::app::session) fn of_images(images: Vec<Image>) -> Self {
+        Self {
+            images,
+            ..Self::default()
+        }
+    }
+}
+
+/// Images that were pasted, by the names that stand for them in messages.
+pub(in crate::app::session) type PastedImages = BTreeMap<String, Arc<[u8]>>;
+
+/// What may go with a message besides the files that it mentions.
+#[derive(Debug, Clone, Default)]
+pub(in crate::app::session) struct MoreImages {
+    /// Image files from the command line.
+    pub(in crate::app::session) files: Vec<PathBuf>,
+    pub(in crate::app::session) pasted: PastedImages,
+}
+
+/// What happens when something cannot be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app::session) enum OnFailure {
+    /// Nothing is attached, and the message is not sent.
+    Refuse,
+    /// The user was told, and wants the message sent without it.
+    SendWithout,
+}
+
+/// Whether `message` may mention something to attach. Without a look at the disk, so that it can be asked on the interface's thread.
+pub(in crate::app::session) fn mentions_any(message: &str) -> bool {
+    message.contains('@') && !names(message).is_empty()
+}
+
+/// Reads everything that `message` mentions, and `more`. A mention that is not a file stays as it is: it may be a person.
+///
+/// # Errors
+/// A file is missing or cannot be attached, or the model takes no such images.
+pub(in crate::app::session) fn attach(
+    message: &str,
+    more: &MoreImages,
+    target: &ModelTarget,
+    ctx: &ToolContext,
+    on_failure: OnFailure,
+) -> Outcome<Attachments> {
+    let mut out = Attachments::default();
+    let without = |problem: Problem, lines: &mut Vec<String>| match on_failure {
+        OnFailure::Refuse => Err(problem),
+        OnFailure::SendWithout => {
+            lines.push(format!("Not attached: {}", problem.one_line()));
+            Ok(())
+        }
+    };
+    for path in &more.files {
+        match images::from_path(path, target) {
+            Ok(image) => out.images.push(image),
+            Err(problem) => without(problem, &mut out.lines)?,
+        }
+    }
+    let is_typed = message.len() <= MAX_TYPED_BYTES;
+    for name in names(message) {
+        let is_nothing = || resolve(&name, &ctx.session).is_none();
+        if !is_typed && !more.pasted.contains_key(&name) && is_nothing() {
+            continue;
+        }
+        let attached = match more.pasted.get(&name) {
+            Some(bytes) => images::from_bytes(&name, Arc::clone(bytes), target)
+                .map(|image| out.images.push(image)),
+            None => attach_path(&name, target, ctx, &mut out),
+        };
+        ctx.stop.check()?;
+        if let Err(problem) = attached {
+            without(problem, &mut out.lines)?;
+        }
+    }
+    if let Err(problem) = images::check(&out.images, target) {
+        out.images.clear();
+        without(problem, &mut out.lines)?;
+    }
+    let lines = out.images.iter().map(|image| images::line(image, target));
+    out.lines.extend(lines);
+    Ok(out)
+}
+
+fn attach_path(
+    name: &str,
+    target: &ModelTarget,
+    ctx: &ToolContext,
+    out: &mut Attachments,
+) -> Outcome<()> {
+    let shown = escape_controls(name);
+    let Some(place) = resolve(name, &ctx.session) else {
+        if !is_meant_as_path(name, &ctx.session) {
+            return Ok(());
+        }
+        return Err(Problem::missing(format!("There is no file \"{shown}\"."))
+            .next("Check its name; Tab completes it."));
+    };
+    if let Err(reason) = approved(&place, ctx) {
+        out.lines
+            .push(format!("@{shown} is not attached: {reason}"));
+        return Ok(());
+    }
+    let cannot = |reason: String| Problem::input(format!("@{shown} cannot be attached: {reason}"));
+    if place.is_folder() {
+        let listing = place.listing().map_err(cannot)?;
+        let entries = counted(listing.lines().count() as u64, "line");
+        out.lines
+            .push(format!("@{shown}  folder, {entries} of listing"));
+        out.text.push_str(&block(name, "folder", &listing));
+        return Ok(());
+    }
+    let mut file = place.open().map_err(cannot)?;
+    let mut start = Vec::new();
+    let about = file
+        .metadata()
+        .map_err(|error| cannot(format!("{}.", io_words(&error))))?;
+    if !about.is_file() {
+        return Err(cannot("it is not a regular file.".to_owned()));
+    }
+    let unreadable = |error: std::io::Error| cannot(format!("{}.", io_words(&error)));
+    (&mut file)
+        .take(16)
+        .read_to_end(&mut start)
+        .map_err(unreadable)?;
+    if ImageKind::of(&start).is_some() {
+        file.take(images::MAX_FILE_BYTES + 1)
+            .read_to_end(&mut start)
+            .map_err(unreadable)?;
+        out.images
+            .push(images::from_bytes(name, start.into(), target)?);
+        return Ok(());
+    }
+    let whole = about.len();
+    let content = read(start, file, whole, &ctx.session).map_err(|reason| {
+        cannot(reason).next("Take the @ away, and Marvin can look at it with its tools.")
+    })?;
+    let size = file_size(whole);
+    out.lines.push(match content.is_cut {
+        false => {
+            let lines = counted(content.text.lines().count() as u64, "line");
+            format!("@{shown}  {size}, {lines}")
+        }
+        true => format!(
+            "@{shown}  the first {} of {size}; the rest can be read in ranges",
+            file_size(content.text.len() as u64)
+        ),
+    });
+    out.text
+        .push_str(&block(name, "file", &content.marked(whole)));
+    Ok(())
+}
+
+/// Whether somebody who writes `@name` means a file, and not a person or a package: it ends like a file's name, begins like a path, or lies in a
+/// folder that exists.
+fn is_meant_as_path(name: &str, context: &SessionContext) -> bool {
+    let begins = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let is_ending = |end: &str| {
+        (1..=5).contains(&end.len())
+            && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && end.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    let ends = last
+        .rsplit_once('.')
+        .is_some_and(|(stem, end)| !stem.is_empty() && is_ending(end));
+    let folder = || {
+        let (folder, _) = name.rsplit_once('/')?;
+        resolve(folder, context)
+    };
+    begins || ends || name.contains(char::is_whitespace) || folder().is_some()
+}
+
+/// The message may have been pasted and a link can point anywhere, so the user is asked about a target outside the working directory, by its real
+/// path.
+fn approved(place: &AttachTarget, ctx: &ToolContext) -> Result<(), String> {
+    match place {
+        AttachTarget::Inside(..) => Ok(()),
+        AttachTarget::Outside(file) => ctx
+            .approve(ApprovalRequest::new(
+                "Send this file, outside the working directory, to the model?",
+                "attach this file",
+                file,
+            ))
+            .map_err(|problem| problem.what),
+    }
+}
+
+/// The mentioned names: an `@` at the start of a word, with quotes around names that contain blanks.
+fn names(message: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = message;
+    let mut before = None;
+    while let Some(pos) = rest.find('@') {
+        let starts = rest
+            .get(..pos)
+            .unwrap_or_default()
+            .chars()
+            .next_back()
+            .or(before)
+            .is_none_or(char::is_whitespace);
+        let after = rest.get(pos + 1..).unwrap_or_default();
+        let (name, len) = match after
+            .strip_prefix('"')
+            .and_then(|quoted| quoted.split_once('"'))
+        {
+            Some((name, _)) => (name, name.len() + 2),
+            None => {
+                let end = after.find(char::is_whitespace).unwrap_or(after.len());
+                let word = after.get(..end).unwrap_or_default();
+                (
+                    word.trim_end_matches(['.', ',', ';', ':', '?', '!', ')']),
+                    end,
+                )
+            }
+        };
+        if starts && !name.is_empty() && !found.iter().any(|known| known == name) {
+            found.push(name.to_owned());
+        }
+        before = after
+            .get(..len)
+            .unwrap_or_default()
+            .chars()
+            .next_back()
+            .or(Some('@'));
+        rest = after.get(len..).unwrap_or_default();
+    }
+    found
+}
+
+/// A mentioned file or folder that exists.
+enum AttachTarget {
+    Inside(Arc<Root>, RelPath),
+    /// Elsewhere; all links are resolved.
+    Outside(PathBuf),
+}
+
+/// Resolves `name` relative to the home folder, the root or the working directory. `None` when it does not exist.
+fn resolve(name: &str, context: &SessionContext) -> Option<AttachTarget> {
+    let root = context.working_dir.root();
+    let path = match (name.strip_prefix("~/"), context.env.get("HOME"), &root) {
+        (Some(rest), Some(home), _) => Path::new(home).join(rest),
+        (_, _, Some(root)) => root.path().join(name),
+        (_, _, None) => PathBuf::from(name),
+    };
+    let real = path.canonicalize().ok()?;
+    if let Some(root) = root
+        && let Ok(inside) = real.strip_prefix(root.path())
+    {
+        let rel = match inside.to_str() {
+            Some("") => Some(RelPath::here()),
+            inside => inside.and_then(|inside| root.check(inside).ok()),
+        };
+        if let Some(rel) = rel {
+            return Some(AttachTarget::Inside(root, rel));
+        }
+    }
+    Some(AttachTarget::Outside(real))
+}
+
+impl AttachTarget {
+    fn is_folder(&self) -> bool {
+        match self {
+            Self::Inside(root, rel) => root
+                .metadata(rel)
+                .is_ok_and(|about| about.kind == FileKind::Folder),
+            Self::Outside(path) => path.is_dir(),
+        }
+    }
+
+    fn open(&self) -> Result<fs::File, String> {
+        match self {
+            Self::Inside(root, rel) => root.open_read(rel).map_err(|problem| problem.what),
+            Self::Outside(path) => {
+                // The path has no links; one found now was created after the user was asked.
+                let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+                fs::OpenOptions::new()
+                    .read(true)
+                    .custom_flags(i32::try_from(careful.bits()).unwrap_or_default())
+                    .open(path)
+                    .map_err(|error| format!("{}.", io_words(&error)))
+            }
+        }
+    }
+
+    fn listing(&self) -> Result<String, String> {
+        let line =
+            |name: &str, is_folder: bool| format!("{name}{}", if is_folder { "/" } else { "" });
+        let mut names: Vec<String> = match self {
+            Self::Inside(root, rel) => root
+                .list(rel)
+                .map_err(|problem| problem.what)?
+                .iter()
+                .take(LISTED)
+                .map(|entry| line(&entry.name, entry.kind == FileKind::Folder))
+                .collect(),
+            Self::Outside(path) => fs::read_dir(path)
+                .map_err(|error| format!("{}.", io_words(&error)))?
+                .filter_map(Result::ok)
+                .take(LISTED)
+                .map(|entry| {
+                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    line(&entry.file_name().to_string_lossy(), is_folder)
+                })
+                .collect(),
+        };
+        names.sort();
+        Ok(names.join("\n"))
+    }
+}
+
+/// The text of a file, or its beginning.
+struct FileText {
+    text: String,
+    is_cut: bool,
+}
+
+impl FileText {
+    /// The text, with a note for the model where it is cut.
+    fn marked(self, whole: u64) -> String {
+        match self.is_cut {
+            false => self.text,
+            true => format!(
+                "{}\n[Cut: {} of {whole} bytes. Read the rest with read_file and a line range.]",
+                self.text,
+                self.text.len(),
+            ),
+        }
+    }
+}
+
+/// Reads the rest of a file that begins with `bytes`, within the read budget.
+fn read(
+    mut bytes: Vec<u8>,
+    file: fs::File,
+    whole: u64,
+    context: &SessionContext,
+) -> Result<FileText, String> {
+    let mut used = context.reading.lock();
+    let left = READ_STOP.saturating_sub(*used);
+    if left == 0 {
+        return Err(format!(
+            "{READ_STOP} characters were read for this message already."
+        ));
+    }
+    let max = EACH.min(if *used < READ_WARN {
+        READ_WARN - *used
+    } else {
+        left
+    });
+    file.take(max as u64 + 4)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("{}.", io_words(&error)))?;
+    if bytes.contains(&0) {
+        return Err("it is binary, neither text nor an image.".to_owned());
+    }
+    let lossy = String::from_utf8_lossy(&bytes);
+    let text = text::head(&lossy, max).to_owned();
+    *used += text.len();
+    let is_cut = whole > text.len() as u64;
+    Ok(FileText { text, is_cut })
+}
+
+/// Data under a heading, fenced so that the model does not take it for instructions.
+fn block(name: &str, kind: &str, content: &str) -> String {
+    format!("\n\n{}", enclosed(kind, &format!("name={name:?}"), content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::NullSink;
+    use crate::llm::failure::Failure;
+    use crate::llm::models::ModelRegistry;
+    use crate::llm::offline::Offline;
+    use crate::llm::provider::{Delta, Provider, Reply, Request};
+    use crate::tools::engine::approval::{Approval, Approver};
+    use crate::tools::engine::policy::ToolPolicy;
+    use std::sync::Mutex;
+
+    /// Approves or declines, and records the requests.
+    struct Answers(bool, Arc<Mutex<Vec<String>>>);
+
+    impl Approver for Answers {
+        fn ask(&self, request: ApprovalRequest, _: &Cancel) -> Outcome<()> {
+            self.1.lock().unwrap().push(request.text());
+            match self.0 {
+                true => Ok(()),
+                false => Err(Problem::refused("The user declined to attach this file.")),
+            }
+        }
+    }
+
+    fn ctx(dir: &Path, home: &Path, agrees: bool) -> (ToolContext, Arc<Mutex<Vec<String>>>) {
+        let env = Env::from([("HOME", home.to_str().unwrap())]);
+        let mut context = SessionContext::new(env, ToolPolicy::default());
+        let requests = Arc::default();
+        context.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&requests))));
+        context.working_dir.set(Root::open(dir).unwrap(), false);
+        (
+            ToolContext::new(Arc::new(context), Cancel::new(), Arc::new(NullSink)),
+            requests,
+        )
+    }
+
+    /// No model: enough for text.
+    fn target() -> ModelTarget {
+        let prices: Arc<ModelRegistry> = Arc::default();
+        ModelTarget {
+            provider: Box::new(Offline),
+            model: String::new(),
+            info: prices.facts("offline", ""),
+            local: true,
+            on_this_machine: true,
+            prices,
+            max_cost: None,
+            successor: None,
+            learned: crate::model_call::model_target::LearnedLimit::default(),
+        }
+    }
+
+    fn attached(text: &str, ctx: &ToolContext) -> Outcome<Attachments> {
+        let more = MoreImages::default();
+        attach(text, &more, &target(), ctx, OnFailure::Refuse)
+    }
+
+    #[test]
+    fn what_lies_outside_is_asked_for_by_its_real_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let work = home.join("work");
+        fs::create_dir_all(work.join(".tickets")).unwrap();
+        fs::create_dir(home.join(".ssh")).unwrap();
+        fs::write(home.join(".ssh/id_x"), "KEY\n").unwrap();
+        fs::write(work.join("in.txt"), "in\n").unwrap();
+        std::os::unix::fs::symlink("../.ssh/id_x", work.join("readme.txt")).unwrap();
+        std::os::unix::fs::symlink("in.txt", work.join("again.txt")).unwrap();
+        let key = home.join(".ssh/id_x");
+        let absolute = format!("@{}", key.display());
+        for agrees in [false, true] {
+            for name in ["@~/.ssh/id_x", "@readme.txt", "@../.ssh/id_x", &absolute] {
+                let (ctx, requests) = ctx(&work, &home, agrees);
+                let Attachments { text, lines, .. } = attached(name, &ctx).unwrap();
+                assert_eq!(text.contains("KEY"), agrees, "{name}: {text}");
+                assert_eq!(*requests.lock().unwrap(), [key.to_str().unwrap()], "{name}");
+                assert_eq!(lines.iter().any(|text| text.contains("declined")), !agrees);
+            }
+            for name in ["@in.txt", "@again.txt", "@.", "@nobody", "@~/nobody"] {
+                let (ctx, requests) = ctx(&work, &home, agrees);
+                let _ = attached(name, &ctx);
+                assert!(requests.lock().unwrap().is_empty(), "{name}");
+            }
+            let (ctx, requests) = ctx(&work, &home, agrees);
+            let out = attached("@~/.ssh", &ctx).unwrap();
+            assert_eq!(out.text.contains("id_x"), agrees);
+            assert_eq!(requests.lock().unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn names_stand_at_the_beginning_of_a_word() {
+        assert_eq!(
+            names("see @a.rs, @\"b c\" and x@y.z (@d) @a.rs @"),
+            ["a.rs", "b c"]
+        );
+        assert_eq!(names("@é @日本.txt"), ["é", "日本.txt"]);
+    }
+
+    #[test]
+    fn files_are_attached_within_the_budget() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.txt"), "alpha\n").unwrap();
+        fs::write(dir.path().join("bin"), b"a\0b").unwrap();
+        fs::write(dir.path().join("big"), "x".repeat(250_000)).unwrap();
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
+        let attach = |text: &str| attached(text, &ctx).map(|out| (out.text, out.lines.join("\n")));
+        let none = (String::new(), String::new());
+        assert_eq!(attach("hi @nobody").unwrap(), none);
+        assert_eq!(
+            attach("@a.txt").unwrap(),
+            (
+                "\n\n<file name=\"a.txt\">\nalpha\n</file>".to_owned(),
+                "@a.txt  6 bytes, 1 line".to_owned()
+            )
+        );
+        let refused = |text: &str| attach(text).unwrap_err().one_line();
+        assert!(refused("@bin").contains("binary"));
+        let (text, line) = attach("@big").unwrap();
+        assert!(text.contains("[Cut: 100000 of 250000 bytes."));
+        assert!(line.contains("first 98 KB of 245 KB"), "{line}");
+        attach("@big").unwrap();
+        attach("@big").unwrap();
+        assert!(refused("@big").contains("300000"));
+    }
+
+    #[test]
+    fn a_missing_file_is_told_from_a_person() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("src")).unwrap();
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
+        for name in [
+            "@mian.rs",
+            "@src/mian",
+            "@./x",
+            "@~/x",
+            "@/no/x",
+            "@\"my notes\"",
+        ] {
+            let problem = attached(name, &ctx).unwrap_err();
+            assert!(problem.what.contains("no file"), "{name}: {}", problem.what);
+        }
+        for name in [
+            "@anna",
+            "@types/node",
+            "@scope/pkg@1.2",
+            "@1.2",
+            "@.",
+            "@Override",
+        ] {
+            assert!(attached(name, &ctx).is_ok(), "{name}");
+        }
+        let pasted = format!("what is wrong? {}@mian.rs", "a line of code\n".repeat(200));
+        assert!(attached(&pasted, &ctx).is_ok());
+        let more = MoreImages::default();
+        let out = attach("@mian.rs", &more, &target(), &ctx, OnFailure::SendWithout).unwrap();
+        assert!(out.text.is_empty() && out.lines[0].starts_with("Not attached: There is no file"));
+    }
+
+    #[test]
+    fn an_image_is_known_by_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let gif = b"GIF89a\x40\x01\xf0\x00 and so on";
+        fs::write(dir.path().join("picture.txt"), gif).unwrap();
+        fs::write(dir.path().join("text.png"), "only text").unwrap();
+        fs::write(dir.path().join("cut.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
+        let out = attached("@text.png", &ctx).unwrap();
+        assert!(out.images.is_empty() && out.text.contains("only text"));
+        let problem = attached("@cut.png", &ctx).unwrap_err();
+        assert!(problem.what.contains("damaged"), "{}", problem.what);
+        // Without a model nobody looks at it.
+        let problem = attached("@picture.txt", &ctx).unwrap_err();
+        assert!(problem.what.contains("No model"), "{}", problem.what);
+        let mut seeing = target();
+        seeing.provider = Box::new(SeeingProvider);
+        seeing.model = "new".to_owned();
+        seeing.info.images = true;
+        let more = MoreImages {
+            files: vec![dir.path().join("picture.txt")],
+            pasted: [("clipboard-1.png".to_owned(), Arc::from(&gif[..]))].into(),
+        };
+        let text = "@picture.txt @clipboard-1.png";
+        let out = attach(text, &more, &seeing, &ctx, OnFailure::Refuse).unwrap();
+        assert_eq!(out.images.len(), 3);
+        assert_eq!(out.images[0].data.as_deref(), Some(&gif[..]));
+        assert!(out.lines[1].starts_with("@picture.txt  GIF, 320x240, 20 bytes, about 103 tokens"));
+    }
+
+    /// A provider of which only the name counts.
+    struct SeeingProvider;
+
+    impl Provider for SeeingProvider {
+        fn name(&self) -> &'static str {
+            "openrouter"
+        }
+
+        fn stream(
+            &self,
+            _: &Request<'_>,
+            _: &mut dyn FnMut(Delta<'_>),
+            _: &Cancel,
+        ) -> Result<Reply, Failure> {
+            Ok(Reply::default())
+        }
+    }
+}

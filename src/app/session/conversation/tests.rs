@@ -1,0 +1,113 @@
+use super::*;
+use crate::app::session::facts::Facts;
+use crate::app::session::ui_update::UiUpdate;
+
+struct Alone {
+    conversation: Conversation,
+    run: Run,
+    orders: Orders,
+}
+
+impl Alone {
+    fn new() -> Self {
+        Self {
+            conversation: Conversation::default(),
+            run: Run::for_tests(),
+            orders: Orders::default(),
+        }
+    }
+
+    /// A turn that ends with these messages.
+    fn say(&mut self, messages: &[Message]) {
+        let sent = messages.iter().rev().find_map(|message| match message {
+            Message::User(user) => Some(user.text.clone()),
+            _ => None,
+        });
+        let mut state = self.conversation.begin_turn(sent.unwrap_or_default());
+        state.messages = messages.to_vec();
+        let shown = (String::new(), "");
+        (self.conversation).end_turn(Some(state), shown, &self.run, &mut self.orders);
+    }
+
+    fn remarks(&mut self) -> Vec<String> {
+        let updates = self.orders.take_updates().into_iter();
+        let remarks = updates.filter_map(|update| match update {
+            UiUpdate::Remark(words) => Some(words),
+            _ => None,
+        });
+        remarks.collect()
+    }
+}
+
+#[test]
+fn what_comes_during_an_answer_follows_it() {
+    let mut alone = Alone::new();
+    let text = "news".to_owned();
+    alone.conversation.tell_model(text, true, &mut alone.orders);
+    assert!(alone.conversation.messages().is_empty());
+    alone.say(&[Message::user("a"), Message::assistant("b")]);
+    let last = alone.conversation.messages().last();
+    assert!(matches!(last, Some(Message::System { text }) if text == "news"));
+    let text = "more".to_owned();
+    (alone.conversation).tell_model(text, false, &mut alone.orders);
+    assert_eq!(alone.conversation.messages().len(), 4);
+}
+
+#[test]
+fn that_the_oldest_messages_are_no_longer_sent_is_said_once() {
+    let mut alone = Alone::new();
+    let all: Vec<Message> = ["a", "b", "c", "d"].map(Message::user).into();
+    alone.say(&all[..3]);
+    assert_eq!(alone.remarks(), [] as [&str; 0]);
+    alone.say(&all[1..]);
+    alone.say(&all[2..]);
+    assert_eq!(alone.remarks().len(), 1);
+}
+
+#[test]
+fn a_turn_that_ends_late_joins_only_what_it_left() {
+    for (said_since, expected) in [(false, 1), (true, 2)] {
+        let mut alone = Alone::new();
+        alone.conversation.abandon(3);
+        if said_since {
+            alone.say(&[Message::user("other"), Message::assistant("answer")]);
+        }
+        let state = ConversationState {
+            messages: vec![Message::user("late")],
+            ..ConversationState::default()
+        };
+        (alone.conversation).ended_late(3, Some(state), &mut alone.orders);
+        assert_eq!(alone.conversation.messages().len(), expected);
+    }
+}
+
+#[test]
+fn a_conversation_is_left_only_when_nothing_is_under_way() {
+    let conversation = Conversation::default();
+    let compacting = Conversation {
+        is_compacting: true,
+        ..Conversation::default()
+    };
+    let undoing = Conversation {
+        undos: 1,
+        ..Conversation::default()
+    };
+    let answering = Facts {
+        is_answering: true,
+        ..Facts::default()
+    };
+    let waiting = Facts {
+        has_waiting: true,
+        ..Facts::default()
+    };
+    let idle = Facts::default();
+    assert!(conversation.may_be_left(&idle).is_ok());
+    for (conversation, facts) in [
+        (&conversation, &answering),
+        (&conversation, &waiting),
+        (&compacting, &idle),
+        (&undoing, &idle),
+    ] {
+        assert!(conversation.may_be_left(facts).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! `/undo`: the last exchange is removed from the log, the conversation and the screen, or from none of them.
+
+use std::sync::Arc;
+
+use super::Conversation;
+use crate::app::session::facts::Facts;
+use crate::app::session::log_writer;
+use crate::app::session::orders::Orders;
+use crate::app::session::run::Run;
+use crate::app::session::ui_update::UiUpdate;
+use crate::app::session::worker_event::AwaitedBy;
+use crate::app::session::worker_event::WorkerEvent;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::image::without_markers;
+use crate::chat::message::Message;
+
+impl Conversation {
+    /// Takes back the last exchange, on disk at first.
+    ///
+    /// # Errors
+    /// There is none, or an answer is on its way.
+    pub(in crate::app::session) fn undo(
+        &mut self,
+        run: &Run,
+        facts: &Facts,
+        orders: &mut Orders,
+    ) -> Outcome<()> {
+        if facts.is_answering {
+            return Err(Problem::refused("An answer is on its way.")
+                .next("Stop it with Esc or Ctrl-C, then take it back."));
+        }
+        // One at a time: only after one undo is it known which message is the last.
+        if self.undos > 0 {
+            self.undos += 1;
+            return Ok(());
+        }
+        let Some(message) = self.sent.last().cloned() else {
+            return Err(Problem::missing("There is nothing to take back."));
+        };
+        let profile = run.context.profile();
+        let log = log_writer::open(&run.context, &profile)?;
+        let (inbox, writer) = (Arc::clone(&run.inbox), run.log_writer.clone());
+        let (session_log, conversation) = (self.saved.log().cloned(), self.number);
+        // What was said before the session was resumed is not at the end of the chat log.
+        let is_resumed = self.sent.len() <= self.saved.resumed_messages();
+        orders.write(AwaitedBy::NextMessage, move || {
+            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
+            let undone = if is_resumed || writer.take_back(&profile, &message) {
+                Ok(())
+            } else {
+                log.undo_last_exchange(Some(&message), &mut warn).map(drop)
+            };
+            let undone = undone.and_then(|()| match &session_log {
+                Some(log) => log.undo(),
+                None => Ok(()),
+            });
+            inbox.send(WorkerEvent::Undone(conversation, undone));
+        });
+        self.undos = 1;
+        Ok(())
+    }
+
+    /// The last exchange of `conversation` was removed from the disk, or could not be. Returns the message that is gone from this conversation too.
+    pub(in crate::app::session) fn undone(
+        &mut self,
+        conversation: u64,
+        outcome: Outcome<()>,
+        run: &Run,
+        orders: &mut Orders,
+    ) -> Option<String> {
+        let more = std::mem::take(&mut self.undos).saturating_sub(1);
+        if conversation != self.number {
+            return None;
+        }
+        if let Err(problem) = outcome {
+            orders.fail(problem);
+            return None;
+        }
+        let said = self.sent.pop().unwrap_or_default();
+        self.saved.limit_resumed(self.sent.len());
+        let is_user = |message: &Message| matches!(message, Message::User(_));
+        let gone = self.messages.iter().rposition(is_user);
+        let gone = gone.map_or_else(Vec::new, |index| self.messages.split_off(index));
+        self.gauge(run);
+        orders.show(UiUpdate::Undone(without_markers(&said).to_owned()));
+        let is_result = |message: &Message| matches!(message, Message::Tool(_));
+        if gone.iter().any(is_result) {
+            orders.remark("What its tools have changed stays changed.");
+        }
+        if more > 0 {
+            match self.undo(run, &Facts::default(), orders) {
+                // The undos that are queued behind this one need it to succeed.
+                Ok(()) => self.undos = more,
+                Err(problem) => orders.fail(problem),
+            }
+        }
+        Some(said)
+    }
+}

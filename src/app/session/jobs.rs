@@ -1,0 +1,229 @@
+//! Jobs: what the user started and waits for, a shell command, a tool, a question to Blender. Each runs on a thread of its own, and Esc stops it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::orders::{JobWork, Orders, Request};
+use super::queued::{Queued, QueuedKind};
+use super::run::Run;
+use super::ui_update::{RunningCall, UiUpdate};
+use super::worker_event::{AwaitedBy, WorkerEvent};
+use crate::app::direct_call::words::{DirectCommand, DirectRequest};
+use crate::app::direct_call::{self, catalogue};
+use crate::app::profile;
+use crate::base::cancel::{Cancel, OnFire};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::one_line;
+use crate::chat::event::NullSink;
+use crate::tools::blender;
+use crate::tools::engine::approval::Approval;
+use crate::tools::engine::batch;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::registry::FinishedCall;
+
+/// The tool that does what `/profile` does.
+const SWITCH_PROFILE: &str = "switch_profile";
+
+/// A running job.
+pub(super) struct Job {
+    id: u64,
+    /// The conversation in which it was started, and its profile.
+    pub(super) conversation: u64,
+    pub(super) profile: String,
+    /// As the status line shows it.
+    pub(super) command: String,
+    background: bool,
+    since: Instant,
+    /// The last lines that it has written.
+    output: String,
+    stop: Cancel,
+    _with_session: OnFire,
+}
+
+/// The jobs that run.
+#[derive(Default)]
+pub(super) struct Jobs {
+    running: Vec<Job>,
+}
+
+impl Jobs {
+    /// Starts a job in this conversation.
+    pub(super) fn start(
+        &mut self,
+        (command, background): (String, bool),
+        work: JobWork,
+        conversation: u64,
+        run: &Run,
+        orders: &mut Orders,
+    ) {
+        let id = run.number();
+        let (stop, with_session) = run.child_stop();
+        self.running.push(Job {
+            id,
+            conversation,
+            profile: run.context.profile(),
+            command,
+            background,
+            since: Instant::now(),
+            output: String::new(),
+            stop: stop.clone(),
+            _with_session: with_session,
+        });
+        orders.work("job", AwaitedBy::Nobody, move |started| {
+            work(id, stop, started);
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether one runs that the user waits for.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.iter().any(|job| !job.background)
+    }
+
+    /// The commands of this conversation that run in the background.
+    pub(super) fn background(&self, conversation: u64) -> Vec<String> {
+        let is_told = |job: &&Job| job.background && job.conversation == conversation;
+        let jobs = self.running.iter().filter(is_told);
+        jobs.map(|job| job.command.clone()).collect()
+    }
+
+    /// The rows of the status line.
+    pub(super) fn rows(&self) -> impl Iterator<Item = RunningCall> {
+        self.running.iter().map(|job| RunningCall {
+            name: job.command.clone(),
+            since: job.since,
+            background: job.background,
+            output: job.output.clone(),
+        })
+    }
+
+    /// A job has written these lines.
+    pub(super) fn wrote(&mut self, id: u64, lines: String) {
+        if let Some(job) = self.running.iter_mut().find(|job| job.id == id) {
+            job.output = lines;
+        }
+    }
+
+    /// A job has ended.
+    pub(super) fn ended(&mut self, id: u64) -> Option<Job> {
+        let index = self.running.iter().position(|job| job.id == id)?;
+        Some(self.running.remove(index))
+    }
+
+    /// Stops the last one that the user waits for. False when there is none.
+    pub(super) fn stop_last(&self) -> bool {
+        let mut jobs = self.running.iter().rev();
+        let job = jobs.find(|job| !job.background && !job.stop.is_fired());
+        job.map(|job| job.stop.fire()).is_some()
+    }
+
+    /// `/stop`: stops what runs in the background.
+    pub(super) fn stop_background(&self, orders: &mut Orders) {
+        let running = self.running.iter().filter(|job| job.background);
+        if running.inspect(|job| job.stop.fire()).count() == 0 {
+            orders.remark("Nothing runs in the background.");
+        }
+    }
+}
+
+impl Job {
+    /// What the user is shown of the end of a shell command.
+    pub(super) fn ending(self, output: String) -> UiUpdate {
+        match (self.background, output.trim_end()) {
+            // Of a command in the background that wrote nothing, it is enough that it has ended.
+            (true, ending) if !ending.contains('\n') => UiUpdate::Remark(format!(
+                "$ {} &  {}",
+                one_line(&self.command),
+                one_line(ending)
+            )),
+            (background, _) => UiUpdate::CommandOutput {
+                command: self.command,
+                output,
+                background,
+            },
+        }
+    }
+}
+
+/// `/tool`: runs one tool without a model.
+///
+/// # Errors
+/// The words are wrong, or there is no such tool.
+pub(super) fn call_tool(words: &[String], run: &Run, orders: &mut Orders) -> Outcome<()> {
+    let command = DirectCommand::read(words)?;
+    let (tool, args) = match command.resolve(&run.context)? {
+        DirectRequest::Help(tool) => {
+            orders.show(UiUpdate::Listing(catalogue::help(&tool)));
+            return Ok(());
+        }
+        DirectRequest::Call { .. } if command.dir.is_some() => {
+            return Err(Problem::input("--working-dir belongs to marvin tool.")
+                .next("Here tools work in the session's directory; set_working_dir changes it."));
+        }
+        DirectRequest::Call { tool, args } => (tool, args),
+    };
+    // The tool changes the profile of the session at once, whatever is under way.
+    if tool.name() == SWITCH_PROFILE
+        && let Ok(args) = serde_json::from_str::<Value>(&args)
+        && let Some(name) = args.get("profile_name").and_then(Value::as_str)
+    {
+        return change_profile(name, run, orders);
+    }
+    let call = direct_call::call(tool.name(), args);
+    let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+    orders.job(tool.name(), false, move |id, stop, started| {
+        let ctx = ToolContext {
+            approval: Approval::UserInvoked,
+            ..ToolContext::new(context, stop, Arc::new(NullSink))
+        };
+        inbox.send(match started {
+            Ok(()) => WorkerEvent::ToolCalled {
+                id,
+                ended: Box::new(batch::run_one(&ctx, &call)),
+            },
+            Err(problem) => WorkerEvent::Report {
+                id,
+                outcome: Err(problem),
+            },
+        });
+    });
+    Ok(())
+}
+
+/// A tool that the user called has ended, in `job`.
+pub(super) fn tool_called(
+    job: Option<&Job>,
+    ended: FinishedCall,
+    conversation: u64,
+    orders: &mut Orders,
+) {
+    orders.show(UiUpdate::Listing(ended.output.text));
+    if job.is_some_and(|job| job.conversation == conversation) {
+        orders.request(Request::Effects(ended.effects));
+    }
+}
+
+/// `/profile NAME`: continues with another profile, after the messages that wait.
+///
+/// # Errors
+/// It is no name of a profile.
+pub(super) fn change_profile(name: &str, run: &Run, orders: &mut Orders) -> Outcome<()> {
+    let name = profile::name(&run.context.paths, name)?;
+    let change = Queued::new(QueuedKind::ChangeProfile, name);
+    orders.request(Request::Queue(change));
+    Ok(())
+}
+
+/// `/blender`: asks Blender whether it is there.
+pub(super) fn check_blender(run: &Run, orders: &mut Orders) {
+    let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
+    orders.job("blender", false, move |id, stop, started| {
+        let outcome = started.and_then(|()| blender::check(&context.env, &stop));
+        inbox.send(WorkerEvent::Report { id, outcome });
+    });
+}
