@@ -230,7 +230,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     );
     let ctx = ToolContext::new(Arc::clone(&session), stop.clone(), stream.clone());
     let offer = session
-        .registry
+        .registry()
         .offer(&session.policy, target.info.max_tools());
     let begun = match settings.session == SessionFlags::default() {
         true => None,

@@ -119,7 +119,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "the tools, or those that fit a word",
         |session, rest| {
             let word: Vec<String> = one(rest).into_iter().collect();
-            let list = catalogue::list(&word, &session.context.registry)?;
+            let list = catalogue::list(&word, &session.context.registry())?;
             session.updates.push(UiUpdate::Listing(list));
             Ok(())
         },
