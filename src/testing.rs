@@ -138,7 +138,7 @@ pub mod tools {
     pub use crate::tools::engine::batch::run_one;
     pub use crate::tools::engine::context::{SessionContext, ToolContext};
     pub use crate::tools::engine::policy::ToolPolicy;
-    pub use crate::tools::engine::registry::find_tool;
+    pub use crate::tools::find_tool;
 }
 
 pub mod web_results {

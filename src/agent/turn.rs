@@ -189,7 +189,7 @@ impl<'a> Conversation<'a> {
                 (Vec::new(), Vec::new())
             } else {
                 normalize_calls(
-                    &ctx.session.registry,
+                    &ctx.session.registry(),
                     reply.calls.clone(),
                     reply.cut_calls.clone(),
                 )
@@ -212,7 +212,7 @@ impl<'a> Conversation<'a> {
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
-                .any(|call| !ctx.session.registry.plan(call).effect.is_none());
+                .any(|call| !ctx.session.registry().plan(call).effect.is_none());
             if !calls.is_empty() {
                 ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }

@@ -29,6 +29,7 @@ use crate::pipeline::agents::PipelineAgents;
 use crate::tools::engine::context::{Agents, Secrets, SessionContext};
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::registry::Registry;
+use crate::tools::parse_groups;
 
 /// What the tools of a session share, in its working directory.
 ///
@@ -39,9 +40,12 @@ pub(crate) fn session(
     warn: &mut dyn FnMut(String),
 ) -> Outcome<SessionContext> {
     size_limit::report_as_error();
-    let bounds = ToolPolicy::new(&settings.env, settings.tools.as_deref(), warn)?;
-    let mut session = SessionContext::new(settings.env.clone(), bounds);
-    session.registry = registry();
+    let mut policy = ToolPolicy::new(&settings.env, warn);
+    if let Some(list) = &settings.tools {
+        policy.groups = parse_groups(list)?;
+    }
+    let mut session = SessionContext::new(settings.env.clone(), policy);
+    session.set_registry(registry());
     let env = settings.env.clone();
     if settings.is_leashed || session.policy.depth > 0 || settings.pipeline.is_some() {
         session.supervisor.clone_from(&settings.process.executable);

@@ -47,7 +47,7 @@ pub(crate) struct ToolInput {
 impl Catalogue {
     pub(crate) fn new(session: &SessionContext) -> Self {
         Self {
-            tools: session.registry.allowed(&session.policy),
+            tools: session.registry().allowed(&session.policy),
             vectors: OnceLock::new(),
         }
     }

@@ -124,11 +124,14 @@ pub(crate) mod session {
 #[cfg(test)]
 mod test_mutate;
 
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use engine::registry::Registry;
 pub(crate) use engine::result::{Effect, ToolOk};
 pub(crate) use engine::rules::{
-    MEMORY, NOTES, OUTSIDE, PROGRAMS, PROJECT_FILES, READ, RECORDS, SideEffect, USER_FILES,
+    MEMORY, NOTES, OUTSIDE, PROGRAMS, PROJECT_FILES, READ, RECORDS, USER_FILES,
 };
-pub(crate) use engine::tool::Tool;
+use engine::tool::Tool;
 
 /// Every tool, one slice a module. A new module adds its line.
 pub(crate) static ALL: &[&[Tool]] = &[
@@ -175,9 +178,48 @@ pub fn all() -> impl Iterator<Item = &'static Tool> {
     ALL.iter().flat_map(|module| module.iter())
 }
 
+/// The built-in tool with this name.
+pub fn find_tool(name: &str) -> Option<&'static Tool> {
+    all().find(|tool| tool.name == name)
+}
+
+impl Default for Registry {
+    /// The built-in tools.
+    fn default() -> Self {
+        Self::new(ALL)
+    }
+}
+
 /// The modules, in catalogue order: what `--tools` takes.
 pub(crate) fn groups() -> Vec<&'static str> {
     let mut groups: Vec<&'static str> = all().map(|tool| tool.module).collect();
     groups.dedup();
     groups
+}
+
+/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools.
+pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
+    let known = groups();
+    let mut chosen = Vec::new();
+    for word in list
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        match word {
+            "all" => return Ok(None),
+            "none" => {}
+            _ => match known.iter().find(|group| **group == word) {
+                Some(group) => chosen.push(*group),
+                None => {
+                    let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
+                    if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
+                        problem = problem.next(text::capitalize(&hint));
+                    }
+                    return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
+                }
+            },
+        }
+    }
+    Ok(Some(chosen))
 }

@@ -65,12 +65,12 @@ impl Sources for Candidates<'_> {
     }
 
     fn tools(&self) -> Vec<String> {
-        let tools = self.0.registry.all();
+        let tools = self.0.registry().all();
         tools.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     fn parameters(&self, tool: &str) -> Vec<String> {
-        let tool = self.0.registry.find(tool);
+        let tool = self.0.registry().find(tool);
         let parameters = tool.map(|tool| tool.parameters()).unwrap_or_default();
         let names = parameters.into_iter().map(|one| one.name.into_owned());
         names.collect()

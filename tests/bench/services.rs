@@ -87,7 +87,7 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
         vars.into_iter()
             .map(|(name, value)| (name.into(), value.into())),
     );
-    let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
+    let bounds = ToolPolicy::new(&env, &mut |_| {});
     let ctx = ToolContext::new(
         Arc::new(SessionContext::new(env, bounds)),
         Cancel::new(),

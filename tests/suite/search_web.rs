@@ -440,7 +440,7 @@ fn after_a_bot_check_nobody_is_asked_again() {
         ("MARVIN_URL_DUCKDUCKGO_LITE", lite.url("").as_str()),
         ("MARVIN_URL_DUCKDUCKGO_NEWS", lite.url("").as_str()),
     ]);
-    let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
+    let bounds = ToolPolicy::new(&env, &mut |_| {});
     let ctx = ToolContext::new(
         Arc::new(SessionContext::new(env, bounds)),
         Cancel::new(),

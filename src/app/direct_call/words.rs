@@ -77,7 +77,7 @@ impl DirectCommand {
     /// # Errors
     /// There is no such tool or parameter.
     pub(crate) fn resolve(&self, session: &SessionContext) -> Outcome<DirectRequest> {
-        let registry = &session.registry;
+        let registry = session.registry();
         let tool = registry
             .find(&self.name)
             .ok_or_else(|| registry.unknown(&self.name, &session.policy))?;

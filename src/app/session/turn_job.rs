@@ -196,7 +196,7 @@ impl TurnJob {
         messages.push(Message::User(user));
         // Built for each message, because tools may have been registered since the last one.
         let offer =
-            (self.context.registry).offer(&self.context.policy, self.target.info.max_tools());
+            (self.context.registry()).offer(&self.context.policy, self.target.info.max_tools());
         let mut conversation =
             Conversation::new(&self.target, &offer, &person, messages, self.mode.coding);
         conversation.effort = self.mode.effort;

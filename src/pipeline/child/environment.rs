@@ -150,6 +150,7 @@ mod tests {
     use super::*;
     use crate::base::env::Env;
     use crate::tools::engine::policy::ToolPolicy;
+    use crate::tools::parse_groups;
     use std::collections::BTreeMap;
 
     fn session(vars: &[(&str, &str)], groups: Option<&str>, root: &Root) -> SessionContext {
@@ -158,7 +159,8 @@ mod tests {
             .map(|(name, value)| ((*name).into(), (*value).into()));
         let mut env = Env::new(vars);
         env.set_below("MARVIN_EFFORT", "of config.yaml".to_owned());
-        let policy = ToolPolicy::new(&env, groups, &mut |_| {}).unwrap();
+        let mut policy = ToolPolicy::new(&env, &mut |_| {});
+        policy.groups = groups.and_then(|list| parse_groups(list).unwrap());
         let session = SessionContext::new(env, policy);
         session.working_dir.set(root.clone(), true);
         session

@@ -104,7 +104,7 @@ impl Project {
             .into_iter()
             .chain(vars.iter().copied());
         let env = Env::new(vars.map(|(name, value)| (name.into(), value.into())));
-        let policy = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
+        let policy = ToolPolicy::new(&env, &mut |_| {});
         let session = Arc::new(SessionContext::new(env.clone(), policy));
         let root = Root::open(&work).unwrap();
         session.working_dir.set(root.clone(), true);

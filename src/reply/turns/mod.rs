@@ -287,7 +287,7 @@ impl<'a> TurnLoop<'a> {
 
     /// Whether a call of this reply may have changed something.
     fn has_written(&self) -> bool {
-        let registry = &self.input.ctx.session.registry;
+        let registry = self.input.ctx.session.registry();
         self.rows.iter().any(|row| match row {
             Message::Assistant(row) => {
                 let mut calls = row.calls.iter();
@@ -456,7 +456,7 @@ impl<'a> TurnLoop<'a> {
     /// Whether a call that changes something has a label in its arguments after results were shown with labels: what was read would be written back
     /// without its secrets.
     fn would_write_labels(&self, call: &ToolCall) -> bool {
-        let effect = self.input.ctx.session.registry.plan(call).effect;
+        let effect = self.input.ctx.session.registry().plan(call).effect;
         self.has_hidden && !effect.is_none() && call.args.contains(LABEL_START)
     }
 
@@ -467,7 +467,7 @@ impl<'a> TurnLoop<'a> {
             .tool_result_digest_enabled
             .unwrap_or(input.is_small);
         ResultPolicy {
-            registry: &input.ctx.session.registry,
+            registry: input.ctx.session.registry(),
             digest: is_condensed.then_some(ToolDigest {
                 model: input.model,
                 settings: input.settings,

@@ -1,5 +1,7 @@
 //! What a model reads of a result: condensed where that is set, cut where it would fill the context window, and with a nudge below.
 
+use std::sync::Arc;
+
 use super::nudges::nudge;
 use super::protocol::ToolProtocol;
 use super::tool_digest::ToolDigest;
@@ -12,7 +14,7 @@ const CHARS_PER_TOKEN: u64 = 4;
 
 /// How the results of a reply are passed on.
 pub(crate) struct ResultPolicy<'a> {
-    pub registry: &'a Registry,
+    pub registry: Arc<Registry>,
     /// Absent when results are not condensed.
     pub digest: Option<ToolDigest<'a>>,
     /// The model's context window, in tokens.
@@ -58,11 +60,10 @@ mod tests {
     use crate::reply::settings::{ReplySettings, TraceLevel};
     use crate::reply::testing::Scripted;
     use crate::reply::trace::Trace;
-    use std::sync::Arc;
 
-    fn policy(registry: &Registry) -> ResultPolicy<'_> {
+    fn policy() -> ResultPolicy<'static> {
         ResultPolicy {
-            registry,
+            registry: Arc::default(),
             digest: None,
             window: 100,
             tool_steps: &[],
@@ -81,8 +82,7 @@ mod tests {
 
     #[test]
     fn a_result_takes_at_most_half_of_the_window_and_stays_fenced() {
-        let registry = Registry::default();
-        let policy = policy(&registry);
+        let policy = policy();
         let text = format!(
             "<<<BEGIN UNTRUSTED WEB EXTRACT>>>\n{}\n<<<END UNTRUSTED WEB EXTRACT>>>",
             "word ".repeat(100)
@@ -98,18 +98,17 @@ mod tests {
 
     #[test]
     fn only_written_calls_are_nudged() {
-        let registry = Registry::default();
         let mut failed = ToolOutput {
             failed: true,
             ..output("Error: no such note.")
         };
-        policy(&registry).prepare(&mut failed, 1, ToolProtocol::Text);
+        policy().prepare(&mut failed, 1, ToolProtocol::Text);
         assert!(failed.text.starts_with("Error: no such note.\n\n["));
     }
 
     #[test]
     fn failures_and_compact_results_are_not_condensed() {
-        let (registry, model) = (Registry::default(), Scripted::new(&[Some("Notes."); 9]));
+        let model = Scripted::new(&[Some("Notes."); 9]);
         let settings = ReplySettings::default();
         let trace = Trace::new(TraceLevel::Off, Arc::new(NullSink));
         for (name, failed, condensed) in [
@@ -127,7 +126,7 @@ mod tests {
                     query: "x",
                 }),
                 window: 8_192,
-                ..policy(&registry)
+                ..policy()
             };
             let mut result = ToolOutput {
                 name: name.to_owned(),

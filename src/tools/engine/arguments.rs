@@ -6,7 +6,7 @@ use crate::base::params::with_signature;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::formats::patch::{fence, unwrap_patch_text};
-use crate::tools::Tool;
+use crate::tools::engine::tool::Tool;
 
 /// Names under which models put a whole patch.
 const WHOLE_KEYS: [&str; 4] = ["input", "patch", "diff", "patch_text"];
@@ -250,7 +250,7 @@ fn escaped_char(text: &str) -> Option<(char, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::engine::registry::find_tool;
+    use crate::tools::find_tool;
     use proptest::prelude::*;
     use serde_json::json;
 

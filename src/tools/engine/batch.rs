@@ -15,7 +15,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::net::service::AnsweredBy;
-use crate::tools::ToolOk;
+use crate::tools::engine::result::ToolOk;
 
 const AT_ONCE: usize = 8;
 /// How long a cancelled call has to end before its thread is abandoned.
@@ -35,7 +35,7 @@ pub(crate) fn run(
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| ctx.session.registry.plan(call).effect.is_none())
+            .take_while(|call| ctx.session.registry().plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         let finished = CallPhase::new(&ctx, phase, on_end).run();
@@ -182,7 +182,7 @@ impl<'a> CallPhase<'a> {
 
     /// Starts one call on a thread of its own, with a token that also fires when the turn's does.
     fn start(&self, index: usize, call: ToolCall) -> Outcome<CallThread> {
-        let own = self.ctx.session.registry.plan(&call).limit;
+        let own = self.ctx.session.registry().plan(&call).limit;
         let left = self.ctx.deadline;
         let left = left.map(|at| at.saturating_duration_since(Instant::now()));
         let limit = left.map_or(own, |left| own.min(left));

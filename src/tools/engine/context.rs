@@ -30,7 +30,6 @@ use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::read_budget::ReadBudget;
-use crate::tools::engine::registry::Registry;
 use crate::tools::engine::working_dir::WorkingDir;
 
 /// What the tools of one session share.
@@ -41,9 +40,7 @@ pub struct SessionContext {
     pub paths: Paths,
     /// The source of the time.
     pub clock: Clock,
-    /// The tools of the session.
-    pub registry: Registry,
-    /// Which of the tools are allowed.
+    /// Which tools are allowed.
     pub policy: ToolPolicy,
     /// The working directory and its fence.
     pub working_dir: WorkingDir,
@@ -153,7 +150,6 @@ impl SessionContext {
             services: ServiceClient::new(&env, paths.gates().ok()),
             paths,
             clock,
-            registry: Registry::default(),
             policy,
             working_dir: WorkingDir::default(),
             coding: AtomicBool::new(true),

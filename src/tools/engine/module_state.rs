@@ -1,4 +1,4 @@
-//! State that tool modules keep for a session; the engine does not know its types.
+//! State that tool modules keep for a session; the context does not know its types.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -17,6 +17,12 @@ impl ModuleState {
             .or_insert_with(|| Arc::new(T::default()));
         // The key is the type of the value, so this cannot fail; the default avoids a panic.
         Arc::clone(value).downcast().unwrap_or_default()
+    }
+
+    /// Replaces the session's `T`.
+    pub fn set<T: Send + Sync + 'static>(&self, value: T) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(TypeId::of::<T>(), Arc::new(value));
     }
 }
 

@@ -9,12 +9,11 @@ use serde_json::{Map, Value};
 use super::arguments::{ParsedArguments, parse_arguments, parse_owned_arguments};
 use super::context::ToolContext;
 use super::parameter::{self, Parameter};
-use super::policy::ToolPolicy;
 use super::result::ToolOk;
 use super::rules::Rules;
 use super::tool::Tool;
 use crate::base::params::example_call;
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::Outcome;
 use crate::llm::provider::{Offered, Phrases, object_schema};
 
 /// The function of a registered tool.
@@ -137,11 +136,6 @@ impl ToolRef {
             Self::BuiltIn(tool) => &tool.rules,
             Self::Owned(tool) => &tool.rules,
         }
-    }
-
-    /// Why the policy forbids it, if it does.
-    pub(super) fn refusal(&self, bounds: &ToolPolicy) -> Option<Problem> {
-        bounds.refusal(self.name(), self.module(), self.rules())
     }
 
     /// The tool as it is offered to a model, without copying anything of a built-in one.

@@ -1,11 +1,9 @@
 //! The tools this process may use, depending on mode, restrictions, depth and the groups the user selected.
 
 use crate::base::env::Env;
-use crate::base::problem::{Outcome, Problem};
-use crate::base::text;
+use crate::base::problem::Problem;
 use crate::base::variables::{MARVIN_DEPTH, MARVIN_READONLY, MARVIN_TOOLS, MARVIN_WRITABLE_FILES};
-use crate::tools::Tool;
-use crate::tools::engine::rules::{Rules, SideEffect};
+use crate::tools::engine::rules::Rules;
 
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
@@ -21,20 +19,20 @@ pub struct ToolPolicy {
 }
 
 impl ToolPolicy {
-    /// Reads the restrictions; `tools` is the value of `--tools`. An unknown group is an error that suggests the nearest one.
-    pub fn new(env: &Env, tools: Option<&str>, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
+    /// The restrictions in the environment; `--tools` is left open.
+    pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Self {
         let writable = MARVIN_WRITABLE_FILES.read(env).map(|list| {
             list.split(',')
                 .map(|path| path.trim().trim_start_matches("./").to_owned())
                 .filter(|path| !path.is_empty())
                 .collect()
         });
-        Ok(Self {
+        Self {
             readonly: MARVIN_READONLY.read(env),
             writable,
             depth: MARVIN_DEPTH.read(env, warn),
-            groups: tools.map(groups).transpose()?.flatten(),
-        })
+            groups: None,
+        }
     }
 
     /// The variables by which a Marvin that this process starts, directly or from a command, is bounded at least as this one is.
@@ -59,13 +57,14 @@ impl ToolPolicy {
         variables
     }
 
-    /// Whether `tool` is offered in this process.
-    pub fn offers(&self, tool: &Tool) -> bool {
-        self.refusal(tool.name, tool.module, &tool.rules).is_none()
-    }
-
-    /// Why the tool `name` of `module` is not available here, if it is not.
-    pub(super) fn refusal(&self, name: &str, module: &str, rules: &Rules) -> Option<Problem> {
+    /// Why the tool `name` of `module` is not available here, if it is not. `writers` are the tools that check each file that they write against the list.
+    pub(super) fn refusal(
+        &self,
+        name: &str,
+        module: &str,
+        rules: &Rules,
+        writers: impl FnOnce() -> Vec<&'static str>,
+    ) -> Option<Problem> {
         let refused = |reason: &str, next: &str| {
             Some(Problem::refused(format!("{name} is not available here: {reason}.")).next(next))
         };
@@ -80,11 +79,7 @@ impl ToolPolicy {
         {
             return refused(
                 "this process may only write the files named in MARVIN_WRITABLE_FILES",
-                &format!(
-                    "Use {} on: {}.",
-                    writers_of_named_files().join(" or "),
-                    files.join(", ")
-                ),
+                &format!("Use {} on: {}.", writers().join(" or "), files.join(", ")),
             );
         }
         match &self.groups {
@@ -108,58 +103,31 @@ impl ToolPolicy {
     }
 }
 
-/// The tools that write project files, each checked against the list.
-fn writers_of_named_files() -> Vec<&'static str> {
-    let writers = crate::tools::all().filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
-    writers.map(|tool| tool.name).collect()
-}
-
-/// Parses `--tools GROUP,…`: `all` means no restriction, `none` no tools.
-fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
-    let known = crate::tools::groups();
-    let mut chosen = Vec::new();
-    for word in list
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-    {
-        match word {
-            "all" => return Ok(None),
-            "none" => {}
-            _ => match known.iter().find(|group| **group == word) {
-                Some(group) => chosen.push(*group),
-                None => {
-                    let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
-                    if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
-                        problem = problem.next(text::capitalize(&hint));
-                    }
-                    return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
-                }
-            },
-        }
-    }
-    Ok(Some(chosen))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::all;
+    use crate::tools::engine::registry::Registry;
+    use crate::tools::{all, parse_groups};
 
-    fn offered(vars: &[(&str, &str)]) -> Vec<&'static str> {
+    fn offered(vars: &[(&str, &str)]) -> Vec<String> {
         let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
-        let bounds = ToolPolicy::new(&env, env.get("MARVIN_TOOLS"), &mut |_| {}).unwrap();
-        all()
-            .filter(|tool| bounds.offers(tool))
-            .map(|tool| tool.name)
-            .collect()
+        let mut policy = ToolPolicy::new(&env, &mut |_| {});
+        if let Some(list) = env.get("MARVIN_TOOLS") {
+            policy.groups = parse_groups(list).unwrap();
+        }
+        let tools = Registry::default().allowed(&policy);
+        tools.iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    fn has(tools: &[String], name: &str) -> bool {
+        tools.iter().any(|tool| tool == name)
     }
 
     #[test]
     fn a_read_only_process_keeps_what_changes_nothing_but_marvins_memory() {
         let left = offered(&[("MARVIN_READONLY", "1")]);
         let changing = all()
-            .filter(|tool| left.contains(&tool.name) && !tool.rules.effect.is_none())
+            .filter(|tool| has(&left, tool.name) && !tool.rules.effect.is_none())
             .map(|tool| tool.name);
         assert_eq!(
             changing.collect::<Vec<_>>(),
@@ -206,7 +174,7 @@ mod tests {
             "calendar_add_event",
             "update_preferences",
         ] {
-            assert!(!left.contains(&gone), "{gone}");
+            assert!(!has(&left, gone), "{gone}");
         }
     }
 
@@ -216,14 +184,18 @@ mod tests {
             ("MARVIN_WRITABLE_FILES", "a.md,b.md"),
             ("MARVIN_DEPTH", "1"),
         ]);
-        assert!(left.contains(&"create_file") && left.contains(&"read_file"));
-        assert!(
-            !left.contains(&"run_command")
-                && !left.contains(&"blender_execute_code")
-                && !left.contains(&"launch_research_agent")
-                && !left.contains(&"git_commit")
-                && !left.contains(&"exit_app")
-        );
+        for kept in ["create_file", "read_file"] {
+            assert!(has(&left, kept), "{kept}");
+        }
+        for gone in [
+            "run_command",
+            "blender_execute_code",
+            "launch_research_agent",
+            "git_commit",
+            "exit_app",
+        ] {
+            assert!(!has(&left, gone), "{gone}");
+        }
         // Notes are files too, and they are not on the list.
         let all = offered(&[]);
         let left = offered(&[("MARVIN_WRITABLE_FILES", "a.md")]);
@@ -235,7 +207,7 @@ mod tests {
             "github_clone",
             "calendar_add_event",
         ] {
-            assert!(all.contains(&name) && !left.contains(&name), "{name}");
+            assert!(has(&all, name) && !has(&left, name), "{name}");
         }
     }
 
@@ -247,10 +219,9 @@ mod tests {
                 .all(|name| name.starts_with("git_"))
         );
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
-        let with = |tools| ToolPolicy::new(&Env::default(), Some(tools), &mut |_| {});
-        assert_eq!(with("git").unwrap().groups, Some(vec!["git"]));
+        assert_eq!(parse_groups("git").unwrap(), Some(vec!["git"]));
         assert!(
-            with("flies")
+            parse_groups("flies")
                 .unwrap_err()
                 .one_line()
                 .contains("Did you mean \"files\"?")

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use super::context::ToolContext;
+use super::context::{SessionContext, ToolContext};
 use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -16,24 +16,47 @@ use crate::llm::provider::Offer;
 use crate::tools::engine::arguments::ParsedArguments;
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::result::{Effect, ToolOk};
+use crate::tools::engine::rules::SideEffect;
 use crate::tools::engine::ticket_gate;
-use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
+use crate::tools::engine::tool::Tool;
 
 /// Stands for the name of a call that has none.
 pub(crate) const NAMELESS: &str = "unnamed";
 
-/// The built-in tool with this name.
-pub fn find_tool(name: &str) -> Option<&'static Tool> {
-    all().find(|tool| tool.name == name)
-}
-
 /// The tools of a session: the built-in ones and those registered at run time. Free to create.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Registry {
+    /// One slice a module, in catalogue order.
+    built_in: &'static [&'static [Tool]],
     owned: RwLock<Vec<Arc<OwnedTool>>>,
 }
 
+/// The context is what tools are given, so it knows nothing of them: to it, the registry is one of the values that it keeps for modules.
+impl SessionContext {
+    /// The tools of the session: the built-in ones, unless [`Self::set_registry`] was called.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.modules.get()
+    }
+
+    /// Replaces the tools of the session.
+    pub(crate) fn set_registry(&self, registry: Registry) {
+        self.modules.set(registry);
+    }
+}
+
 impl Registry {
+    pub(in crate::tools) fn new(built_in: &'static [&'static [Tool]]) -> Self {
+        Self {
+            built_in,
+            owned: RwLock::default(),
+        }
+    }
+
+    fn built_in(&self) -> impl Iterator<Item = &'static Tool> {
+        self.built_in.iter().copied().flatten()
+    }
+
     /// Registers a tool for the session.
     ///
     /// # Errors
@@ -52,7 +75,8 @@ impl Registry {
             );
         }
         let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
-        if find_tool(&tool.name).is_some() || owned.iter().any(|own| own.name == tool.name) {
+        let is_built_in = self.built_in().any(|own| own.name == tool.name);
+        if is_built_in || owned.iter().any(|own| own.name == tool.name) {
             return Err(
                 Problem::input(format!("There is already a tool \"{}\".", shown()))
                     .next("Register it under another name."),
@@ -67,7 +91,8 @@ impl Registry {
     }
 
     pub fn find(&self, name: &str) -> Option<ToolRef> {
-        find_tool(name).map(ToolRef::BuiltIn).or_else(|| {
+        let built_in = self.built_in().find(|tool| tool.name == name);
+        built_in.map(ToolRef::BuiltIn).or_else(|| {
             let owned = self.owned();
             let tool = owned.iter().find(|tool| tool.name == name)?;
             Some(ToolRef::Owned(Arc::clone(tool)))
@@ -85,7 +110,7 @@ impl Registry {
     pub(crate) fn all(&self) -> Vec<ToolRef> {
         let owned = self.owned();
         let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
-        all().map(ToolRef::BuiltIn).chain(owned).collect()
+        self.built_in().map(ToolRef::BuiltIn).chain(owned).collect()
     }
 
     /// What is offered to the model: at most `most` of the tools that the policy allows, because providers limit their number.
@@ -97,8 +122,17 @@ impl Registry {
     /// The tools that the policy allows, in the order of [`Registry::all`].
     pub(crate) fn allowed(&self, bounds: &ToolPolicy) -> Vec<ToolRef> {
         let mut tools = self.all();
-        tools.retain(|tool| tool.refusal(bounds).is_none());
+        tools.retain(|tool| self.refusal(tool, bounds).is_none());
         tools
+    }
+
+    /// Why the policy forbids a tool, if it does.
+    fn refusal(&self, tool: &ToolRef, bounds: &ToolPolicy) -> Option<Problem> {
+        bounds.refusal(tool.name(), tool.module(), tool.rules(), || {
+            let writers = self.built_in();
+            let writers = writers.filter(|tool| tool.rules.effect == SideEffect::ProjectFiles);
+            writers.map(|tool| tool.name).collect()
+        })
     }
 
     /// Looks up how to run a call.
@@ -130,9 +164,8 @@ impl Registry {
 
     /// The error for a name that no tool has.
     pub(crate) fn unknown(&self, name: &str, bounds: &ToolPolicy) -> Problem {
-        let tools = self.all();
-        let offered = tools.iter().filter(|tool| tool.refusal(bounds).is_none());
-        let names: Vec<&str> = offered.map(ToolRef::name).collect();
+        let offered = self.allowed(bounds);
+        let names: Vec<&str> = offered.iter().map(ToolRef::name).collect();
         if name.is_empty() || name == NAMELESS {
             return Problem::input("The call has no tool name, so nothing was run.")
                 .next("Call again with the name of a tool.");
@@ -205,7 +238,7 @@ pub(crate) fn finish_call(
         }
     };
     let tool = || {
-        let tool = ctx.session.registry.find(&call.name)?;
+        let tool = ctx.session.registry().find(&call.name)?;
         Some((tool.name().to_owned(), tool.parameters()))
     };
     let text = capped(text, tool, &ctx.session.gauge);
@@ -232,12 +265,12 @@ pub(crate) fn finish_call(
 /// Looks up, checks and runs a tool: the only way to run one, for models and for `marvin tool`.
 pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
-    let (registry, bounds) = (&ctx.session.registry, &ctx.session.policy);
+    let (registry, bounds) = (ctx.session.registry(), &ctx.session.policy);
     let tool = registry
         .find(name)
         .ok_or_else(|| registry.unknown(name, bounds))?;
     let session = &ctx.session;
-    let refusal = tool.refusal(bounds).or_else(|| {
+    let refusal = registry.refusal(&tool, bounds).or_else(|| {
         let (name, rules) = (tool.name(), tool.rules());
         ticket_gate::refusal(name, rules, bounds, &session.env, &session.modules)
     });
@@ -265,9 +298,8 @@ mod tests {
     use crate::base::env::Env;
     use crate::chat::event::NullSink;
     use crate::tools::engine::batch;
-    use crate::tools::engine::context::SessionContext;
     use crate::tools::engine::rules::Rules;
-    use crate::tools::{OUTSIDE, READ};
+    use crate::tools::{OUTSIDE, READ, all};
 
     fn names(bounds: &ToolPolicy, max: usize) -> Vec<String> {
         let offer = Registry::default().offer(bounds, max);
@@ -327,7 +359,7 @@ mod tests {
     fn with_lamp(bounds: ToolPolicy, effect: Rules) -> ToolContext {
         let session = SessionContext::new(Env::default(), bounds);
         session
-            .registry
+            .registry()
             .register(lamp("lamp_switch", effect))
             .unwrap();
         ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
@@ -366,7 +398,10 @@ mod tests {
     #[test]
     fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
         let ctx = with_lamp(ToolPolicy::default(), OUTSIDE);
-        let offer = ctx.session.registry.offer(&ctx.session.policy, usize::MAX);
+        let offer = ctx
+            .session
+            .registry()
+            .offer(&ctx.session.policy, usize::MAX);
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
         assert_eq!(
@@ -391,7 +426,7 @@ mod tests {
             "{}",
             ended.output.text
         );
-        let plan = ctx.session.registry.plan(&call("lamp_switch", "{}"));
+        let plan = ctx.session.registry().plan(&call("lamp_switch", "{}"));
         assert_eq!(
             (plan.effect, plan.limit),
             (SideEffect::Outside, OUTSIDE.limit)
@@ -401,7 +436,7 @@ mod tests {
     #[test]
     fn a_registered_tool_is_found_by_what_a_model_makes_of_its_name() {
         let ctx = with_lamp(ToolPolicy::default(), READ);
-        let registry = &ctx.session.registry;
+        let registry = ctx.session.registry();
         for name in ["lamp_switch", " lamp_switch\n", "functions.lamp_switch"] {
             assert_eq!(registry.find_canonical(name).unwrap().name(), "lamp_switch");
         }
@@ -438,7 +473,10 @@ mod tests {
             (child, READ, true),
         ] {
             let ctx = with_lamp(bounds, rules);
-            let offer = ctx.session.registry.offer(&ctx.session.policy, usize::MAX);
+            let offer = ctx
+                .session
+                .registry()
+                .offer(&ctx.session.policy, usize::MAX);
             let is_offered = offer.tools.iter().any(|tool| tool.name == "lamp_switch");
             assert_eq!(is_offered, !is_refused);
             let ended = batch::run_one(&ctx, &call("lamp_switch", "{}"));

@@ -59,15 +59,15 @@ macro_rules! tools {
             rules $(.$for_all())*
         }
 
-        pub(crate) const TOOLS: &[$crate::tools::Tool] = &[ $( {
+        pub(crate) const TOOLS: &[$crate::tools::engine::tool::Tool] = &[ $( {
             #[allow(unused_mut, unused_assignments)]
-            let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::ToolOk>> = None;
+            let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::engine::result::ToolOk>> = None;
             $( freeform = Some($freeform); )?
             // A doc comment starts with a space.
             const SUMMARY: &str = concat!($($about),*).trim_ascii();
             const SUMMARY_JSON: [u8; $crate::base::params::schema::string_length(SUMMARY)] =
                 $crate::base::params::schema::string(SUMMARY);
-            $crate::tools::Tool {
+            $crate::tools::engine::tool::Tool {
                 name: stringify!($name),
                 module: $module,
                 summary: SUMMARY,

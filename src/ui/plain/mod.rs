@@ -170,7 +170,7 @@ impl PlainUi {
             self.session.receive();
             waits = self.session.is_remembering();
             for show in self.session.take_updates() {
-                (self.printer).show(show, &self.session.context().registry);
+                (self.printer).show(show, &self.session.context().registry());
             }
             if !waits {
                 break;
@@ -340,7 +340,7 @@ impl PlainUi {
                 }
                 self.leave = Some(0);
             }
-            show => (self.printer).show(show, &self.session.context().registry),
+            show => (self.printer).show(show, &self.session.context().registry()),
         }
     }
 

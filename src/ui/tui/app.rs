@@ -192,7 +192,7 @@ impl App {
         let context = self.session.context();
         let time = context.clock.hour_minute();
         self.chat
-            .show(&show, &time, Instant::now(), &context.registry);
+            .show(&show, &time, Instant::now(), &context.registry());
         match show {
             UiUpdate::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);

@@ -162,7 +162,7 @@ pub(crate) static ROWS: &[CommandSpec] = &[
         "the tools, or those that fit a word",
         CommandHandler::Free(|call| {
             let word: Vec<String> = one(call.rest).into_iter().collect();
-            let list = catalogue::list(&word, &call.run.context.registry)?;
+            let list = catalogue::list(&word, &call.run.context.registry())?;
             call.orders.show(UiUpdate::Listing(list));
             Ok(())
         }),

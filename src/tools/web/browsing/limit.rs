@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn only_the_slow_part_times_out() {
         let env = Env::from([("HOME", "/nowhere")]);
-        let bounds = ToolPolicy::new(&env, None, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, &mut |_| {});
         let stop = Cancel::new();
         let ctx = ToolContext::new(
             Arc::new(SessionContext::new(env, bounds)),

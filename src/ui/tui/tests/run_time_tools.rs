@@ -60,7 +60,12 @@ impl Opened {
             _home: home,
         };
         opened.rest();
-        opened.session.context().registry.register(lamp()).unwrap();
+        opened
+            .session
+            .context()
+            .registry()
+            .register(lamp())
+            .unwrap();
         opened
     }
 
