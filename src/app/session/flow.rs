@@ -15,9 +15,8 @@ use crate::chat::message::Message;
 use crate::model_call::model_target::ModelTarget;
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::engine::ReplyEngine;
-use crate::reply::load_settings;
-use crate::reply::model_size::{self, ModelSize};
-use crate::reply::settings::{FlowMode, ReplySettings};
+use crate::reply::models::model_size::{self, ModelSize};
+use crate::reply::settings::{self, FlowMode, ReplySettings};
 use crate::store::chat_log::{self, ChatLog, LogEntry};
 use crate::tools::engine::context::SessionContext;
 
@@ -185,10 +184,14 @@ impl Session {
         let started = self.work("flow-settings", move || {
             let mut warnings = Vec::new();
             let files = context.paths.profile(&profile).ok();
-            let settings =
-                load_settings::load(&context.env, &context.paths, files.as_ref(), &mut |text| {
+            let settings = settings::sources::load(
+                &context.env,
+                &context.paths,
+                files.as_ref(),
+                &mut |text| {
                     warnings.push(text);
-                });
+                },
+            );
             inbox.send(WorkerEvent::FlowSettings(Box::new(FlowSettings {
                 profile,
                 settings,

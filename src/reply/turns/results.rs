@@ -1,9 +1,9 @@
 //! What a model reads of a result: condensed where that is set, cut where it would fill the context window, and with a nudge below.
 
 use super::nudges::nudge;
-use super::protocol::ToolProtocol;
 use super::tool_digest::ToolDigest;
 use crate::chat::message::ToolOutput;
+use crate::reply::models::protocol::ToolProtocol;
 use crate::tools::engine::registry::Registry;
 use crate::tools::output::untrusted::clip_fenced;
 
