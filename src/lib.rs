@@ -42,7 +42,7 @@
 //! # Life of a message in the reply flow
 //! [`app::session`] asks [`reply::applies`] and hands the message to [`reply::engine`] on the turn's thread → [`reply::preparation`] runs the stages before
 //! the chat model → [`reply::turns`] runs planned steps, the chat model and its calls until there is a checked answer. Stages and chat model are called by
-//! [`reply::stage_call`], once for each try ([`model_call::ask`]). What was said becomes memory on a thread of its own ([`reply::memory_update`], [`store::memory`]).
+//! [`reply::models::stage_call`], once for each try ([`model_call::ask`]). What was said becomes memory on a thread of its own ([`reply::memory::update`], [`store::memory`]).
 //!
 //! # Invariants
 //! - Nothing below `app` prints; only `main` reads the environment of the process.

@@ -92,12 +92,12 @@ pub mod patch {
 }
 
 pub mod reply {
-    pub use crate::reply::aliases::KnownTools;
-    pub use crate::reply::call::WrittenCall;
-    pub use crate::reply::clean::printed;
-    pub use crate::reply::guard::is_malformed;
-    pub use crate::reply::plan::Plan;
-    pub use crate::reply::written_calls::read;
+    pub use crate::reply::answer::clean::printed;
+    pub use crate::reply::answer::guard::is_malformed;
+    pub use crate::reply::answer::written_calls::read;
+    pub use crate::reply::preparation::plan::Plan;
+    pub use crate::reply::tools::aliases::KnownTools;
+    pub use crate::reply::tools::call::WrittenCall;
 }
 
 pub mod services {

@@ -12,7 +12,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::one_line;
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::model_call::user_facts::{LazyText, UserFacts};
-use crate::reply::load_settings::SECTION;
+use crate::reply::settings::sources::SECTION;
 use crate::store::places::{Place, SavedPlaces};
 use crate::store::preferences;
 use crate::store::review_jobs;

@@ -11,7 +11,7 @@ use crate::llm::catalog::{self, ROWS, UrlForm};
 use crate::llm::choose;
 use crate::net::keys;
 use crate::net::services::{self, SERVICES, Service};
-use crate::reply::setting_rows;
+use crate::reply::settings;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
@@ -91,7 +91,7 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
             secret: false,
         }));
     }
-    list.extend(setting_rows::ROWS.iter().map(|row| Variable {
+    list.extend(settings::rows::ROWS.iter().map(|row| Variable {
         name: row.variable(),
         doc: format!("reply flow: {}", row.doc),
         secret: false,

@@ -7,14 +7,17 @@ use serde_json::{Map, Value, json};
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::{redact, words};
-use crate::reply::aliases::KnownTools;
-use crate::reply::call::WrittenCall;
-use crate::reply::model_size::{self, ModelSize};
-use crate::reply::plan::Plan;
-use crate::reply::recall_gate;
+use crate::reply::answer::guard;
+use crate::reply::answer::written_calls;
+use crate::reply::memory::recall_gate;
+use crate::reply::models::model_size::{self, ModelSize};
+use crate::reply::preparation::plan::Plan;
+use crate::reply::preparation::split;
 use crate::reply::settings::SizeSetting;
-use crate::reply::written_calls;
-use crate::reply::{guard, speech, split, step};
+use crate::reply::speech;
+use crate::reply::tools::aliases::KnownTools;
+use crate::reply::tools::call::WrittenCall;
+use crate::reply::tools::step;
 
 /// Most bytes of the input.
 const MAX_INPUT_BYTES: u64 = 64 << 20;

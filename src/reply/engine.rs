@@ -16,20 +16,20 @@ use crate::llm::failure::Failure;
 use crate::llm::provider::Effort;
 use crate::model_call::model_target::ModelTarget;
 use crate::model_call::user_facts::UserFacts;
+use crate::reply::answer::guard;
 use crate::reply::dialogue::{DialogueLimits, DialogueMemory, SaidMessage, Speaker};
-use crate::reply::guard;
-use crate::reply::memory_update;
-use crate::reply::model_size::{self, ModelSize};
+use crate::reply::memory;
+use crate::reply::models::chat_model::ChatModel;
+use crate::reply::models::model_size::{self, ModelSize};
+use crate::reply::models::provider_chat::ProviderChat;
+use crate::reply::models::stage::StageModel;
+use crate::reply::models::stage_call::StageCaller;
 use crate::reply::preparation::{Preparation, PreparationInput};
-use crate::reply::provider_chat::ProviderChat;
 use crate::reply::report::{RecordedModel, ReplyOutcome, ReplyRecorder, ReplyReport};
 use crate::reply::scratch::{ScratchCache, WARM_PROFILE};
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::StageModel;
-use crate::reply::stage_call::StageCaller;
+use crate::reply::tools::session_tools::SessionToolsCache;
 use crate::reply::trace::Trace;
-use crate::reply::turns::chat::ChatModel;
-use crate::reply::turns::known::SessionToolsCache;
 use crate::reply::turns::{TurnInput, TurnLoop, TurnOutcome};
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::store::memory::{Branch, EraseTarget, ListenerGuard, MemoryStore};
@@ -424,7 +424,7 @@ impl ReplyEngine {
         while is_saved && self.has_pending() {
             let pending = self.dialogue.pending();
             is_saved =
-                memory_update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
+                memory::update::run(store, model, settings, &pending, &trace, now, &ctx.stop)?;
             if is_saved {
                 self.dialogue.mark_saved(&pending, now);
             }

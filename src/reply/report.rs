@@ -8,8 +8,8 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::llm::failure::Failure;
 use crate::llm::provider::{Offer, Reply};
-use crate::reply::stage::{Stage, StageModel, StageRequest};
-use crate::reply::turns::chat::ChatModel;
+use crate::reply::models::chat_model::ChatModel;
+use crate::reply::models::stage::{Stage, StageModel, StageRequest};
 
 /// How a reply came about.
 #[derive(Debug, Clone, Default)]

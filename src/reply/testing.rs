@@ -22,8 +22,8 @@ use crate::llm::choose::RemoteTarget;
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models::ModelRegistry;
 use crate::model_call::model_target::{LearnedLimit, ModelTarget};
-use crate::reply::catalogue::Catalogue;
-use crate::reply::stage::{StageModel, StageRequest};
+use crate::reply::models::stage::{StageModel, StageRequest};
+use crate::reply::tools::catalogue::Catalogue;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::policy::ToolPolicy;
 

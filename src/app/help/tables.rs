@@ -13,7 +13,7 @@ use crate::llm::copilot;
 use crate::llm::provider::Effort;
 use crate::net::services::{self, SERVICES};
 use crate::pipeline::phase::PHASES;
-use crate::reply::setting_rows;
+use crate::reply::settings;
 use crate::tools::engine::owned_tool::ToolRef;
 
 use super::markup::Block;
@@ -243,7 +243,7 @@ fn keyed_services() -> Rows {
 }
 
 fn flow_settings() -> Rows {
-    let rows = setting_rows::ROWS.iter();
+    let rows = settings::rows::ROWS.iter();
     rows.map(|row| (row.key.to_owned(), format!("{}: {}", row.doc, row.allowed)))
         .collect()
 }
@@ -347,7 +347,7 @@ fn all_variables() -> Vec<Block> {
         let [marvin, keys, providers, addresses, flow] = &mut groups;
         let group = if row.secret {
             keys
-        } else if row.name.starts_with(setting_rows::PREFIX) {
+        } else if row.name.starts_with(settings::rows::PREFIX) {
             flow
         } else if row.name.starts_with("MARVIN_URL_") {
             addresses

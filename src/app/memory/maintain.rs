@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::command::MemoryCommand;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::model_call::model_target::ModelTarget;
-use crate::reply::load_settings;
-use crate::reply::memory_update::clean::{self, MaintenanceEvent};
-use crate::reply::memory_update::topics;
-use crate::reply::stage_call::StageCaller;
+use crate::reply::memory::update::clean::{self, MaintenanceEvent};
+use crate::reply::memory::update::topics;
+use crate::reply::models::stage_call::StageCaller;
+use crate::reply::settings;
 use crate::store::memory::MemoryStore;
 use crate::tools::engine::context::ToolContext;
 
@@ -32,7 +32,7 @@ pub(crate) fn maintain(
     }
     let profile = ctx.session.paths.profile(&ctx.session.profile())?;
     let (env, paths) = (&ctx.session.env, &ctx.session.paths);
-    let settings = load_settings::load(env, paths, Some(&profile), &mut |warning| {
+    let settings = settings::sources::load(env, paths, Some(&profile), &mut |warning| {
         on_row(format!("Warning: {warning}"));
     });
     let model = StageCaller::new(ctx, target, &settings, None);

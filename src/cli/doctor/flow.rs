@@ -7,8 +7,8 @@ use crate::app::settings::Settings;
 use crate::disk::paths::Paths;
 use crate::llm::choose::{self, RemoteTarget};
 use crate::reply::applies::{FlowQuestion, applies};
-use crate::reply::load_settings;
-use crate::reply::model_size::{self, ModelSize};
+use crate::reply::models::model_size::{self, ModelSize};
+use crate::reply::settings;
 
 /// What there is to say about the flow with the model that `remote` would answer with.
 pub(super) fn answers(remote: &RemoteTarget, settings: &Settings) -> Finding {
@@ -17,7 +17,7 @@ pub(super) fn answers(remote: &RemoteTarget, settings: &Settings) -> Finding {
     let model = own.unwrap_or_else(|| choose::model(env, remote.row));
     let profile = paths.profile(&profile::active(&paths)).ok();
     let mut wrong = Vec::new();
-    let flow = load_settings::load(env, &paths, profile.as_ref(), &mut |text| wrong.push(text));
+    let flow = settings::sources::load(env, &paths, profile.as_ref(), &mut |text| wrong.push(text));
     let question = FlowQuestion {
         mode: flow.flow,
         provider: remote.row.name,

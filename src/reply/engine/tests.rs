@@ -11,8 +11,8 @@ use crate::chat::message::ToolCall;
 use crate::chat::reply_event::ReplyEvent;
 use crate::llm::failure::FailureKind;
 use crate::llm::provider::{Offer, Reply};
-use crate::reply::guard;
-use crate::reply::stage::{Stage, StageRequest};
+use crate::reply::answer::guard;
+use crate::reply::models::stage::{Stage, StageRequest};
 use crate::tools::engine::policy::ToolPolicy;
 
 /// A model whose answers a function decides on, by stage and number of the call.

@@ -6,15 +6,16 @@ use serde_json::{Map, Value};
 
 use super::activity::call_words;
 use super::refusals::CallLedger;
-use super::tool_set::ToolSet;
 use crate::base::ids;
 use crate::base::text::{clip, one_line};
 use crate::chat::message::{Message, ToolCall};
-use crate::reply::aliases::KnownTools;
-use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
+use crate::reply::answer::json_span;
+use crate::reply::models::stage::{Stage, StageModel, StageRequest};
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::{Stage, StageModel, StageRequest};
-use crate::reply::{json_span, step};
+use crate::reply::tools::aliases::KnownTools;
+use crate::reply::tools::catalogue::{Catalogue, STOP, TOOL_SEARCH};
+use crate::reply::tools::step;
+use crate::reply::tools::tool_set::ToolSet;
 use crate::tools::engine::rules::PlannedUse;
 
 const DUTIES: &str = include_str!("../../prompts/reply/resolver.md");

@@ -4,9 +4,10 @@
 use super::activity;
 use crate::base::text::clip;
 use crate::chat::message::Message;
+use crate::reply::answer::guard;
+use crate::reply::answer::notes;
+use crate::reply::models::stage::{Stage, StageModel, StageRequest};
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::{Stage, StageModel, StageRequest};
-use crate::reply::{guard, notes};
 
 const DUTIES: &str = include_str!("../../prompts/reply/loop_digest.md");
 const MAX_DIGEST_CHARS: usize = 800;

@@ -2,32 +2,24 @@
 //! are used up. Each file is one subject of it; [`TurnLoop`] is the order.
 
 pub(crate) mod activity;
-mod answer;
 pub(crate) mod chat;
 mod direct;
-mod drafts;
-pub(crate) mod known;
 mod loop_digest;
 mod nudges;
-pub(crate) mod protocol;
 mod refusals;
 mod results;
 mod room;
 mod tool_digest;
-pub(crate) mod tool_set;
 mod weather;
 mod web_results;
 
 use serde_json::{Map, Value};
 
-use self::answer::ChatAnswer;
-use self::chat::{ChatCalls, ChatModel, SystemMessage};
+use self::chat::{ChatCalls, SystemMessage};
 use self::direct::StepResolver;
-use self::protocol::ToolProtocol;
 use self::refusals::CallLedger;
 use self::results::ResultPolicy;
 use self::tool_digest::ToolDigest;
-use self::tool_set::ToolSet;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::redact::{LABEL_START, scrub};
 use crate::base::text::{clip, one_line};
@@ -36,14 +28,19 @@ use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Reply;
 use crate::model_call::fallback;
-use crate::reply::aliases::KnownTools;
-use crate::reply::catalogue::{Catalogue, STOP, TOOL_SEARCH};
-use crate::reply::context_line;
-use crate::reply::plan::Plan;
+use crate::reply::answer::chat_answer::{self, ChatAnswer};
+use crate::reply::answer::clean;
+use crate::reply::answer::guard;
+use crate::reply::models::chat_model::ChatModel;
+use crate::reply::models::protocol::ToolProtocol;
+use crate::reply::models::stage::StageModel;
+use crate::reply::preparation::context_line;
+use crate::reply::preparation::plan::Plan;
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::StageModel;
+use crate::reply::tools::aliases::KnownTools;
+use crate::reply::tools::catalogue::{Catalogue, STOP, TOOL_SEARCH};
+use crate::reply::tools::tool_set::ToolSet;
 use crate::reply::trace::Trace;
-use crate::reply::{clean, guard};
 use crate::tools::Effect;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::ToolContext;
@@ -210,7 +207,7 @@ impl<'a> TurnLoop<'a> {
                     break;
                 }
             };
-            let answer = answer::read(reply, self.input.known);
+            let answer = chat_answer::read(reply, self.input.known);
             if !matches!(answer, ChatAnswer::Final(_)) {
                 self.chat.drop_draft();
             }

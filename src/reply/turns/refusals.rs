@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::tool_set::ToolSet;
 use crate::base::text::clip;
 use crate::chat::message::ToolCall;
-use crate::reply::catalogue::TOOL_SEARCH;
 use crate::reply::settings::ReplySettings;
+use crate::reply::tools::catalogue::TOOL_SEARCH;
+use crate::reply::tools::tool_set::ToolSet;
 
 /// Successful calls that are compared with a new one.
 const RECENT: usize = 5;

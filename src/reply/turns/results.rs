@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::nudges::nudge;
-use super::protocol::ToolProtocol;
 use super::tool_digest::ToolDigest;
 use crate::chat::message::ToolOutput;
+use crate::reply::models::protocol::ToolProtocol;
 use crate::tools::engine::registry::Registry;
 use crate::tools::output::untrusted::clip_fenced;
 

@@ -2,9 +2,9 @@
 
 use crate::base::redact::{redact, scrub};
 use crate::base::text::{clip, one_line};
-use crate::reply::notes;
+use crate::reply::answer::notes;
+use crate::reply::models::stage::{Stage, StageModel, StageRequest};
 use crate::reply::settings::ReplySettings;
-use crate::reply::stage::{Stage, StageModel, StageRequest};
 use crate::reply::trace::Trace;
 
 const DUTIES: &str = include_str!("../../prompts/reply/tool_digest.md");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::ToolCall;
-use crate::reply::catalogue::WEATHER;
+use crate::reply::tools::catalogue::WEATHER;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::geocode::look_up;
 

@@ -25,7 +25,7 @@ use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::chat::event::{Event, EventSink};
 use crate::model_call::model_target::ModelTarget;
 use crate::reply::engine::ReplyEngine;
-use crate::reply::memory_update::retry_pause::RetryPause;
+use crate::reply::memory::update::retry_pause::RetryPause;
 use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the end of a session may wait for what was said to be remembered.

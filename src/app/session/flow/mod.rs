@@ -24,9 +24,8 @@ use crate::base::redact::scrub;
 use crate::model_call::model_target::ModelTarget;
 use crate::reply::applies::{FlowQuestion, applies};
 use crate::reply::engine::ReplyEngine;
-use crate::reply::load_settings;
-use crate::reply::model_size::{self, ModelSize};
-use crate::reply::settings::{FlowMode, ReplySettings};
+use crate::reply::models::model_size::{self, ModelSize};
+use crate::reply::settings::{self, FlowMode, ReplySettings};
 use memory_writer::MemoryWriter;
 
 /// Notes that wait for a message that takes the flow; the oldest is dropped.
@@ -210,7 +209,7 @@ impl Flow {
                 Ok(()) => {
                     let files = context.paths.profile(&profile).ok();
                     let mut warn = |text| warnings.push(text);
-                    load_settings::load(&context.env, &context.paths, files.as_ref(), &mut warn)
+                    settings::load(&context.env, &context.paths, files.as_ref(), &mut warn)
                 }
                 Err(problem) => {
                     warnings.push(problem.one_line());

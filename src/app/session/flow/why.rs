@@ -174,8 +174,8 @@ fn sentence_case(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::models::stage::Stage;
     use crate::reply::report::{ReplyOutcome, StageReport};
-    use crate::reply::stage::Stage;
 
     #[test]
     fn a_reply_is_told_stage_by_stage() {

@@ -419,8 +419,8 @@ fn calls_that_share_an_id_get_one_each() {
         ..Reply::default()
     };
     let session = SessionContext::new(Env::default(), ToolPolicy::default());
-    let tools = known::known_tools(&Catalogue::new(&session));
-    let ChatAnswer::Calls(row) = answer::read(reply, &tools) else {
+    let tools = session_tools::known_tools(&Catalogue::new(&session));
+    let ChatAnswer::Calls(row) = chat_answer::read(reply, &tools) else {
         panic!("no calls");
     };
     assert_eq!(row.calls.len(), 2);

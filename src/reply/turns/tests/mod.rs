@@ -20,8 +20,9 @@ use crate::chat::reply_event::ReplyEvent;
 use crate::llm::failure::{ErrorAnswer, Failure};
 use crate::llm::provider::{Offer, Reply};
 use crate::llm::wire::optional::OptionalMembers;
+use crate::reply::models::stage::{Stage, StageRequest};
 use crate::reply::settings::TraceLevel;
-use crate::reply::stage::{Stage, StageRequest};
+use crate::reply::tools::session_tools;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::policy::ToolPolicy;
 
@@ -343,7 +344,7 @@ fn run(case: Case) -> Run {
         ctx.stop.fire();
     }
     let catalogue = Catalogue::new(&ctx.session);
-    let known = known::known_tools(&catalogue);
+    let known = session_tools::known_tools(&catalogue);
     let plan = Plan::parse(case.plan);
     let trace = Trace::new(TraceLevel::Brief, listener);
     let names: Vec<String> = case.tools.iter().map(|&name| name.to_owned()).collect();

@@ -1,0 +1,138 @@
+//! Reads what the chat model answered: calls, in the provider's fields or in the text; a final answer; thinking alone; nothing; or something that
+//! is never shown.
+
+use serde_json::Value;
+
+use super::clean;
+use super::guard;
+use super::thinking;
+use super::written_calls;
+use crate::base::ids;
+use crate::chat::message::{Assistant, ToolCall};
+use crate::chat::repair::sendable_name;
+use crate::llm::provider::{FinishReason, Reply};
+use crate::reply::tools::aliases::KnownTools;
+use crate::reply::tools::call::WrittenCall;
+
+/// Calls of one answer that are run.
+const MAX_NATIVE_CALLS: usize = 5;
+
+/// What an answer is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ChatAnswer {
+    /// Calls, with the prose around them.
+    Calls(Assistant),
+    /// The checked answer.
+    Final(String),
+    /// Something that is never shown.
+    Malformed,
+    /// Only thinking.
+    Thinking,
+    /// Nothing.
+    Empty,
+}
+
+/// Reads a reply of the chat model.
+pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
+    let (thought, content) = thinking::split(&reply.text);
+    let content = content.trim();
+    if !reply.calls.is_empty() {
+        let calls = reply.calls.into_iter().take(MAX_NATIVE_CALLS);
+        return ChatAnswer::Calls(Assistant {
+            text: content.to_owned(),
+            calls: unique(calls.map(|call| native(call, tools)).collect()),
+            provider_state: reply.provider_state,
+        });
+    }
+    let written = written_calls::read(content, tools);
+    if !written.is_empty() {
+        let calls = written.into_iter().map(|call| ToolCall {
+            id: ids::call(),
+            name: sendable_name(&call.name),
+            args: Value::Object(call.args).to_string(),
+            provider_state: None,
+        });
+        return ChatAnswer::Calls(Assistant {
+            text: prose(content),
+            calls: calls.collect(),
+            provider_state: None,
+        });
+    }
+    let content = match &reply.finish {
+        FinishReason::Refused(words) if content.is_empty() => words.trim(),
+        _ => content,
+    };
+    if content.is_empty() {
+        let has_thought =
+            thought.is_some_and(|thought| !thought.is_empty()) || !reply.thinking.trim().is_empty();
+        return if has_thought {
+            ChatAnswer::Thinking
+        } else {
+            ChatAnswer::Empty
+        };
+    }
+    if let Some(answer) = guard::answer_field(content) {
+        return finished(&answer);
+    }
+    if guard::is_malformed(content) {
+        return ChatAnswer::Malformed;
+    }
+    finished(content)
+}
+
+fn finished(text: &str) -> ChatAnswer {
+    let text = clean::printed(text);
+    if text.is_empty() {
+        ChatAnswer::Empty
+    } else {
+        ChatAnswer::Final(text)
+    }
+}
+
+/// The text around the written calls.
+fn prose(content: &str) -> String {
+    let fences = written_calls::fences(content);
+    if fences.is_empty() {
+        return String::new();
+    }
+    let mut prose = String::new();
+    let mut at = 0;
+    for fence in fences {
+        prose.push_str(content.get(at..fence.range.start).unwrap_or_default());
+        at = fence.range.end;
+    }
+    prose.push_str(content.get(at..).unwrap_or_default());
+    prose.trim().to_owned()
+}
+
+/// A call of the provider's protocol, with the name of a tool and arguments that are an object.
+fn native(call: ToolCall, tools: &KnownTools) -> ToolCall {
+    let args = match serde_json::from_str(&call.args) {
+        Ok(args) => args,
+        Err(_) if call.args.trim().is_empty() => Value::Null,
+        Err(_) => Value::from(call.args.as_str()),
+    };
+    let known = WrittenCall::native(&call.name, &args, tools);
+    ToolCall {
+        id: if call.id.is_empty() {
+            ids::call()
+        } else {
+            call.id
+        },
+        name: sendable_name(&known.name),
+        args: Value::Object(known.args).to_string(),
+        provider_state: call.provider_state,
+    }
+}
+
+/// Gives calls with an id that another one has a new one.
+fn unique(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let mut seen = std::collections::HashSet::new();
+    for call in &mut calls {
+        if !seen.insert(call.id.clone()) {
+            call.id = ids::call();
+            seen.insert(call.id.clone());
+        }
+    }
+    calls
+}

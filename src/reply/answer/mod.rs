@@ -1,0 +1,11 @@
+//! What a model answered, read and checked: its thinking, JSON and calls that it wrote as text, notes of digests; what of an answer is never shown, and
+//! how the rest is printed.
+
+pub(crate) mod chat_answer;
+pub(crate) mod clean;
+pub(crate) mod drafts;
+pub(crate) mod guard;
+pub(crate) mod json_span;
+pub(crate) mod notes;
+pub(crate) mod thinking;
+pub(crate) mod written_calls;

@@ -1,0 +1,68 @@
+//! Tools by meaning: those whose description lies nearest to a message.
+
+use super::tool_words::humps;
+use crate::base::problem::{Outcome, Problem};
+use crate::reply::models::stage::StageModel;
+use crate::reply::tools::catalogue::Catalogue;
+
+/// The least similarity of a pick, as a part of the best one's.
+const NEAR: f32 = 0.97;
+/// Picks when fewer are as near as that, and at most.
+const MIN_PICKS: usize = 3;
+const MAX_PICKS: usize = 8;
+
+/// The tools nearest to `query`, the nearest first.
+///
+/// # Errors
+/// The model gives no embeddings.
+pub(crate) fn pick(
+    query: &str,
+    catalogue: &Catalogue,
+    model: &dyn StageModel,
+) -> Outcome<Vec<String>> {
+    let wanted = model.embed(&[query.to_owned()])?;
+    let wanted = wanted.first().ok_or_else(no_vector)?;
+    let vectors = catalogue.vectors(|| {
+        let texts = catalogue
+            .names()
+            .map(|name| format!("{}: {}", humps(name), catalogue.about(name)));
+        model.embed(&texts.collect::<Vec<_>>())
+    })?;
+    let mut near = Vec::new();
+    for (name, vector) in catalogue.names().zip(vectors) {
+        near.push((name, wanted.cosine(vector).ok_or_else(no_vector)?));
+    }
+    Ok(nearest(near).into_iter().map(str::to_owned).collect())
+}
+
+fn nearest(mut near: Vec<(&str, f32)>) -> Vec<&str> {
+    near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let best = near.first().map_or(0.0, |(_, best)| *best);
+    let count = near.partition_point(|(_, cosine)| *cosine >= NEAR * best);
+    near.truncate(count.clamp(MIN_PICKS, MAX_PICKS));
+    near.into_iter().map(|(name, _)| name).collect()
+}
+
+fn no_vector() -> Problem {
+    Problem::network("The embeddings of a message and of the tools do not fit together.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_near_ones_are_picked_three_at_least_and_eight_at_most() {
+        let picks = |cosines: &[f32]| {
+            let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+            let near = names.into_iter().zip(cosines.iter().copied()).collect();
+            nearest(near).concat()
+        };
+        assert_eq!(picks(&[0.1, 0.9, 0.2, 0.3]), "bdc");
+        assert_eq!(picks(&[0.89, 0.9, 0.88, 0.875, 0.85]), "bacd");
+        assert_eq!(picks(&[0.9; 10]), "abcdefgh");
+        assert_eq!(picks(&[-0.5, -0.4, -0.9, -0.8]), "bad");
+        assert_eq!(picks(&[0.5]), "a");
+        assert_eq!(picks(&[]), "");
+    }
+}
