@@ -286,6 +286,7 @@ fn folder(path: &Path) -> &Path {
 /// The end of a chain of symlinks, whether or not it exists.
 fn through_links(path: &Path) -> std::io::Result<PathBuf> {
     let mut path = path.to_owned();
+    use crate::disk::tests::small_disk;
     for _ in 0..40 {
         match fs::read_link(&path) {
             Ok(target) => path = folder(&path).join(target),
@@ -418,36 +419,21 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
     fn a_full_disk_names_the_file_and_keeps_the_old_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-            .arg(dir.path())
-            .stderr(std::process::Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        if !mounted {
-            eprintln!("skipped: no right to mount a small file system");
-            return;
-        }
-        let path = dir.path().join("state");
-        write(&path, b"old\n", Access::Usual).unwrap();
-        let big = "x".repeat(1 << 20);
-        let problems = [
-            write(&path, big.as_bytes(), Access::Usual).unwrap_err(),
-            append_line(&path, &big, Access::Usual).unwrap_err(),
-        ];
-        let left = (names(dir.path()), fs::read_to_string(&path).unwrap());
-        std::process::Command::new("umount")
-            .arg("-l")
-            .arg(dir.path())
-            .status()
-            .unwrap();
-        for problem in problems {
-            let full = problem.what.contains("no space left") || problem.what.contains("storage");
-            assert!(full && problem.what.contains("state"), "{problem}");
-        }
-        assert_eq!(left, (vec!["state".to_owned()], "old\n".to_owned()));
+        small_disk(|dir| {
+            let path = dir.join("state");
+            write(&path, b"old\n", Access::Usual).unwrap();
+            let big = "x".repeat(1 << 20);
+            for problem in [
+                write(&path, big.as_bytes(), Access::Usual).unwrap_err(),
+                append_line(&path, &big, Access::Usual).unwrap_err(),
+            ] {
+                let what = &problem.what;
+                let full = what.contains("no space left") || what.contains("storage");
+                assert!(full && what.contains("state"), "{problem}");
+            }
+            assert_eq!(names(dir), ["state"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+        });
     }
 }

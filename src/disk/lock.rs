@@ -286,14 +286,7 @@ mod tests {
         assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "text\n");
         std::fs::remove_file(&lock).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &lock,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-            0,
-        )
-        .unwrap();
+        crate::disk::tests::make_fifo(&lock);
         assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
     }
 
