@@ -16,7 +16,6 @@ use crate::reply::settings::SizeSetting;
 use crate::reply::written_calls;
 use crate::reply::{guard, speech, split, step};
 
-/// Most bytes of the input.
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 const PARTS: &str = "redact, scrub, speech, malformed, plan, fact, split [LANGUAGE], size MODEL, call NAME,NAME, step SCHEMA.json, gate";
 

@@ -96,9 +96,6 @@ pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
 
 /// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, complete. For counters, whose loss costs less
 /// than the wait at the end of each run. Returns the path with links resolved.
-///
-/// # Errors
-/// As [`write`].
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
     let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
     let target = through_links(path).map_err(fail)?;
@@ -141,9 +138,6 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
 }
 
 /// Creates a folder and its parents, for the owner alone when `Private`.
-///
-/// # Errors
-/// A component is a file, or the disk is not writable.
 pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
     let mode = match access {
         Access::Usual => 0o777,
@@ -218,9 +212,6 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
 }
 
 /// Removes everybody else's permissions from an open file, which an older version or an editor may have created.
-///
-/// # Errors
-/// The file belongs to another user.
 pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o077 == 0 {
         return Ok(());
@@ -229,17 +220,11 @@ pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
 }
 
 /// Moves a file that cannot be understood out of the way and returns the notice for the user. `what` is the sentence that says what is wrong with it.
-///
-/// # Errors
-/// The file is gone or its folder is not writable.
 pub(crate) fn set_aside(path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
     set_aside_as("corrupt", path, clock, what)
 }
 
 /// [`set_aside`] under another mark than `corrupt`.
-///
-/// # Errors
-/// As [`set_aside`].
 pub(crate) fn set_aside_as(mark: &str, path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
     let aside = rename_aside(mark, path, clock)?;
     Ok(format!("{what} It was moved to {}.", aside.display()))
@@ -275,7 +260,6 @@ fn rename_aside(mark: &str, path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     Err(fail(ErrorKind::AlreadyExists.into()))
 }
 
-/// The parent folder of `path`.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -286,7 +270,6 @@ fn folder(path: &Path) -> &Path {
 /// The end of a chain of symlinks, whether or not it exists.
 fn through_links(path: &Path) -> std::io::Result<PathBuf> {
     let mut path = path.to_owned();
-    use crate::disk::tests::small_disk;
     for _ in 0..40 {
         match fs::read_link(&path) {
             Ok(target) => path = folder(&path).join(target),
@@ -303,6 +286,7 @@ fn through_links(path: &Path) -> std::io::Result<PathBuf> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+    use crate::disk::tests::small_disk;
     use std::os::unix::fs::symlink;
 
     fn mode(path: &Path) -> u32 {
