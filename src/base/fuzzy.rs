@@ -46,7 +46,6 @@ pub(crate) struct FuzzyScratch {
 }
 
 impl FuzzyQuery {
-    /// The query `text`.
     pub(crate) fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().take(MAX_QUERY_CHARS).collect();
         let lower = chars.iter().copied().map(lower).collect();

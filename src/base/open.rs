@@ -17,9 +17,6 @@ pub(crate) fn read(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file with these options, or creates it.
-///
-/// # Errors
-/// As [`read`].
 pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     // Neither wait for the other end of a FIFO nor get a controlling terminal.
@@ -40,17 +37,11 @@ pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// The text of a regular file of at most `cap` bytes.
-///
-/// # Errors
-/// As [`read`]; also if it is longer or not UTF-8.
 pub(crate) fn text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, cap)?).map_err(io::Error::other)
 }
 
 /// The content of a regular file of at most `cap` bytes.
-///
-/// # Errors
-/// As [`read`]; also if it is longer.
 pub(crate) fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let file = read(path)?;
     let mut bytes = Vec::new();

@@ -5,10 +5,8 @@
 
 use super::env::Env;
 
-/// A text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text {
-    /// The variable.
     pub name: &'static str,
 }
 
@@ -24,7 +22,6 @@ impl Text {
 /// A secret: never in a file, a log or a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Secret {
-    /// The variable.
     pub name: &'static str,
 }
 
@@ -40,7 +37,6 @@ impl Secret {
 /// On or off; off when it is not set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch {
-    /// The variable.
     pub name: &'static str,
 }
 
@@ -56,7 +52,6 @@ impl Switch {
 /// A whole number of zero or more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whole {
-    /// The variable.
     pub name: &'static str,
     /// Its value when it is not set, or is no such number.
     pub default: u64,
@@ -65,7 +60,6 @@ pub(crate) struct Whole {
 impl Whole {
     const IS_SECRET: bool = false;
 
-    /// Its value.
     pub(crate) fn read(self, env: &Env, warn: &mut dyn FnMut(String)) -> u64 {
         env.number(self.name, self.default, warn)
     }
@@ -74,9 +68,7 @@ impl Whole {
 /// A variable as the help lists it.
 #[derive(Debug)]
 pub(crate) struct DeclaredVariable {
-    /// Its name.
     pub name: &'static str,
-    /// Its description.
     pub doc: &'static str,
     /// Holds a secret.
     pub is_secret: bool,

@@ -26,7 +26,6 @@ const LOCALTIME: &str = "/etc/localtime";
 pub struct ZoneFiles {
     folders: Vec<PathBuf>,
     localtime: PathBuf,
-    /// The value of `TZ`.
     tz: Option<String>,
 }
 

@@ -39,7 +39,6 @@ fn session_flags() -> Vec<String> {
     names.flatten().collect()
 }
 
-/// Shells with completion.
 pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 fn shown() -> impl Iterator<Item = &'static Flag> {

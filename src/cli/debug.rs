@@ -19,7 +19,6 @@ use crate::reply::tools::aliases::KnownTools;
 use crate::reply::tools::call::WrittenCall;
 use crate::reply::tools::step;
 
-/// Most bytes of the input.
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 const PARTS: &str = "redact, scrub, speech, malformed, plan, fact, split [LANGUAGE], size MODEL, call NAME,NAME, step SCHEMA.json, gate";
 

@@ -84,9 +84,6 @@ fn aligned(flag: &Flag) -> String {
 }
 
 /// `marvin help [TOPIC|SUBCOMMAND|-s WORD…]`.
-///
-/// # Errors
-/// There is no such topic; nothing was found.
 pub(super) fn run(words: &[String], env: &Env, tables: &HelpTables) -> Outcome<String> {
     let is_terminal = io::stdout().is_terminal();
     let style = Style {
@@ -152,7 +149,6 @@ fn documents(tables: &HelpTables) -> Vec<search::Document> {
     commands.chain(topics).collect()
 }
 
-/// The help of the subcommand `name`.
 pub(crate) fn subcommand(name: &str) -> String {
     let Some(command) = subcommands::find(name) else {
         return String::new();

@@ -38,7 +38,6 @@ pub(crate) fn page(tables: &HelpTables) -> String {
     out
 }
 
-/// The section of a topic.
 fn topic(out: &mut String, name: &str, tables: &HelpTables) {
     let Some(topic) = topics().find(|topic| topic.name == name) else {
         return;

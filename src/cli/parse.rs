@@ -87,9 +87,6 @@ struct GivenFlag {
 }
 
 /// A subcommand after the flags in `given`.
-///
-/// # Errors
-/// It has no use for one of them.
 fn subcommand(
     command: &'static Subcommand,
     typed: CliArgs,

@@ -105,7 +105,6 @@ impl PipelineArgs {
     }
 }
 
-/// The status for a person.
 fn text(status: &RunStatus) -> String {
     let mut out = headline(status);
     out.push('\n');

@@ -134,7 +134,6 @@ pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     ),
 ];
 
-/// The subcommand called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static Subcommand> {
     SUBCOMMANDS.iter().find(|command| command.name == name)
 }

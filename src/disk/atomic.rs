@@ -96,9 +96,6 @@ pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
 
 /// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, complete. For counters, whose loss costs less
 /// than the wait at the end of each run. Returns the path with links resolved.
-///
-/// # Errors
-/// As [`write`].
 pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
     let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
     let target = through_links(path).map_err(fail)?;
@@ -141,9 +138,6 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
 }
 
 /// Creates a folder and its parents, for the owner alone when `Private`.
-///
-/// # Errors
-/// A component is a file, or the disk is not writable.
 pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
     let mode = match access {
         Access::Usual => 0o777,
@@ -218,9 +212,6 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
 }
 
 /// Removes everybody else's permissions from an open file, which an older version or an editor may have created.
-///
-/// # Errors
-/// The file belongs to another user.
 pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o077 == 0 {
         return Ok(());
@@ -229,17 +220,11 @@ pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
 }
 
 /// Moves a file that cannot be understood out of the way and returns the notice for the user. `what` is the sentence that says what is wrong with it.
-///
-/// # Errors
-/// The file is gone or its folder is not writable.
 pub(crate) fn set_aside(path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
     set_aside_as("corrupt", path, clock, what)
 }
 
 /// [`set_aside`] under another mark than `corrupt`.
-///
-/// # Errors
-/// As [`set_aside`].
 pub(crate) fn set_aside_as(mark: &str, path: &Path, clock: &Clock, what: &str) -> Outcome<String> {
     let aside = rename_aside(mark, path, clock)?;
     Ok(format!("{what} It was moved to {}.", aside.display()))
@@ -275,7 +260,6 @@ fn rename_aside(mark: &str, path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     Err(fail(ErrorKind::AlreadyExists.into()))
 }
 
-/// The parent folder of `path`.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -302,6 +286,7 @@ fn through_links(path: &Path) -> std::io::Result<PathBuf> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+    use crate::disk::tests::small_disk;
     use std::os::unix::fs::symlink;
 
     fn mode(path: &Path) -> u32 {
@@ -418,36 +403,21 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
     fn a_full_disk_names_the_file_and_keeps_the_old_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-            .arg(dir.path())
-            .stderr(std::process::Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        if !mounted {
-            eprintln!("skipped: no right to mount a small file system");
-            return;
-        }
-        let path = dir.path().join("state");
-        write(&path, b"old\n", Access::Usual).unwrap();
-        let big = "x".repeat(1 << 20);
-        let problems = [
-            write(&path, big.as_bytes(), Access::Usual).unwrap_err(),
-            append_line(&path, &big, Access::Usual).unwrap_err(),
-        ];
-        let left = (names(dir.path()), fs::read_to_string(&path).unwrap());
-        std::process::Command::new("umount")
-            .arg("-l")
-            .arg(dir.path())
-            .status()
-            .unwrap();
-        for problem in problems {
-            let full = problem.what.contains("no space left") || problem.what.contains("storage");
-            assert!(full && problem.what.contains("state"), "{problem}");
-        }
-        assert_eq!(left, (vec!["state".to_owned()], "old\n".to_owned()));
+        small_disk(|dir| {
+            let path = dir.join("state");
+            write(&path, b"old\n", Access::Usual).unwrap();
+            let big = "x".repeat(1 << 20);
+            for problem in [
+                write(&path, big.as_bytes(), Access::Usual).unwrap_err(),
+                append_line(&path, &big, Access::Usual).unwrap_err(),
+            ] {
+                let what = &problem.what;
+                let full = what.contains("no space left") || what.contains("storage");
+                assert!(full && what.contains("state"), "{problem}");
+            }
+            assert_eq!(names(dir), ["state"]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+        });
     }
 }

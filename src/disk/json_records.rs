@@ -15,9 +15,6 @@ use crate::base::problem::{Outcome, Problem};
 const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The bytes of the file; `None` when there is none.
-///
-/// # Errors
-/// It cannot be read.
 pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
     atomic::read(path, atomic::STATE_CAP)
 }
@@ -57,9 +54,6 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
 }
 
 /// An object as a record.
-///
-/// # Errors
-/// Never for valid JSON.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
         .map_err(|error| Problem::internal("A record is not JSON.").because(error))

@@ -10,9 +10,6 @@ use super::atomic::{self, Access};
 use crate::base::problem::{Outcome, Problem};
 
 /// Appends a value as a line with a single write; creates the file and its parent folders, for the owner alone.
-///
-/// # Errors
-/// The disk is full or not writable.
 pub(crate) fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
     let line = serde_json::to_string(value).map_err(|error| {
         Problem::internal(format!(

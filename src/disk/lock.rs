@@ -36,9 +36,6 @@ impl Lock {
     }
 
     /// [`Lock::take`] for what lies in a folder: the lock is the file `lock` in it, one for all of them. The folder is made when there is none.
-    ///
-    /// # Errors
-    /// As [`Lock::take`].
     pub(crate) fn of_folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         Self::take_named(&dir.join("lock"), dir, limit, stop)
     }
@@ -124,9 +121,6 @@ pub(crate) enum LockState {
 
 /// The state of the lock whose `.lock` file was opened, without changing that file. Holds a shared lock for an instant, so that two processes can ask at a
 /// time.
-///
-/// # Errors
-/// The file system has no locks.
 pub(crate) fn state(file: &mut File) -> Outcome<LockState> {
     match FileExt::try_lock_shared(&*file) {
         Ok(()) => {
@@ -228,9 +222,6 @@ pub(crate) fn update(
 }
 
 /// [`update`] with other permissions, for a file that is not Marvin's.
-///
-/// # Errors
-/// As [`update`].
 pub(crate) fn update_as(
     path: &Path,
     access: Access,
@@ -286,14 +277,7 @@ mod tests {
         assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "text\n");
         std::fs::remove_file(&lock).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &lock,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-            0,
-        )
-        .unwrap();
+        crate::disk::tests::make_fifo(&lock);
         assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
     }
 

@@ -10,4 +10,6 @@ pub(crate) mod paths;
 pub(crate) mod size_limit;
 pub(crate) mod swap;
 mod tail;
+#[cfg(test)]
+mod tests;
 pub(crate) mod yaml;

@@ -33,7 +33,6 @@ pub(crate) const PIPELINE_STATE: &str = ".marvin/pipeline_state";
 pub(crate) const PROJECT_JOBS: &str = ".marvin/jobs";
 /// Documents of the project above, which nobody here changes.
 pub(crate) const PROJECT_UPSTREAM: &str = ".marvin/upstream";
-/// Tickets.
 pub(crate) const TICKETS: &str = ".tickets";
 /// How the name of a context's backup begins, in the logs of a project or profile.
 pub(crate) const CONTEXT_BACKUP: &str = "context-backup-";
@@ -61,9 +60,6 @@ impl Paths {
     }
 
     /// The home folder.
-    ///
-    /// # Errors
-    /// `HOME` is not set.
     pub fn home(&self) -> Outcome<&Path> {
         self.home.as_deref().ok_or_else(|| {
             Problem::config("HOME is not set to an absolute path, so the home folder is unknown.")
@@ -72,9 +68,6 @@ impl Paths {
     }
 
     /// The folder of Marvin's own files.
-    ///
-    /// # Errors
-    /// Neither `HOME` nor `MARVIN_CONFIG_DIR` is set.
     pub fn config(&self) -> Outcome<&Path> {
         self.config.as_deref().ok_or_else(|| {
             Problem::config(
@@ -176,9 +169,6 @@ impl Paths {
     }
 
     /// The files of one profile.
-    ///
-    /// # Errors
-    /// The name is not a valid folder name; `HOME` is not set.
     pub fn profile(&self, name: &str) -> Outcome<ProfilePaths> {
         let name = file_name("profile name", name)?;
         Ok(ProfilePaths(self.profiles()?.join(name)))
@@ -257,9 +247,6 @@ pub(crate) type DescribedPaths = Vec<(PathBuf, &'static str)>;
 
 impl Paths {
     /// What a user may want to find, with the files of one profile.
-    ///
-    /// # Errors
-    /// The name is not a valid folder name; `HOME` is not set.
     pub(crate) fn described(&self, profile: &str) -> Outcome<DescribedPaths> {
         let profile = self.profile(profile)?;
         Ok(vec![
@@ -294,7 +281,6 @@ impl Paths {
     }
 }
 
-/// The files of one profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfilePaths(PathBuf);
 
@@ -314,12 +300,10 @@ impl ProfilePaths {
         self.0.join("prefs.yaml")
     }
 
-    /// Saved places.
     pub fn saved_places(&self) -> PathBuf {
         self.0.join("saved_places.json")
     }
 
-    /// The conversation.
     pub fn chat_log(&self) -> PathBuf {
         self.0.join("chat_log.json")
     }
@@ -334,7 +318,6 @@ impl ProfilePaths {
         self.0.join("memory")
     }
 
-    /// Input history.
     pub fn history(&self) -> PathBuf {
         self.0.join("history")
     }
@@ -349,7 +332,6 @@ impl ProfilePaths {
         self.0.join("spotify-sign-in.json")
     }
 
-    /// Subscriptions of ntfy.
     pub fn ntfy_subscriptions(&self) -> PathBuf {
         self.0.join("ntfy_subscriptions.json")
     }
@@ -359,12 +341,10 @@ impl ProfilePaths {
         self.0.join("ntfy_reminders_off")
     }
 
-    /// Bookmarks.
     pub fn bookmarks(&self) -> PathBuf {
         self.0.join("bookmarks.json")
     }
 
-    /// Calendar.
     pub fn calendar(&self) -> PathBuf {
         self.0.join("calendar.ics")
     }
@@ -400,7 +380,6 @@ impl ProjectPaths {
         Self(dir.to_owned())
     }
 
-    /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
         self.0.join(PROJECT_FOLDER)
     }

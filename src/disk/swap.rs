@@ -19,9 +19,6 @@ use crate::base::problem::Outcome;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The content of a file written by [`write`]; `None` when there is none. Where no lock can be made nobody writes either.
-///
-/// # Errors
-/// As [`atomic::read`].
 pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let exists = path.exists();
     let _lock = exists.then(|| Lock::take(path, LOCK_TIMEOUT, &Cancel::new()));
@@ -29,9 +26,6 @@ pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 }
 
 /// Writes a file whose lock is held, with the guarantees of [`atomic::replace`].
-///
-/// # Errors
-/// As [`atomic::replace`].
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
     if swap_in_spare(path, bytes).is_none() {
         atomic::replace(path, bytes, Access::Private)?;
@@ -100,9 +94,6 @@ pub(crate) fn swap_names(one: &Path, other: &Path) -> std::io::Result<()> {
 }
 
 /// Not supported on this system.
-///
-/// # Errors
-/// Always.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub fn swap_names(_: &Path, _: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())

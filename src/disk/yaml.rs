@@ -97,9 +97,6 @@ fn keys(value: Value, name: &str) -> Outcome<Map<String, Value>> {
 }
 
 /// The text of a value.
-///
-/// # Errors
-/// Never for a value from [`parse`].
 pub(crate) fn text(value: &Value) -> Outcome<String> {
     serde_yaml::to_string(value)
         .map_err(|error| Problem::internal("Cannot write a value as YAML.").because(error))

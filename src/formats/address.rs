@@ -22,7 +22,6 @@ pub struct Address {
     pub target: String,
 }
 
-/// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// A name: lower case, no dot at its end.
@@ -108,9 +107,6 @@ impl Address {
     }
 
     /// The address that a redirect's `Location`, relative or absolute, leads to.
-    ///
-    /// # Errors
-    /// As [`Address::parse`].
     pub fn join(&self, location: &str) -> Outcome<Self> {
         let location = location.trim();
         let scheme_end = location.find(':').unwrap_or(usize::MAX);
@@ -155,9 +151,6 @@ impl Address {
 
 impl Host {
     /// Reads a host as browsers do: numbers in any base and shortened forms are addresses.
-    ///
-    /// # Errors
-    /// The reason why it is not a host.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or("a bracket is missing")?;

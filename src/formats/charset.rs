@@ -17,7 +17,6 @@ pub fn decoded(bytes: &[u8], content_type: &str) -> String {
     text.into_owned()
 }
 
-/// The charset that a `Content-Type` names.
 pub(crate) fn named(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|part| {
         let (name, value) = part.split_once('=')?;

@@ -127,7 +127,6 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
         })
 }
 
-/// A line without its line break.
 fn without_break(raw: &[u8]) -> &[u8] {
     let line = raw.strip_suffix(b"\n").unwrap_or(raw);
     line.strip_suffix(b"\r").unwrap_or(line)

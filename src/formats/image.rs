@@ -94,9 +94,6 @@ pub enum ImageError {
 
 impl ImageHeader {
     /// Reads the header at the beginning of `bytes`. Only a JPEG's may be far from the beginning, behind what a camera has written.
-    ///
-    /// # Errors
-    /// The kind is not known, or the header is cut or wrong.
     pub fn read(bytes: &[u8]) -> Result<Self, ImageError> {
         let kind = ImageKind::of(bytes).ok_or(ImageError::UnknownKind)?;
         let size = match kind {

@@ -172,7 +172,6 @@ fn push_whole_pairs(inside: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The code unit of `uXXXX`.
 fn code_unit(after_backslash: &str) -> Option<u16> {
     let digits = after_backslash.strip_prefix('u')?.get(..4)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());

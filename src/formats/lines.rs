@@ -8,7 +8,6 @@ pub(crate) const MAX_LINE_BYTES: usize = 32 << 20;
 /// A line or an event grew past the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
-    /// The cap, in bytes.
     pub cap: usize,
 }
 
@@ -22,7 +21,6 @@ pub(crate) enum Line<'b> {
 }
 
 impl Line<'_> {
-    /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Whole(bytes) => bytes,
@@ -57,9 +55,6 @@ impl LineSplitter {
     }
 
     /// Splits the next line off `rest`; `None` when the read is used up.
-    ///
-    /// # Errors
-    /// When the line is longer than the cap.
     pub(crate) fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Line<'b>>, TooLong> {
         let Some((first, tail)) = rest.split_first() else {
             return Ok(None);

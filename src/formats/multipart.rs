@@ -16,7 +16,6 @@ impl Multipart {
         }
     }
 
-    /// Adds a field.
     #[must_use]
     pub(crate) fn field(mut self, name: &str, value: &str) -> Self {
         self.begin(name, "");

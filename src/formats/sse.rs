@@ -65,9 +65,6 @@ impl Events {
     }
 
     /// Processes one read and passes the complete items to `on_item`; stops early when that breaks.
-    ///
-    /// # Errors
-    /// When a line or an event grows past the cap.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -100,9 +97,6 @@ impl Events {
     }
 
     /// The body ended: an unfinished last line counts as a line, and an event without its blank line as an event.
-    ///
-    /// # Errors
-    /// When the event is larger than the cap.
     pub fn finish(
         &mut self,
         on_item: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
@@ -163,7 +157,6 @@ impl Events {
     }
 }
 
-/// Classifies a line.
 fn classify(line: &[u8], first: bool) -> SseField<'_> {
     let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
         Some(rest) if first => rest,

@@ -108,9 +108,6 @@ fn whole(bytes: [u8; 4]) -> f32 {
 
 impl Wav {
     /// Reads the header at the beginning of `bytes`. The samples may go on beyond them.
-    ///
-    /// # Errors
-    /// See [`WavError`].
     pub fn read(bytes: &[u8]) -> Result<Self, WavError> {
         match (bytes.get(..4), bytes.get(8..12)) {
             (Some(b"RIFF"), Some(b"WAVE")) => {}

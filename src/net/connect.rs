@@ -23,9 +23,6 @@ pub(crate) enum ConnectError {
 
 /// Connects to the first address of `host` that accepts. A name of this machine's loopback stands for its IPv4 and its IPv6 address: which one a server
 /// binds to depends on the system.
-///
-/// # Errors
-/// See [`ConnectError`].
 pub(crate) fn connect(
     host: &str,
     port: u16,

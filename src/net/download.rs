@@ -26,7 +26,6 @@ const STALE: Duration = Duration::from_secs(3600);
 /// How many files of the same name get a number.
 const NAMESAKES: usize = 1_000;
 
-/// The destination of a download.
 #[derive(Debug, Clone)]
 pub(crate) struct DownloadTarget<'a> {
     /// Created if necessary.

@@ -25,7 +25,6 @@ pub(crate) enum NetError {
     Untrusted(String),
     /// The body cannot be decompressed.
     Garbled(String),
-    /// The response is not HTTP.
     NotHttp(String),
 }
 
@@ -33,7 +32,6 @@ pub(crate) enum NetError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPhase {
     Connect,
-    /// Waiting for the first byte.
     FirstByte,
     /// No data within the body.
     Silence,

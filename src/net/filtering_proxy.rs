@@ -66,17 +66,11 @@ impl Admission {
 
 impl FilteringProxy {
     /// Starts a proxy for a child that reads [`FilteringProxy::variables`].
-    ///
-    /// # Errors
-    /// No port of loopback is free.
     pub(crate) fn open(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
         Self::start(env, guard, Admission::Token(ids::hex(16)), stop)
     }
 
     /// Starts a proxy for a child that cannot authenticate: while it lives, every program of the same user can use it.
-    ///
-    /// # Errors
-    /// As [`FilteringProxy::open`].
     pub(crate) fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
         Self::start(env, guard, Admission::User, stop)
     }

@@ -41,9 +41,6 @@ pub struct GuardedResponse {
 
 impl GuardedClient {
     /// A client with the proxies and exceptions of the environment.
-    ///
-    /// # Errors
-    /// As [`Guard::new`].
     pub fn new(env: &Env) -> Outcome<Self> {
         Ok(Self {
             guard: Guard::new(env)?,
@@ -54,7 +51,6 @@ impl GuardedClient {
         })
     }
 
-    /// Replaces the guard.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_guard(mut self, guard: Guard) -> Self {
@@ -69,7 +65,6 @@ impl GuardedClient {
         self
     }
 
-    /// Replaces the timeouts.
     #[must_use]
     pub fn with_limits(mut self, limits: Timeouts) -> Self {
         self.limits = limits;

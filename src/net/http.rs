@@ -34,7 +34,6 @@ pub(crate) struct ClientOptions {
     pub route: ProxyRoute,
 }
 
-/// A client for one service.
 pub(crate) struct Client {
     setup: ClientOptions,
     silence: IdleTimeout,
@@ -141,9 +140,6 @@ impl Client {
     }
 
     /// Requests `url` and returns when the headers have arrived.
-    ///
-    /// # Errors
-    /// As [`Client::post`].
     pub(crate) fn get(
         &self,
         url: &str,
@@ -156,9 +152,6 @@ impl Client {
     }
 
     /// Sends a DELETE request for `url` and returns when the headers have arrived.
-    ///
-    /// # Errors
-    /// As [`Client::post`].
     pub(crate) fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
         self.send(stop, None, |agent| agent.delete(url).call())
     }

@@ -25,10 +25,8 @@ pub(crate) struct ProxyRoute {
     pub pinned: Option<Vec<SocketAddr>>,
 }
 
-/// A proxy from the environment.
 #[derive(Clone)]
 pub(crate) struct Proxy {
-    /// The variable that set it.
     pub variable: &'static str,
     /// Its host and port, without name and password.
     pub host_port: String,

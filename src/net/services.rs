@@ -104,7 +104,6 @@ services! {
     GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
 }
 
-/// The base of the Wikipedia in `language`.
 pub(crate) fn wikipedia_in(language: &str) -> String {
     format!("https://{language}.wikipedia.org")
 }

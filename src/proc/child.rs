@@ -50,7 +50,6 @@ pub(crate) enum Stdin {
     /// Nothing: `/dev/null`.
     #[default]
     Null,
-    /// These bytes.
     Bytes(Vec<u8>),
     /// An open file, read from its current offset.
     File(Arc<File>),
@@ -92,12 +91,10 @@ pub(crate) struct ProgramSpec {
     pub ceiling: Option<ResourceLimits>,
 }
 
-/// Resource limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceLimits {
     /// Time on the processor.
     pub cpu: Duration,
-    /// Bytes of memory.
     pub memory: u64,
 }
 
@@ -136,9 +133,6 @@ impl ProgramSpec {
 
     /// Like [`ProgramSpec::run`], but standard output is not kept: each chunk terminated by the byte `end` (which is removed) goes to `each`, which may end the
     /// program early. Chunks are split at 16 MiB.
-    ///
-    /// # Errors
-    /// As [`ProgramSpec::run`].
     pub(crate) fn run_split(
         &self,
         stop: &Cancel,
@@ -150,9 +144,6 @@ impl ProgramSpec {
 
     /// Like [`ProgramSpec::run`], but neither stream is kept: each line, with its line feed, goes to `each` when it is complete. Lines longer than a mebibyte
     /// come in pieces, of which only the last has a line feed.
-    ///
-    /// # Errors
-    /// As [`ProgramSpec::run`].
     pub(crate) fn run_lines(
         &self,
         stop: &Cancel,
@@ -162,9 +153,6 @@ impl ProgramSpec {
     }
 
     /// Like [`ProgramSpec::run`], and `each` gets the last lines of the output whenever it grows.
-    ///
-    /// # Errors
-    /// As [`ProgramSpec::run`].
     pub(crate) fn run_watched(
         &self,
         stop: &Cancel,
@@ -413,7 +401,6 @@ struct Course {
 pub(crate) struct ProgramOutput {
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
     /// Its standard output.
     pub stdout: Captured,
@@ -436,9 +423,6 @@ impl ProgramOutput {
     }
 
     /// `Err(cancelled)` when it was cancelled.
-    ///
-    /// # Errors
-    /// `Cancelled`.
     pub(crate) fn unless_cancelled(self) -> Outcome<Self> {
         if self.cancelled {
             Err(Problem::cancelled())

@@ -12,9 +12,6 @@ pub(super) fn pid_of(child: &Child) -> Option<Pid> {
 }
 
 /// Calls `tell` on a thread of its own when the child has exited. The child stays a zombie, so its id is not reused.
-///
-/// # Errors
-/// It has no id, or the system has no thread left.
 pub(super) fn on_exit(pid: Option<Pid>, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
     thread::Builder::new()

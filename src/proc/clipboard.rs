@@ -26,12 +26,10 @@ const TEXT_TYPES: [&str; 5] = [
     "TEXT",
 ];
 
-/// What is on the clipboard.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ClipboardContent {
     /// An image, as a file would have it.
     Image(Vec<u8>),
-    /// Text.
     Text(String),
 }
 
@@ -134,9 +132,6 @@ impl Copier {
     }
 
     /// Copies `text`.
-    ///
-    /// # Errors
-    /// The program is not installed, too old, or does not answer.
     pub(crate) fn copy(self, text: &str, env: &Env, stop: &Cancel) -> Outcome<()> {
         let mut variables = child_env::command_env(env);
         variables.extend(tmux::socket(env));

@@ -31,7 +31,6 @@ impl CronMark {
         is_complete.then(|| Self(format!(" # marvin-alarm:{id}")))
     }
 
-    /// The marker as text.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }

@@ -11,16 +11,13 @@ use crossbeam_channel::{Receiver, bounded};
 use super::spawn::spawn_in_new_session;
 use crate::base::problem::{Outcome, Problem};
 
-/// A program to start.
 #[derive(Debug)]
 pub(crate) struct DetachedProgram {
-    /// Its path.
     pub program: PathBuf,
     /// Its arguments; never through a shell.
     pub args: Vec<OsString>,
     /// Its working directory.
     pub dir: PathBuf,
-    /// Its whole environment.
     pub env: Vec<(String, String)>,
     /// Gets both of its output streams.
     pub output: File,
@@ -28,9 +25,6 @@ pub(crate) struct DetachedProgram {
 
 impl DetachedProgram {
     /// Starts it. The receiver gets its exit status, if this process lives to see it.
-    ///
-    /// # Errors
-    /// There is no such program, or the system has no process or thread left.
     pub(crate) fn start(self) -> Outcome<Receiver<ExitStatus>> {
         let name = |path: &Path| path.display().to_string();
         let cannot = format!("Cannot start {}", name(&self.program));

@@ -14,9 +14,6 @@ use crate::proc::child_env::command_env;
 const FALLBACK_EDITORS: [&str; 3] = ["nano", "vim", "vi"];
 
 /// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the user closes it. The caller must have released the terminal.
-///
-/// # Errors
-/// There is no such program, or it exits with a failure.
 pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
     let words = match EDITOR.read(env).or_else(|| VISUAL.read(env)) {
         Some(text) => shlex::split(text).unwrap_or_default(),

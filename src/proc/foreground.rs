@@ -6,9 +6,6 @@ use std::process::{Command, Stdio};
 use crate::base::problem::{Outcome, Problem};
 
 /// Runs a program in this environment and waits until it ends; the user ends it.
-///
-/// # Errors
-/// It cannot be started, or ends with a failure.
 pub(crate) fn run(
     program: &Path,
     args: &[impl AsRef<std::ffi::OsStr>],

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 
 use super::pump::OutputStream;
 
-/// Lines that are kept.
 pub(crate) const LIVE_LINES: usize = 3;
-/// Bytes that are kept of a line.
 const MAX_LINE_BYTES: usize = 400;
 /// Bytes at the end of a chunk that are looked at: a program that floods its pipe is not slowed down.
 const MAX_CHUNK_BYTES: usize = 8 << 10;

@@ -16,10 +16,8 @@ use super::spawn::spawn_in_new_session;
 /// How long a killed program may take to be gone; one that is stuck in the kernel takes longer.
 const KILL_WAIT: Duration = Duration::from_millis(500);
 
-/// A program to start.
 #[derive(Debug)]
 pub(crate) struct PipedProgram {
-    /// Its path.
     pub program: PathBuf,
     /// Its arguments; never through a shell.
     pub args: Vec<OsString>,
@@ -45,9 +43,6 @@ pub(crate) struct PipedChild {
 
 impl PipedProgram {
     /// Starts it in Marvin's current directory.
-    ///
-    /// # Errors
-    /// As [`Command::spawn`], or the system has no thread left.
     pub(crate) fn start(&self) -> io::Result<(PipedChild, Pipes)> {
         let mut command = Command::new(&self.program);
         command

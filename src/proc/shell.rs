@@ -24,7 +24,6 @@ pub(crate) struct ShellOutput {
     pub text: String,
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
     /// Its time limit was exceeded.
     pub timed_out: bool,
@@ -32,7 +31,6 @@ pub(crate) struct ShellOutput {
     pub cancelled: bool,
 }
 
-/// A command to run.
 #[derive(Debug)]
 pub(crate) struct ShellCommand<'a> {
     /// What the shell runs.

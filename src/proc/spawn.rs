@@ -16,9 +16,6 @@ use std::process::{Child, Command};
 use process_wrap::std::{CommandWrap, ProcessSession};
 
 /// Starts `command` as the leader of a new session and process group; both have the child's process id.
-///
-/// # Errors
-/// As [`Command::spawn`].
 pub(super) fn spawn_in_new_session(command: Command) -> io::Result<Child> {
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessSession);

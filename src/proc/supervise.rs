@@ -37,9 +37,6 @@ pub(super) fn command(marvin: &Path, program: &Path, input: usize) -> Command {
 
 /// Runs the program `words[0]`, which reads the first `input` bytes of standard input, and returns its exit status; a signal that ended it ends this
 /// process too.
-///
-/// # Errors
-/// It cannot be started.
 pub(crate) fn run(words: &[String], input: u64) -> Outcome<u8> {
     let [program, args @ ..] = words else {
         return Err(Problem::input(format!("--{FLAG} needs a program to run.")));

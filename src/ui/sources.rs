@@ -20,7 +20,6 @@ const MAX_ENTRIES: usize = 2_000;
 const SEARCH_LIMIT: Duration = Duration::from_millis(500);
 const MAX_SIMILAR: usize = 20;
 
-/// The session's candidates.
 pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
 
 impl Sources for Candidates<'_> {

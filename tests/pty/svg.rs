@@ -1,4 +1,5 @@
-//! A terminal's screen as an SVG file: one `text` element for each run of cells that look the same, in a window with a title.
+//! A terminal's screen as an SVG file, in a window with a title. Every word is an element of its own with its place and its length, so that columns are
+//! the terminal's with any font: a browser stretches the letters, and what stretches none still starts each word in its column.
 
 use std::fmt::Write as _;
 
@@ -50,7 +51,10 @@ const WRENCH: (&str, &str) = (
     "M10.6 1.2a4.2 4.2 0 0 0-4 5.6L1.5 12a1.7 1.7 0 0 0 2.4 2.4l5.2-5.1a4.2 4.2 0 0 0 5.5-5.2l-2.5 2.5-2.2-.6-.6-2.2 2.5-2.5z",
 );
 
-/// Adjacent cells of one row with the same style.
+/// The character of a line across the screen. Lines are drawn too: the letters of some fonts leave gaps.
+const LINE: &str = "─";
+
+/// Adjacent cells of one row with the same style: a word, a part of one, or a line.
 struct Run {
     column: u16,
     columns: u16,
@@ -74,8 +78,8 @@ pub(crate) fn draw(screen: &vt100::Screen, title: &str, scheme: &Scheme) -> Stri
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" xml:space=\"preserve\" role=\"img\" aria-label=\"{title}\">\n\
-         <style>text{{font:{FONT_SIZE}px {FONTS};fill:{foreground};white-space:pre}}</style>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" fill=\"{foreground}\" role=\"img\" aria-label=\"{title}\">\n\
+         <style>text{{font:{FONT_SIZE}px {FONTS};font-variant-ligatures:none}}</style>\n\
          <defs><path id=\"wrench\" d=\"{wrench}\"/></defs>\n\
          <rect x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"9\" fill=\"{background}\" stroke=\"{border}\"/>\n\
          <g fill=\"{border}\"><circle cx=\"20\" cy=\"18\" r=\"5.5\"/><circle cx=\"38\" cy=\"18\" r=\"5.5\"/><circle cx=\"56\" cy=\"18\" r=\"5.5\"/></g>\n\
@@ -101,25 +105,30 @@ pub(crate) fn draw(screen: &vt100::Screen, title: &str, scheme: &Scheme) -> Stri
             );
         }
         for run in runs(screen, row, columns, palette) {
-            if run.text == WRENCH.0 {
-                let _ = writeln!(
-                    out,
-                    "<use href=\"#wrench\" x=\"{}\" y=\"{}\"{}/>",
-                    number(MARGIN + f64::from(run.column) * CELL.0),
-                    number(top + 1.5),
-                    run.style,
-                );
-                continue;
-            }
-            let _ = writeln!(
-                out,
-                "<text x=\"{}\" y=\"{}\" textLength=\"{}\"{}>{}</text>",
-                number(MARGIN + f64::from(run.column) * CELL.0),
-                number(top + BASELINE),
-                number(f64::from(run.columns) * CELL.0),
-                run.style,
-                escape(&run.text),
-            );
+            let x = number(MARGIN + f64::from(run.column) * CELL.0);
+            let width = number(f64::from(run.columns) * CELL.0);
+            let style = run.style;
+            let _ = match run.text.as_str() {
+                text if text == WRENCH.0 => {
+                    let y = number(top + 1.5);
+                    writeln!(out, "<use href=\"#wrench\" x=\"{x}\" y=\"{y}\"{style}/>")
+                }
+                text if text.starts_with(LINE) => {
+                    let y = number(top + CELL.1 / 2.0);
+                    writeln!(
+                        out,
+                        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"1\"{style}/>"
+                    )
+                }
+                text => {
+                    let y = number(top + BASELINE);
+                    let text = escape(text);
+                    writeln!(
+                        out,
+                        "<text x=\"{x}\" y=\"{y}\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\"{style}>{text}</text>"
+                    )
+                }
+            };
         }
     }
     out.push_str("</svg>\n");
@@ -147,32 +156,24 @@ fn fills(
     fills
 }
 
-/// What a row shows: one blank at most between two letters of a run, so that columns are kept where a viewer has another font and does not stretch texts.
+/// What a row shows. A character that is not ASCII is a run of its own, because another font may have it.
 fn runs(screen: &vt100::Screen, row: u16, columns: u16, palette: &[&str; 16]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for column in 0..columns {
         let Some(cell) = screen.cell(row, column) else {
             continue;
         };
-        if cell.is_wide_continuation() {
+        let text = cell.contents();
+        if text.trim().is_empty() {
+            assert!(!cell.underline(), "underlined blanks are not drawn yet");
             continue;
         }
-        let text = if cell.has_contents() {
-            cell.contents()
-        } else {
-            " "
-        };
         let style = style(cell, palette);
-        let taken = if cell.is_wide() { 2 } else { 1 };
-        // A blank looks the same in any colour, and which one it has depends on what was there in earlier frames.
-        let is_blank = text == " " && !cell.underline();
-        // A character of two columns is separate, because its font differs.
         let joins = |last: &&mut Run| {
-            taken == 1
-                && (last.style == style || is_blank && !last.style.contains("underline"))
+            last.style == style
                 && last.column + last.columns == column
-                && last.text.chars().count() == usize::from(last.columns)
-                && !(is_blank && last.text.ends_with(' '))
+                && (text.is_ascii() && last.text.is_ascii()
+                    || text == LINE && last.text.ends_with(LINE))
         };
         if let Some(last) = runs.last_mut().filter(joins) {
             last.text.push_str(text);
@@ -180,24 +181,12 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16, palette: &[&str; 16]) ->
         } else {
             runs.push(Run {
                 column,
-                columns: taken,
+                columns: if cell.is_wide() { 2 } else { 1 },
                 text: text.to_owned(),
                 style,
             });
         }
     }
-    for run in &mut runs {
-        let shown = run.text.trim_end();
-        let blanks = run.text.len() - shown.len();
-        run.text.truncate(shown.len());
-        run.columns -= u16::try_from(blanks).expect("a row's blanks");
-        let shown = run.text.trim_start();
-        let blanks = u16::try_from(run.text.len() - shown.len()).expect("a row's blanks");
-        run.text = shown.to_owned();
-        run.column += blanks;
-        run.columns -= blanks;
-    }
-    runs.retain(|run| !run.text.is_empty());
     runs
 }
 

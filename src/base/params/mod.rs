@@ -20,15 +20,12 @@ pub(crate) use values::Param;
 /// The JSON type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// Text.
     Text,
-    /// A whole number.
     Whole,
     /// Any finite number.
     Number,
     /// True or false.
     Flag,
-    /// A list of one of the other types.
     List(&'static Type),
     /// One of a few words.
     Choice(&'static [&'static str]),
@@ -70,10 +67,8 @@ impl Type {
 /// One declared parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Name as published.
     pub name: &'static str,
     doc: &'static str,
-    /// JSON type.
     pub kind: Type,
     /// Must be given.
     pub required: bool,

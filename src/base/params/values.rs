@@ -6,7 +6,6 @@ use super::Type;
 
 /// A type that a parameter can have.
 pub(crate) trait Param: Sized {
-    /// Its JSON type.
     const TYPE: Type;
     /// False when absence has a meaning of its own.
     const REQUIRED: bool = true;

@@ -2,14 +2,12 @@
 
 use serde::Serialize;
 
-/// One finding.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) area: &'static str,
     pub(super) name: String,
     /// Nothing to do.
     pub(super) ok: bool,
-    /// What was found.
     pub(super) state: String,
     /// What to do; empty when `ok`.
     pub(super) advice: String,

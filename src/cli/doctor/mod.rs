@@ -36,7 +36,6 @@ use provider::ProviderLists;
 /// A program that tools use.
 struct Program {
     name: &'static str,
-    /// What it is for.
     purpose: &'static str,
     /// How to install it.
     install: &'static str,
@@ -181,7 +180,6 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     Ok(out)
 }
 
-/// Why this provider was chosen.
 fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {
     if settings.model.provider.is_some() {
         return format!("{} or --provider names it", LLM_PROVIDER.name);

@@ -12,7 +12,6 @@ use crate::net::user_agent;
 use crate::store::preferences;
 use crate::tools::output::web_links;
 
-/// What a missing key means.
 enum MissingKey {
     /// The service works with restrictions.
     Less(&'static str),

@@ -33,7 +33,6 @@ const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
 /// folders.
 const MAX_PATTERNS: usize = 20_000;
 
-/// Maximum patterns of one folder.
 const MAX_FOLDER_PATTERNS: usize = 2_000;
 
 /// The rules of one folder and of its parents.

@@ -15,7 +15,6 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, escape_controls, plural};
 use crate::disk::beneath::rel_path::RelPath;
 
-/// Options of a listing.
 #[derive(Debug, Clone)]
 pub struct ListingOptions {
     /// Levels below the folder.

@@ -65,9 +65,6 @@ pub(super) enum FinalLink {
 
 impl RelPath {
     /// The path for the system.
-    ///
-    /// # Errors
-    /// It is too long or too deep.
     pub(super) fn fitting(&self) -> Result<&OsStr, AccessError> {
         if self.as_str().len() > MAX_PATH_BYTES || self.parts().count() > DEEPEST {
             return Err(AccessError::Os(Errno::NAMETOOLONG));
@@ -210,9 +207,6 @@ impl Root {
 
 impl Root {
     /// The guarded part of this directory that `other` is or lies in, however it was reached: a fence around `other` would open it.
-    ///
-    /// # Errors
-    /// The folders above it cannot be read.
     pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
         let known: Vec<(FolderId, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
             .into_iter()
@@ -246,9 +240,6 @@ impl Root {
     }
 
     /// True when `other` is this directory or lies below it.
-    ///
-    /// # Errors
-    /// The folders above it cannot be read.
     pub fn holds(&self, other: &Self) -> Outcome<bool> {
         let mut holds = false;
         other.climb(&mut |here, _| {

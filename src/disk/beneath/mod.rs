@@ -17,7 +17,7 @@ mod walk;
 mod write;
 
 #[cfg(test)]
-mod escapes;
+mod tests;
 
 pub(crate) use crate::disk::beneath::listing::ListingOptions;
 pub(crate) use crate::disk::beneath::rel_path::RelPath;

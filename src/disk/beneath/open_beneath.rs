@@ -41,14 +41,15 @@ pub(super) enum AccessError {
     Outside,
     /// Too many symbolic links.
     Loop,
-    /// It belongs to a guarded part.
     Guard(GuardedPart),
     /// It has the wrong type for the operation: a folder, a FIFO, a device.
     Kind(&'static str),
     /// The entry kept changing during every attempt.
     Unsteady,
     /// Longer than the reader accepts.
-    TooLong { cap: u64 },
+    TooLong {
+        cap: u64,
+    },
     /// Any other error of the system.
     Os(Errno),
 }

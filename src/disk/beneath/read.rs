@@ -18,12 +18,9 @@ use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 /// Attempts when a name changes between checking and opening.
 const MAX_TRIES: usize = 8;
 
-/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// An ordinary file.
     File,
-    /// A folder.
     Folder,
     /// A symbolic link, only where links are not followed.
     Link,
@@ -36,11 +33,9 @@ pub enum FileKind {
 pub struct Meta {
     /// Its kind, symlinks followed.
     pub kind: FileKind,
-    /// Bytes.
     pub len: u64,
 }
 
-/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     /// The name; bytes that are not UTF-8 are shown as U+FFFD.
@@ -80,9 +75,6 @@ impl Root {
     }
 
     /// True when `rel` exists; a dangling symlink does not count.
-    ///
-    /// # Errors
-    /// As [`Root::metadata`], except for a missing path.
     pub fn exists(&self, rel: &RelPath) -> Outcome<bool> {
         let found = self
             .locate(rel, FinalLink::Follow)
@@ -95,9 +87,6 @@ impl Root {
     }
 
     /// The target of the symlink at `rel`, as stored; `None` if it is not a symlink.
-    ///
-    /// # Errors
-    /// As [`Root::metadata`].
     pub fn link_target(&self, rel: &RelPath) -> Outcome<Option<String>> {
         self.locate(rel, FinalLink::Keep)
             .and_then(|spot| Ok(link_text(spot.dir.as_fd(), spot.name()?)?))
@@ -106,9 +95,6 @@ impl Root {
     }
 
     /// The kind of `rel` without following a symlink, for messages: "named pipe".
-    ///
-    /// # Errors
-    /// As [`Root::metadata`].
     pub fn kind_name(&self, rel: &RelPath) -> Outcome<&'static str> {
         let stat = self
             .locate(rel, FinalLink::Keep)

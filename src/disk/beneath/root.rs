@@ -133,9 +133,6 @@ impl Root {
 
     /// [`Root::check`] for a path that will be written, with a check of the disk: the nearest existing folder must lie inside and outside the guarded parts.
     /// Nothing is changed.
-    ///
-    /// # Errors
-    /// As [`Root::check`], and those of the write itself.
     pub fn check_write(&self, text: &str) -> Outcome<RelPath> {
         let rel = self.check(text)?;
         self.may_write(&rel)

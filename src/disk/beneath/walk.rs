@@ -40,7 +40,6 @@ pub trait WalkVisitor {
         above: Self::Mark,
     ) -> Option<Self::Mark>;
 
-    /// Receives a file.
     fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
 
     /// Called for a folder that cannot be read.

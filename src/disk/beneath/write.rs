@@ -54,18 +54,12 @@ impl Root {
     }
 
     /// [`Root::replace`], or a new file with its parent folders if it does not exist.
-    ///
-    /// # Errors
-    /// As [`Root::replace`], except for a missing file.
     pub fn put(&self, rel: &RelPath, bytes: &[u8]) -> Outcome<()> {
         self.put_or_stop(rel, bytes, None)
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
     /// [`Root::put`] with the permissions of the file `like`, for one that is moved.
-    ///
-    /// # Errors
-    /// As [`Root::put`], and when `like` is missing.
     pub fn put_like(&self, rel: &RelPath, bytes: &[u8], like: &RelPath) -> Outcome<()> {
         let mode = || -> Result<Mode, AccessError> {
             let stat = self.locate(like, FinalLink::Follow)?.stat()?;
@@ -77,9 +71,6 @@ impl Root {
     }
 
     /// True when both paths, with links resolved, are the same file: writing one and removing the other would lose it.
-    ///
-    /// # Errors
-    /// The fence refuses one of them.
     pub fn is_same_file(&self, one: &RelPath, other: &RelPath) -> Outcome<bool> {
         let found = |rel: &RelPath| match self.locate(rel, FinalLink::Follow) {
             Ok(spot) => {
@@ -131,9 +122,6 @@ impl Root {
     }
 
     /// Opens an existing file for many small additions at its end.
-    ///
-    /// # Errors
-    /// As [`Root::append`].
     pub fn open_append(&self, rel: &RelPath) -> Outcome<File> {
         self.appender(rel)
             .map_err(|stop| self.problem("append to", rel, stop))

@@ -174,7 +174,6 @@ fn offset(zone: &str) -> Option<i32> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
-/// An integer of `min_digits` to `max_digits` digits.
 fn number(text: &str, min_digits: usize, max_digits: usize) -> Option<i16> {
     let fits =
         (min_digits..=max_digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());

@@ -84,7 +84,6 @@ impl<T> BestField<T> {
 /// How the text of an element is encoded (RFC 4287 section 3.1; Atom 0.3 had media types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextType {
-    /// Plain text.
     Plain,
     /// HTML, escaped once.
     Escaped,

@@ -34,11 +34,9 @@ pub struct Feed {
 /// An entry of a feed. Each text is on one line, without tags and control characters, and empty when missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedEntry {
-    /// Its title.
     pub title: String,
     /// When it appeared: `2026-05-01 12:30 +02:00`, or as written if that is not a date.
     pub date: String,
-    /// Its summary.
     pub summary: String,
     /// Its address, absolute if possible.
     pub link: Option<String>,
@@ -58,9 +56,6 @@ pub enum NoFeed {
 }
 
 /// Reads a feed fetched from `address`, and at most `max_entries` of its entries.
-///
-/// # Errors
-/// See [`NoFeed`].
 pub fn read(
     bytes: &[u8],
     content_type: &str,

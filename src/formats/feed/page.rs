@@ -17,7 +17,6 @@ const SEARCHED_BYTES: usize = 512 * 1024;
 /// A feed that a page links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFeed {
-    /// Its address.
     pub url: String,
     /// The page's title for it; may be empty.
     pub title: String,

@@ -21,10 +21,8 @@ const MAX_SEARCHED_ELEMENTS: usize = 64;
 const MAX_DECLARATION_DEPTH: usize = 12;
 /// How often parsing restarts after unterminated markup: each restart may have scanned the whole rest.
 const MAX_RESTARTS: usize = 50;
-/// Maximum bytes of one text.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// The kind of a document.
 #[derive(Debug)]
 pub(super) enum DocumentKind {
     Feed(Feed),
@@ -75,7 +73,6 @@ struct FeedWalk<'a> {
     damaged: bool,
     root_closed: bool,
     root: String,
-    /// Number of restarts.
     restarts: usize,
 }
 

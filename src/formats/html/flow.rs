@@ -10,7 +10,6 @@ const HIDDEN: [&str; 8] = [
 /// How an element affects line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockEdge {
-    /// None.
     Inline,
     /// A line break before and after.
     Line,
@@ -83,7 +82,6 @@ const MAX_INDENT_LEVELS: usize = 8;
 const MAX_BORDERS: usize = 40;
 
 impl TextFlow {
-    /// A flow for a whole page.
     pub(super) fn page() -> Self {
         Self {
             page: true,

@@ -109,7 +109,6 @@ pub(crate) fn part(
     found
 }
 
-/// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageLink {
     /// Its text, on one line.

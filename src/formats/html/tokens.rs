@@ -5,10 +5,8 @@ use std::borrow::Cow;
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Span, State, Tokenizer};
 
-/// One token.
 #[derive(Debug)]
 pub(crate) enum HtmlToken<'a> {
-    /// A tag that opens.
     Open(&'a OpenTag),
     /// A closing tag, by name.
     Close(&'a str),

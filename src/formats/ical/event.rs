@@ -19,7 +19,6 @@ pub enum EventEnd {
 }
 
 impl EventEnd {
-    /// The duration from `start`.
     pub fn length(&self, start: &Moment, view: &TimeZone) -> Option<Length> {
         match self {
             Self::After(length) => Some(*length),

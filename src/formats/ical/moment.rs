@@ -10,7 +10,6 @@ use super::zone::{Zone, ZoneSource};
 /// A point in time as written in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moment {
-    /// A whole day.
     Day(Date),
     /// A wall time in a zone.
     At(DateTime, Zone),

@@ -9,19 +9,12 @@ use super::zone::{NoZones, Zone};
 /// The frequency (FREQ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freq {
-    /// FREQ=YEARLY.
     Yearly,
-    /// FREQ=MONTHLY.
     Monthly,
-    /// FREQ=WEEKLY.
     Weekly,
-    /// FREQ=DAILY.
     Daily,
-    /// FREQ=HOURLY.
     Hourly,
-    /// FREQ=MINUTELY.
     Minutely,
-    /// FREQ=SECONDLY.
     Secondly,
 }
 
@@ -60,9 +53,6 @@ pub struct RecurrenceRule {
 
 impl RecurrenceRule {
     /// Parses the value of an RRULE.
-    ///
-    /// # Errors
-    /// A sentence on what could not be parsed.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut rule = Self {
             freq: Freq::Secondly,

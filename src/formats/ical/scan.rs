@@ -13,11 +13,8 @@ use crate::base::text::{clip, escape_controls};
 pub struct EventSpan {
     /// From its BEGIN to the end of its END, line breaks included.
     pub range: Range<usize>,
-    /// The line UID.
     pub uid: Option<ContentLine>,
-    /// The line DTSTART.
     pub start: Option<ContentLine>,
-    /// The line DTEND.
     pub end: Option<ContentLine>,
     /// It has RRULE or RDATE.
     pub repeats: bool,
@@ -35,9 +32,7 @@ const MAX_SEARCHED_COMPONENTS: usize = 64;
 /// The structure of a file.
 #[derive(Debug)]
 pub struct CalendarScan<'a> {
-    /// The file.
     pub bytes: &'a [u8],
-    /// Its events.
     pub events: Vec<EventSpan>,
     /// Its VTIMEZONE components.
     pub zones: Vec<Range<usize>>,
@@ -241,7 +236,6 @@ impl CalendarScan<'_> {
         self.fault.as_deref().or(none)
     }
 
-    /// The UID of an event.
     pub fn uid(&self, place: &EventSpan) -> Option<String> {
         let line = place.uid.as_ref()?;
         let text = unfold(self.bytes, line);
@@ -287,9 +281,6 @@ fn value_of_time(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// The file with `event` (whole lines) added, everything else unchanged. For an absent or empty file, a new calendar.
-///
-/// # Errors
-/// The reason why the file must not be written.
 pub fn with_event(bytes: &[u8], event: &str, product: &str) -> Result<Vec<u8>, String> {
     if bytes.trim_ascii().is_empty() {
         let calendar = format!(
@@ -304,9 +295,6 @@ pub fn with_event(bytes: &[u8], event: &str, product: &str) -> Result<Vec<u8>, S
 }
 
 /// The file without the event `uid`, everything else unchanged, and how many components were removed.
-///
-/// # Errors
-/// Why the file must not be written.
 pub fn without(bytes: &[u8], uid: &str) -> Result<(Vec<u8>, usize), String> {
     let found = writable(bytes)?;
     let mut out = Vec::with_capacity(bytes.len());

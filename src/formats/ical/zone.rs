@@ -11,7 +11,6 @@ use jiff::tz::{Offset, TimeZone};
 pub enum Zone {
     /// Floating: the user's zone, wherever they are.
     Floating,
-    /// A zone of the database.
     Known(TimeZone),
     /// The rules of a VTIMEZONE: offsets and the times from which they apply.
     Rules(Arc<Vec<(DateTime, Offset)>>),
@@ -71,7 +70,6 @@ impl Zone {
 
 /// Looks up zones by name.
 pub trait ZoneSource {
-    /// The zone of this name.
     fn find(&self, id: &str) -> Zone;
 }
 

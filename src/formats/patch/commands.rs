@@ -16,7 +16,6 @@ enum Act {
     Delete,
 }
 
-/// A block.
 struct LineCommand {
     act: Act,
     /// The line, 1-based; 0 inserts before the first.

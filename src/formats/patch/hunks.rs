@@ -17,9 +17,7 @@ const MAX_SOFT_STEPS: usize = 8;
 
 const EXAMPLE: &str = "A hunk looks like this, with a space, \"-\" or \"+\" in front of every line:\n@@ -3,2 +3,2 @@\n unchanged line\n-old line\n+new line";
 
-/// One hunk.
 struct Hunk<'a> {
-    /// The header, as written.
     header: &'a str,
     /// The header's line in the patch, 1-based.
     number: usize,

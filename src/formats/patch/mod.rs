@@ -21,7 +21,6 @@ pub use wrap::unwrap_patch_text;
 /// A text after an edit, and what was done to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedText {
-    /// The whole new text.
     pub text: String,
     /// One line for each hunk or command.
     pub report: Vec<String>,

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::base::problem::Problem;
 
-/// Maximum lines of the example.
 const EXAMPLE_LINES: usize = 60;
 
 /// A problem that explains how to send the change when `text` is a unified diff; `None` otherwise. The diff is not applied: its line numbers are

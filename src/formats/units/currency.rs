@@ -2,7 +2,6 @@
 
 use crate::base::text::single_spaced;
 
-/// A currency.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Currency {
     /// The ISO 4217 code, or another that the rate service knows.
@@ -101,13 +100,11 @@ const THOUSANDTHS: &str = "BHD IQD JOD LYD OMR TND";
 /// A currency: its code and the decimals of its minor unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Money {
-    /// Its code.
     pub(crate) code: &'static str,
     /// Decimals of its minor unit.
     pub(crate) places: usize,
 }
 
-/// The currency that a text means.
 pub(crate) fn currency(text: &str) -> Option<Money> {
     let text = text.trim();
     if text.len() > 40 {

@@ -9,7 +9,6 @@ use crate::base::text::clip;
 
 /// Maximum characters of a unit's text.
 const MAX_UNIT_CHARS: usize = 80;
-/// The highest power.
 const MAX_POWER: i32 = 9;
 
 /// A unit that a text means.

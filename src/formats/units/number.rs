@@ -11,7 +11,6 @@ const MAX_PLAIN_DIGITS: i32 = 21;
 /// Number of zeros after the point from which a power of ten is shown.
 const MIN_PLAIN_POWER: i32 = -7;
 
-/// A number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number {
     /// Numerator and denominator without a common factor, the denominator positive.

@@ -24,7 +24,6 @@ const ROTATION: Dimensions = [0, 0, -1, 0, 0, 1];
 /// Distance per volume of fuel.
 pub(super) const ECONOMY: Dimensions = [-2, 0, 0, 0, 0, 0];
 
-/// Names of the kinds.
 pub(super) const KINDS: &[(Dimensions, &str)] = &[
     (LENGTH, "a length"),
     (AREA, "an area"),
@@ -57,7 +56,6 @@ pub(super) enum Prefixes {
     Both,
 }
 
-/// One unit.
 #[derive(Debug)]
 pub(super) struct UnitSpec {
     pub(super) dims: Dimensions,
@@ -197,7 +195,6 @@ pub(super) const SUGGESTED: &[&str] = &[
     "GiB", "kW", "kWh", "kJ", "kcal", "hPa", "kPa", "mbar", "kHz", "MHz", "GHz",
 ];
 
-/// All units.
 pub(super) const UNITS: &[UnitSpec] = &[
     row(LENGTH, "m", "metre", "1", "meter|mtr").metric(),
     row(LENGTH, "in", "inch", "0.0254", "\"|”").plural("inches"),

@@ -71,7 +71,6 @@ impl Guard {
         })
     }
 
-    /// Replaces the resolver.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_resolver(mut self, names: Resolver) -> Self {

@@ -48,9 +48,6 @@ pub(crate) enum Unread {
 
 /// Reads and decompresses a body of at most `most` bytes. The compression is recognised by the header or the first bytes, because some proxies drop
 /// the header (Stack Exchange always compresses).
-///
-/// # Errors
-/// See [`Unread`].
 pub(crate) fn body(response: &mut Response, max: usize) -> Result<Vec<u8>, Unread> {
     match body_so_far(response, max)? {
         (bytes, None) => Ok(bytes),
@@ -59,9 +56,6 @@ pub(crate) fn body(response: &mut Response, max: usize) -> Result<Vec<u8>, Unrea
 }
 
 /// As [`body`], but on a broken connection returns what was received together with the error: part of a document is useful.
-///
-/// # Errors
-/// As [`body`], except for broken connections.
 pub(crate) fn body_so_far(
     response: &mut Response,
     max: usize,

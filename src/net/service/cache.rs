@@ -18,7 +18,6 @@ const IDLE: usize = 8;
 pub(crate) struct Answers(Mutex<VecDeque<(String, Instant, ServiceResponse)>>);
 
 impl Answers {
-    /// The cached response for `url`.
     pub(crate) fn get(&self, url: &str) -> Option<ServiceResponse> {
         let now = Instant::now();
         let mut kept = lock(&self.0);

@@ -65,9 +65,6 @@ impl ServiceClient {
     }
 
     /// Waits until a request to `host` may be sent: one per `gap` across all processes, except for hosts on this machine.
-    ///
-    /// # Errors
-    /// `Cancelled`.
     pub fn wait_turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
         if rate_limit::is_local_host(host) {
             return stop.check();

@@ -17,7 +17,6 @@ const MAX_BODY_BYTES: usize = 8 << 20;
 /// Default limit for the wait before a retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
-/// The body of a request.
 pub(super) enum RequestBody<'a> {
     Nothing,
     /// Its content type and its bytes.
@@ -158,7 +157,6 @@ impl<'a> RequestBuilder<'a> {
         }
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
@@ -259,9 +257,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Posts a form.
-    ///
-    /// # Errors
-    /// As [`RequestBuilder::get`].
     pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<ServiceResponse> {
         let body: Vec<String> = pairs
             .iter()
@@ -275,9 +270,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Posts JSON.
-    ///
-    /// # Errors
-    /// As [`RequestBuilder::get`].
     pub fn json(self, value: &Value) -> Outcome<ServiceResponse> {
         self.send(&RequestBody::Body(
             "application/json",
@@ -286,9 +278,6 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Posts a body of the type `kind`.
-    ///
-    /// # Errors
-    /// As [`RequestBuilder::get`].
     pub fn body(self, kind: &str, body: &[u8]) -> Outcome<ServiceResponse> {
         self.send(&RequestBody::Body(kind, body))
     }

@@ -27,9 +27,6 @@ const HOPS: usize = 3;
 
 impl RequestBuilder<'_> {
     /// Fails when the public server requires a contact and none is set.
-    ///
-    /// # Errors
-    /// `Config` with what to set.
     pub fn allowed(&self) -> Outcome<()> {
         let service = self.service;
         if service.contact && self.contact.is_none() && !service.is_own(&self.out.env) {

@@ -9,9 +9,6 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
 /// Runs `work` with a token that fires with `stop` or after `time`; also says whether the time was up, and nothing else stopped it.
-///
-/// # Errors
-/// No clock can be started.
 pub(crate) fn timed<T>(
     stop: &Cancel,
     time: Duration,

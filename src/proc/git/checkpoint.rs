@@ -30,9 +30,6 @@ const STAGED: [&str; 7] = [
 ];
 
 /// Makes a repository in `dir`, as the user's own `git init` would.
-///
-/// # Errors
-/// git is missing or failed.
 pub(crate) fn init(dir: &Path, env: &Env, stop: &Cancel) -> Outcome<()> {
     let launch = Launch::new(dir, dir.parent(), env, stop);
     let done = launch.run(["init", "--quiet"])?;
@@ -42,9 +39,6 @@ pub(crate) fn init(dir: &Path, env: &Env, stop: &Cancel) -> Outcome<()> {
 impl Git<'_> {
     /// Commits everything at and below the directory, even when nothing changed there, so that the commit marks a step. Returns a note about files that
     /// were left out, if there are any.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn checkpoint(&self, message: &str) -> Outcome<Option<String>> {
         let left_out = self.stage(&self.launch)?;
         let (settings, _) = self.author();
@@ -63,9 +57,6 @@ impl Git<'_> {
     }
 
     /// The id of the current commit; `None` when there is none yet.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn head_commit(&self) -> Outcome<Option<String>> {
         let found = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let id = found.stdout.text().trim().to_owned();
@@ -73,27 +64,18 @@ impl Git<'_> {
     }
 
     /// What changed at and below the directory since `commit`, as a unified diff; of one path when given. Empty when nothing did.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn diff_since(&self, commit: &str, path: Option<&str>) -> Outcome<String> {
         // After `--` nothing is an option.
         self.text(&[&DIFF[..], &[commit, "--", path.unwrap_or(".")]].concat())
     }
 
     /// The number of commits since `commit`.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn count_since(&self, commit: &str) -> Outcome<u64> {
         let count = self.text(&["rev-list", "--count", &format!("{commit}..HEAD")])?;
         Ok(count.trim().parse().unwrap_or_default())
     }
 
     /// Paths, relative to the directory, of what is changed, staged or new and not committed.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn uncommitted(&self) -> Outcome<Vec<String>> {
         let listed = |args: &[&str]| self.listed(args);
         let mut paths = listed(&[
@@ -114,9 +96,6 @@ impl Git<'_> {
     }
 
     /// Paths, relative to the top of the working tree, that are staged anywhere in it.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn staged(&self) -> Outcome<Vec<String>> {
         self.listed(&STAGED)
     }

@@ -20,7 +20,6 @@ use crate::proc::capture::KeepLimits;
 use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::git_env;
 
-/// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(300);
 /// Prefix of the temporary folders that clones are made in.
 const SCRATCH_PREFIX: &str = ".marvin-clone-";
@@ -33,7 +32,6 @@ pub(crate) struct CloneRequest<'a> {
     pub url: &'a str,
     /// Only the newest commit.
     pub shallow: bool,
-    /// Time limit.
     pub limit: Duration,
     /// The `gh` program and its name for the repository, if it fetches instead of git.
     pub gh: Option<(&'a Path, &'a str)>,

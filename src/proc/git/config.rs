@@ -46,9 +46,6 @@ pub(super) struct GitConfig {
 }
 
 /// Reads the configuration as git sees it, with included files and that of a linked worktree. Reading it runs nothing.
-///
-/// # Errors
-/// git cannot read it, or cannot be run.
 pub(super) fn read(launch: &Launch<'_>) -> Outcome<GitConfig> {
     let mut config = GitConfig::default();
     // Scope and setting alternate. Settings of this call itself have the scope "command" and are skipped.
@@ -86,9 +83,6 @@ impl GitConfig {
     }
 
     /// The same for a git call that fetches from the network: the user's own settings may say how to reach it.
-    ///
-    /// # Errors
-    /// As [`GitConfig::replacements`].
     pub(super) fn replacements_but_network(&self) -> Outcome<Vec<Setting>> {
         self.replacements_but(|entry| {
             entry.scope == Scope::User && allowed::is_network(&entry.name)

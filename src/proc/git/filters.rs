@@ -11,9 +11,6 @@ use crate::base::text::{escape_controls, plural};
 const MAX_LISTED: usize = 5;
 
 /// The files of `paths` (relative to where git runs) whose attributes name one of `filters`.
-///
-/// # Errors
-/// git failed.
 pub(super) fn filtered(
     launch: &Launch<'_>,
     settings: &[std::ffi::OsString],

@@ -7,9 +7,6 @@ use crate::base::text;
 use crate::proc::child::ProgramOutput;
 
 /// git's standard output.
-///
-/// # Errors
-/// It failed or timed out.
 pub(super) fn git_output(dir: &Path, output: ProgramOutput) -> Outcome<String> {
     if output.success() {
         return Ok(output.stdout.text().trim_end().to_owned());

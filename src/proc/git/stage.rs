@@ -12,14 +12,10 @@ use super::{Git, IGNORE_DIRTY_SUBMODULES, filters, identity};
 use crate::base::problem::Outcome;
 use crate::base::text::escape_controls;
 
-/// The fallback identity of commits.
 const FALLBACK_IDENTITY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
 
 impl Git<'_> {
     /// Commits, first staging everything if `add_all`. "Nothing to commit" is a result, not a failure.
-    ///
-    /// # Errors
-    /// git failed.
     pub(crate) fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
         let left_out = if add_all {
             self.stage(&self.at_top())?

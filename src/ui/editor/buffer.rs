@@ -70,7 +70,6 @@ impl Buffer {
         self.set(range, new);
     }
 
-    /// Inserts at the cursor.
     pub(super) fn insert(&mut self, new: &str, merge: EditMerge) -> bool {
         self.replace(self.cursor..self.cursor, new, merge)
     }

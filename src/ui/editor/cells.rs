@@ -16,7 +16,6 @@ const MAX_DRAWN_BYTES: usize = 128;
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct EditorCell<'a> {
-    /// The text drawn.
     pub(super) text: Cow<'a, str>,
     /// Columns it takes.
     pub(super) width: usize,

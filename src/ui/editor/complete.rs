@@ -21,19 +21,15 @@ pub(crate) trait Sources {
     fn about(&self, _command: &str) -> Option<&'static str> {
         None
     }
-    /// The theme that is in use.
     fn theme(&self) -> Option<ThemeChoice> {
         None
     }
-    /// Profile names.
     fn profiles(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Provider names.
     fn providers(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Models of a provider.
     fn models(&self, _provider: &str) -> Vec<String> {
         Vec::new()
     }
@@ -45,11 +41,9 @@ pub(crate) trait Sources {
     fn efforts(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Tool names.
     fn tools(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Parameter names of a tool.
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
@@ -62,7 +56,6 @@ pub(crate) trait Sources {
 /// No candidates.
 impl Sources for () {}
 
-/// The kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WordKind {
     /// A command or word at the beginning of the input.
@@ -73,17 +66,13 @@ pub(crate) enum WordKind {
     Profile,
     /// A provider, or a model of the one that answers.
     Provider,
-    /// A model of this provider.
     Model(String),
     /// A reasoning effort.
     Effort,
-    /// A theme.
     Theme,
-    /// A topic of the help.
     Topic,
     /// A tool's name.
     Tool,
-    /// A parameter of this tool.
     Parameter(String),
 }
 
@@ -94,7 +83,6 @@ pub(crate) struct Word {
     pub start: usize,
     /// The typed part, without `@` and quote.
     pub typed: String,
-    /// Its kind.
     pub kind: WordKind,
 }
 
@@ -339,7 +327,6 @@ pub(crate) struct Menu {
 }
 
 impl Menu {
-    /// The highlighted candidate.
     pub(crate) fn candidate(&self) -> Option<&str> {
         let candidate = self.candidates.get(self.selected?)?;
         Some(candidate)

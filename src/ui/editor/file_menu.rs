@@ -7,7 +7,6 @@ use crate::app::session::ui_update::FoundFiles;
 use crate::base::fuzzy::{FuzzyQuery, FuzzyScratch};
 use crate::ui::keys::Action;
 
-/// The open menu of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileMenu {
     word: Word,

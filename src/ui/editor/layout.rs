@@ -90,7 +90,6 @@ impl LogicalLine {
         }
     }
 
-    /// The text of the block.
     pub(super) fn text<'a>(&self, text: &'a str) -> &'a str {
         text.get(self.start..self.end).unwrap_or_default()
     }

@@ -30,7 +30,6 @@ use search::HistorySearch;
 use undo::EditMerge;
 use view::View;
 
-/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Nothing changed on screen.
@@ -46,7 +45,6 @@ pub(crate) enum Outcome {
 /// A running history search, for the prompt line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Searching<'a> {
-    /// The typed query.
     pub query: &'a str,
     /// Whether there is no (further) match; the last one stays visible.
     pub failed: bool,

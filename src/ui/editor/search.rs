@@ -4,7 +4,6 @@ use regex::{Regex, RegexBuilder};
 
 use super::paste::clean;
 
-/// A running search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HistorySearch {
     query: String,
@@ -12,7 +11,6 @@ pub(super) struct HistorySearch {
     failed: bool,
 }
 
-/// An entry that matches.
 #[derive(Clone, Debug)]
 struct HistoryMatch {
     index: usize,

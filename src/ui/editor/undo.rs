@@ -82,7 +82,6 @@ impl UndoLog {
         self.sealed = true;
     }
 
-    /// The step to undo.
     pub(super) fn undo(&mut self) -> Option<&EditStep> {
         let step = self.done.pop_back()?;
         self.bytes -= step.bytes();
@@ -91,7 +90,6 @@ impl UndoLog {
         self.undone.last()
     }
 
-    /// The step to redo.
     pub(super) fn redo(&mut self) -> Option<&EditStep> {
         let step = self.undone.pop()?;
         self.bytes += step.bytes();

@@ -156,7 +156,6 @@ pub(crate) fn is_for_the_interface(action: Action) -> bool {
 /// The keys of one subject, for the help overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Heading.
     pub title: &'static str,
     /// Keys (`Ctrl-A, Home`) and what they do.
     pub lines: Vec<(String, &'static str)>,

@@ -23,7 +23,6 @@ pub(crate) enum Action {
     WordRight,
     /// To the beginning of the line.
     LineStart,
-    /// To the end of the line.
     LineEnd,
     /// A row up; on the first row the history entry before.
     Up,
@@ -39,7 +38,6 @@ pub(crate) enum Action {
     KillBlankBack,
     /// Kill to the end of the word.
     KillWordForward,
-    /// Kill the whole line.
     KillLine,
     /// Kill to the end of the line.
     KillToEnd,
@@ -51,7 +49,6 @@ pub(crate) enum Action {
     UnfoldPaste,
     /// Take back the last edit.
     Undo,
-    /// Redo.
     Redo,
     /// Search the input history; again: the older match.
     Search,
@@ -63,17 +60,13 @@ pub(crate) enum Action {
     Escape,
     /// Cancel what runs; idle: clear the input, a second time within 2 s: leave.
     Cancel,
-    /// Leave.
     Quit,
     /// Leave if the input is empty; say so if it is not.
     QuitIfEmpty,
-    /// Suspend to the shell.
     Suspend,
     /// Draw everything again.
     Redraw,
-    /// A page up in the chat.
     PageUp,
-    /// A page down in the chat.
     PageDown,
     /// Ten lines up in the chat.
     TenUp,
@@ -111,7 +104,6 @@ pub(crate) enum Action {
     ChooseQuestion,
     /// A question: yes, and not again for this exact command.
     Always,
-    /// A question: no.
     No,
     /// A question: no, with a word to the model.
     NoBecause,
@@ -119,9 +111,7 @@ pub(crate) enum Action {
     QuestionUp,
     /// A question: its text a row down.
     QuestionDown,
-    /// A question: its text a page up.
     QuestionPageUp,
-    /// A question: its text a page down.
     QuestionPageDown,
 }
 

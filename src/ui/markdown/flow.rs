@@ -15,7 +15,6 @@ use std::ops::Range;
 /// Bullets by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 
-/// A horizontal rule.
 pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("─".repeat(width), theme.dim))
 }
@@ -28,7 +27,6 @@ pub(super) enum Completeness {
     Arriving,
 }
 
-/// Writes one block.
 pub(super) struct BlockLayout<'t> {
     theme: &'t Theme,
     width: usize,

@@ -45,7 +45,6 @@ pub(super) enum SyntaxKind {
     Dollar,
     /// The text before `:` or `=` is a key.
     Keys,
-    /// Tags and attributes.
     Tags,
     /// Lines by their first character.
     Diff,

@@ -9,10 +9,8 @@ pub(crate) use super::grammar::Grammar;
 /// The state at the start of a line: in plain code, or inside something that began on an earlier line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HighlightState {
-    /// Plain code.
     #[default]
     Plain,
-    /// A block comment.
     Comment,
     /// The string with this index in the language's table.
     String(u8),
@@ -27,11 +25,8 @@ pub(crate) enum SyntaxRole {
     Plain,
     /// A word of the language.
     Keyword,
-    /// A string.
     String,
-    /// A comment.
     Comment,
-    /// A number or a constant.
     Number,
     /// A key, tag, type or variable.
     Name,
@@ -374,7 +369,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The coloured tokens.
     fn tokens(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
         let mut state = HighlightState::Plain;
         let mut out = Vec::new();

@@ -3,9 +3,7 @@
 /// The block that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineStart<'a> {
-    /// A fence of code.
     Fence(Fence, &'a str),
-    /// `# ` and the like.
     Heading,
     /// `---`, `***`, `___`.
     Rule,
@@ -44,7 +42,6 @@ impl Fence {
     }
 }
 
-/// True for a line of blanks.
 pub(super) fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| byte.is_ascii_whitespace())
 }

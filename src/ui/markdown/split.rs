@@ -22,7 +22,6 @@ const MAX_LIST_LINES: usize = 16;
 pub struct Block {
     /// The source, including the blank lines before it: the texts of all blocks in order are the reply.
     pub text: String,
-    /// Its kind.
     pub kind: BlockKind,
     /// Whether an empty row precedes it.
     pub gap: bool,
@@ -39,14 +38,11 @@ pub enum BlockKind {
     Paragraph,
     /// A heading that begins with `#`; an underlined one is a paragraph.
     Heading,
-    /// Items of a list.
     List {
         /// The source number of the previous item and its displayed number, when an ordered list continues.
         after: Option<(u64, u64)>,
     },
-    /// Quoted text.
     Quote,
-    /// Rows of a table.
     Table {
         /// The two lines of the head, when this is a later part of the table.
         head: Option<Arc<str>>,
@@ -62,7 +58,6 @@ pub enum BlockKind {
         /// State of the highlighter where the part begins.
         state: HighlightState,
     },
-    /// A horizontal rule.
     Rule,
 }
 
@@ -355,7 +350,6 @@ impl BlockSplitter {
         }
     }
 
-    /// Begins a block with this line.
     fn begin(&mut self, line: &str, start: LineStart<'_>) {
         let indent = lines::indent(line);
         self.indent = 0;
@@ -458,7 +452,6 @@ impl BlockSplitter {
         done.push(block);
     }
 
-    /// The open block with this text.
     fn block(&self, text: String, closes: bool) -> Block {
         let kind = match &self.open {
             OpenBlock::Nothing => match lines::start(text.get(self.head..).unwrap_or_default()) {

@@ -14,7 +14,6 @@ const CELL_GAP: usize = 2;
 /// Styled text of a cell.
 pub(super) type TableCell = Vec<Span<'static>>;
 
-/// A parsed table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
@@ -25,7 +24,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The rows at this width.
     pub(super) fn lay_out(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let natural_widths = self.natural_widths();
         let gaps = CELL_GAP * natural_widths.len().saturating_sub(1);

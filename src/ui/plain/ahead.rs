@@ -25,7 +25,6 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 pub(super) enum ReadLine {
     /// A line, without its line break.
     Text(String),
-    /// The end of the input.
     End,
     /// Ctrl-C.
     Interrupted,
@@ -94,7 +93,6 @@ impl TypedAhead {
         self.take(&String::from_utf8_lossy(&bytes));
     }
 
-    /// Adds what was typed.
     pub(super) fn add(&mut self, text: &str) {
         self.take(text);
     }

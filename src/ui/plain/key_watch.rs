@@ -15,7 +15,6 @@ pub(super) struct KeyWatch {
     before: Termios,
 }
 
-/// What was pressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyPress {
     Nothing,

@@ -92,7 +92,6 @@ impl Printer {
         self.reader_gone
     }
 
-    /// A notice of the system.
     pub(super) fn system(&mut self, words: &str) {
         self.labelled("[System] ", self.theme.system, words);
     }
@@ -114,7 +113,6 @@ impl Printer {
         self.labelled(prompt, self.theme.you, text);
     }
 
-    /// Ends an unfinished line.
     pub(super) fn end_line(&mut self) {
         self.end_word();
         if !self.line_start {

@@ -129,7 +129,6 @@ impl ConditionalEventHandler for EarlyEnd {
 
 /// Where lines come from.
 pub(super) enum LineSource {
-    /// A terminal.
     Terminal {
         editor: Box<Editor<LineCompleter, MemHistory>>,
         /// It is one that rustyline edits lines on.

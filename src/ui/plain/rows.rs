@@ -21,7 +21,6 @@ const LABELS: [&str; 6] = ["[System]", "[Error]", "thinking:", "Marvin:", "You:"
 /// Bytes of the longest of them.
 const LABEL_BYTES: usize = 9;
 
-/// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// Rows of an answer do not become wider than [`PROSE_COLUMNS`], but for code, tables and long words.
@@ -40,7 +39,6 @@ pub(super) struct RowBreaker {
     is_begun: bool,
     /// The terminal began the current row.
     is_wrapped: bool,
-    /// The lines of an answer.
     prose: Option<ProseLines>,
 }
 
@@ -50,7 +48,6 @@ impl RowBreaker {
         (self.column, self.is_begun, self.is_wrapped) = (0, false, false);
     }
 
-    /// A text of this kind begins.
     pub(super) fn begin(&mut self, kind: TextKind) {
         self.prose = (kind == TextKind::Prose).then(ProseLines::default);
     }

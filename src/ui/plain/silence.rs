@@ -78,7 +78,6 @@ impl Silence {
         Some(answer.since + QUIET_TIME)
     }
 
-    /// What is to be said now.
     pub(super) fn words(&mut self, now: Instant) -> Option<String> {
         if now < self.due()? {
             return None;

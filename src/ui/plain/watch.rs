@@ -22,7 +22,6 @@ use crate::ui::term::{Input, SignalEvent};
 /// A second Ctrl-C within this time ends the process, where Ctrl-C can only arrive as a signal.
 const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
-/// Who edits the lines that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEditing {
     /// rustyline: the terminal is in raw mode, where Ctrl-C is a key, and marks pastes.
@@ -33,7 +32,6 @@ pub(super) enum LineEditing {
     Nobody,
 }
 
-/// Watches for signals.
 pub(super) struct LineWatch {
     /// Signals that came while no line was being read.
     pub(super) signals: Receiver<SignalEvent>,

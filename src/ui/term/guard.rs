@@ -50,9 +50,6 @@ impl TerminalGuard {
     }
 
     /// Takes over the terminal again, whatever its state: after SIGCONT. The screen must be repainted.
-    ///
-    /// # Errors
-    /// The terminal is gone.
     pub fn renew(&self) -> io::Result<()> {
         self.terminal.take()
     }

@@ -17,7 +17,6 @@ use super::Input;
 use super::keys::{Parser, UnmarkedPastes};
 use super::wheel::{self, ArrowCare, WheelDetector};
 
-/// Maximum bytes of one batch.
 const MAX_BATCH_BYTES: usize = 1 << 20;
 /// A read of at least this many bytes suggests that more will follow, and how long to wait for it.
 const BURST_BYTES: usize = 512;
@@ -67,9 +66,6 @@ impl InputShared {
 
 impl Keyboard {
     /// Starts the thread. The channel should be unbounded: a reader that waits for its listener cannot be paused by it.
-    ///
-    /// # Errors
-    /// The system has no socket or thread left.
     pub fn start(to: Sender<Vec<Input>>, unmarked: UnmarkedPastes) -> io::Result<Self> {
         let shared = Arc::new(InputShared::default());
         let (woken, wake) = UnixStream::pair()?;
@@ -149,9 +145,7 @@ enum WakeReason {
 
 /// How reading ended.
 enum ReadEnd {
-    /// No more input for now.
     NoMoreInput,
-    /// The terminal is gone.
     Gone,
 }
 

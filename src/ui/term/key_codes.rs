@@ -54,7 +54,6 @@ pub(super) fn key_of_letter(letter: u8) -> Option<KeyCode> {
     })
 }
 
-/// Keys identified by a number.
 fn key_of_number(number: u32) -> Option<KeyCode> {
     let number = u8::try_from(number).ok()?;
     Some(match number {
@@ -151,7 +150,6 @@ fn modifiers(number: u32) -> KeyModifiers {
     found
 }
 
-/// A typed character.
 pub(super) fn character(c: char) -> KeyEvent {
     let code = match c {
         '\r' => KeyCode::Enter,
@@ -166,7 +164,6 @@ pub(super) fn character(c: char) -> KeyEvent {
     KeyEvent::new(code, KeyModifiers::NONE)
 }
 
-/// A control character.
 pub(super) fn control(byte: u8) -> KeyEvent {
     let c = match byte {
         0 => ' ',

@@ -49,7 +49,6 @@ pub enum UnmarkedPastes {
 
 /// What the input begins with.
 enum KeyParse {
-    /// An incomplete item.
     Incomplete,
     /// Skip this many bytes.
     Skip(usize),

@@ -119,9 +119,6 @@ impl<W: Write> Screen<W> {
     }
 
     /// Draws a frame with `paint`, which returns the cursor position, and flushes it.
-    ///
-    /// # Errors
-    /// As [`Screen::flush`].
     pub fn draw(
         &mut self,
         paint: impl FnOnce(&mut Buffer, Rect) -> Option<Position>,
@@ -445,7 +442,6 @@ fn stops_wrapping((old, new): (&[Cell], &[Cell])) -> bool {
     old.last().is_some_and(continues) && !new.last().is_some_and(continues)
 }
 
-/// The differences of one row.
 struct RowDiff<'a> {
     pen: &'a mut AnsiWriter,
     y: u16,

@@ -55,18 +55,12 @@ impl Drop for LentSignals {
 
 impl Signals {
     /// Starts the thread. A new terminal size arrives as [`Input::Resize`].
-    ///
-    /// # Errors
-    /// The system has no handler, pipe or thread left.
     pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
         Self::watch(&WATCHED, to)
     }
 
     /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as by default: right for an interface that has not taken
     /// over the terminal.
-    ///
-    /// # Errors
-    /// As [`Signals::start`].
     pub fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
         Self::watch(&END_SIGNALS, to)
     }

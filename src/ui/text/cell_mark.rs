@@ -25,7 +25,6 @@ struct LinkTable {
     numbers: HashMap<Arc<str>, u32>,
 }
 
-/// The marks of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CellMark {
     /// The number of the link, 0 without one.

@@ -23,7 +23,6 @@ pub struct Cleaner {
     after_return: bool,
     /// The last character written.
     last: char,
-    /// Number of marks on it.
     marks: u8,
     /// A pending joiner, waiting for a character to join.
     joiner: bool,

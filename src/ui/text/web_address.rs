@@ -25,7 +25,6 @@ fn next_scheme(text: &str) -> Option<usize> {
     starts.min()
 }
 
-/// The address that the text begins with.
 fn address(text: &str) -> Option<&str> {
     let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|\\^{}*".contains(c);
     let mut address = text.split(is_end).next().unwrap_or_default();

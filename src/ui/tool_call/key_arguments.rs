@@ -115,16 +115,13 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// An argument that was given.
 struct GivenArgument<'a> {
-    /// Its published name.
     name: &'a str,
     /// Its declaration and index.
     parameter: Option<(usize, &'a Parameter)>,
     value: &'a Value,
 }
 
-/// The files that a patch names.
 fn patched_files(patch: &str) -> String {
     const MARKS: [&str; 4] = [
         "*** Update File: ",

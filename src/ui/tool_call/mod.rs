@@ -20,7 +20,6 @@ const LAST_WORDS: usize = 3;
 /// Minimum columns of a row that names the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
 
-/// What was called.
 #[derive(Debug, Clone)]
 pub(crate) struct CallHeading {
     name: String,
@@ -29,7 +28,6 @@ pub(crate) struct CallHeading {
 }
 
 impl CallHeading {
-    /// A call of a tool of `registry`.
     pub(crate) fn of(call: &ToolCall, registry: &Registry) -> Self {
         Self {
             name: clean_line(&call.name),
@@ -140,7 +138,6 @@ impl CallOutcome {
         }
     }
 
-    /// The change that it made.
     pub(crate) fn change(&self) -> Option<&Display> {
         let is_success = matches!(self.kind, OutcomeKind::Known(CallEnd::Success, _));
         self.display.as_ref().filter(|_| is_success)

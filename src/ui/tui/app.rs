@@ -63,9 +63,7 @@ pub(super) enum HostAction {
     Call(Occasion),
     /// The user is back.
     Calm,
-    /// Repaint the screen.
     Repaint,
-    /// Leave with this status.
     Leave(u8),
 }
 
@@ -668,7 +666,6 @@ impl App {
         self.receive();
     }
 
-    /// Draws a frame.
     pub(super) fn draw<W: Write>(&mut self, screen: &mut Screen<W>) -> std::io::Result<usize> {
         let status = self.session.status();
         let queue: Vec<String> = self.session.queue().map(Cow::into_owned).collect();

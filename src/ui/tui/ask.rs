@@ -29,7 +29,6 @@ pub(super) enum KeyTarget {
     Unclear,
     /// The text that the user writes.
     Draft,
-    /// The question.
     Question,
 }
 

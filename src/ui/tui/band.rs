@@ -40,7 +40,6 @@ pub(super) fn label(time: &str, layout_ctx: LayoutContext<'_>) -> Line<'static> 
     ])
 }
 
-/// The text of a message.
 pub(super) fn message_rows(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = layout_ctx.theme;
     let rows = text.split('\n').flat_map(|line| {
@@ -50,7 +49,6 @@ pub(super) fn message_rows(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Lin
     rows.map(|row| row.style(theme.band)).collect()
 }
 
-/// A command of the user.
 pub(super) fn command_rows(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = layout_ctx.theme;
     let style = match theme.mode {

@@ -51,7 +51,6 @@ pub(super) struct ScrollAnchor {
     row: usize,
 }
 
-/// An answer that is arriving.
 #[derive(Default)]
 struct OpenAnswer {
     cleaner: Cleaner,
@@ -71,7 +70,6 @@ struct Exchange {
     end: Option<usize>,
 }
 
-/// The conversation.
 pub(super) struct Chat {
     parts: Vec<ChatPart>,
     /// The user's messages, and their profiles.
@@ -85,7 +83,6 @@ pub(super) struct Chat {
     waiting: Option<AnswerWait>,
     /// When the latest piece of the answer came.
     latest_piece: Option<Instant>,
-    /// What the model is thinking.
     thinking: OpenThinking,
     shows_thinking: bool,
     /// What the reply flow has told since the user's message; `None` while no reply is awaited.
@@ -99,7 +96,6 @@ pub(super) struct Chat {
     unfold_all: bool,
 }
 
-/// The visible rows.
 pub(super) struct VisibleRows {
     /// Empty rows above them: a short conversation is next to the input.
     pub(super) blank: usize,
@@ -199,7 +195,6 @@ impl Chat {
         self.add_parts(texts(tone, &clean(text)));
     }
 
-    /// Adds a command of the user and its output.
     fn add_command(&mut self, command: &str, output: &str) {
         let mut parts = texts(Tone::Command, &clean(&format!("$ {command}")));
         parts.extend(texts(Tone::Listing, &clean(output)));

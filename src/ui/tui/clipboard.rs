@@ -9,9 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 const MAX_CLIPBOARD_BYTES: usize = 74_000;
 
 /// Copies `text`. False when it is too long for terminals.
-///
-/// # Errors
-/// The terminal is gone.
 pub(super) fn copy(text: &str, out: &mut impl Write) -> io::Result<bool> {
     if text.len() > MAX_CLIPBOARD_BYTES {
         return Ok(false);

@@ -9,7 +9,6 @@ use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, HangingIndent};
 
-/// All its rows.
 pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let groups: Vec<(&str, Vec<(String, &str)>)> = keys::help()
         .into_iter()

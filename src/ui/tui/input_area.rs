@@ -30,7 +30,6 @@ pub(super) struct InputArea {
 }
 
 impl InputArea {
-    /// For a screen of this size.
     pub(super) fn new(scene: &mut FrameContent<'_>, columns: usize, screen_rows: usize) -> Self {
         let theme = scene.theme;
         let prompt = prompt(scene, columns);

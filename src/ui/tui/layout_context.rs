@@ -15,7 +15,6 @@ pub(super) const SPINNER_FRAME: Duration = spinner::FRAME;
 /// Ends the row of everything that waits.
 pub(super) const CANCEL_HINT: &str = "Esc to stop";
 
-/// What layout depends on.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutContext<'a> {
     pub(super) width: usize,

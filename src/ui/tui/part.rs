@@ -10,7 +10,6 @@ use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
 use crate::ui::text::wrap::{self, HangingIndent};
 
-/// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     You,
@@ -22,11 +21,8 @@ pub(super) enum Speaker {
 pub(super) enum Tone {
     /// What the user said.
     Message,
-    /// A command of the user.
     Command,
-    /// Notices of the system.
     System,
-    /// Failures.
     Error,
     /// Secondary text: marks and hints.
     Dim,
@@ -36,25 +32,28 @@ pub(super) enum Tone {
     Listing,
 }
 
-/// One part of the conversation.
 #[derive(Debug, Clone)]
 pub(super) enum ChatPart {
     /// An empty row.
     Gap,
     /// Who speaks, and when.
-    Label { who: Speaker, time: String },
+    Label {
+        who: Speaker,
+        time: String,
+    },
     /// Part of an answer.
     Block(Block),
     /// Plain text, cleaned, at most a block long.
-    Text { tone: Tone, text: String },
+    Text {
+        tone: Tone,
+        text: String,
+    },
     /// What the model thought; it has no rows while thinking is hidden.
     Thinking(ThinkingPart),
-    /// A tool call.
     Tool(Box<ToolCallCell>),
 }
 
 impl ChatPart {
-    /// The rows of the part.
     pub(super) fn rows(&self, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
         let theme = layout_ctx.theme;
         match self {

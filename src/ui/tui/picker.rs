@@ -33,7 +33,6 @@ pub(super) enum PickerOutcome {
     Pass,
 }
 
-/// The list.
 #[derive(Debug)]
 pub(super) struct Picker {
     kind: ChoiceKind,
@@ -90,7 +89,6 @@ impl Picker {
         self.kind
     }
 
-    /// Adds text to the filter.
     pub(super) fn filter(&mut self, text: &str) {
         self.filter
             .push_str(&clean_line(text.lines().next().unwrap_or_default()));

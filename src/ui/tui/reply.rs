@@ -29,7 +29,6 @@ pub(super) struct ReplyProgress {
 }
 
 impl ReplyProgress {
-    /// Takes an event of the flow.
     pub(super) fn take(&mut self, event: &ReplyEvent) {
         match event {
             ReplyEvent::Trace { text } => {
@@ -79,7 +78,6 @@ impl ReplyProgress {
         std::iter::once(Line::default()).chain(shown).collect()
     }
 
-    /// The rows of the trace.
     pub(super) fn trace_rows(&self, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
         let row = |line: &String| {
             let text = width::clip(&format!("  {line}"), layout_ctx.width);

@@ -22,7 +22,6 @@ use fit::{StatusPart, priority};
 /// Maximum columns of the running command.
 const MAX_COMMAND_COLUMNS: usize = 30;
 
-/// A provider's symbol.
 fn provider_symbol(provider: &str) -> &'static str {
     match provider {
         "copilot" => "🤖",

@@ -47,7 +47,6 @@ impl OpenThinking {
         part
     }
 
-    /// The part that is growing.
     pub(super) fn growing(&self) -> Option<ThinkingPart> {
         (!self.open.trim().is_empty()).then(|| ThinkingPart {
             text: self.open.clone(),

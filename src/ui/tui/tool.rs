@@ -21,7 +21,6 @@ use crate::ui::tool_call::{CallHeading, CallOutcome, DIFF_ROWS, Excerpt};
 const DIFF_ROWS_UNFOLDED: usize = 20_000;
 const RESULT_LINES: usize = 400;
 
-/// A tool call.
 #[derive(Debug, Clone)]
 pub(super) struct ToolCallCell {
     id: String,
@@ -62,7 +61,6 @@ impl CallTimer {
 }
 
 impl ToolCallCell {
-    /// A call of a tool of `registry`.
     pub(super) fn new(call: &ToolCall, registry: &Registry) -> Self {
         Self {
             id: call.id.clone(),
@@ -100,7 +98,6 @@ impl ToolCallCell {
     }
 }
 
-/// The rows of a call.
 pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = layout_ctx.theme;
     let changed = call
@@ -203,7 +200,6 @@ fn unfinished(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> (String, St
     )
 }
 
-/// The end of the line of a finished call.
 fn finished(end: &CallOutcome, layout_ctx: LayoutContext<'_>) -> (String, Style) {
     let style = match end.is_failure() {
         true => layout_ctx.theme.error,
@@ -303,7 +299,6 @@ mod tests {
         text_at(call, width, Instant::now())
     }
 
-    /// The rows of a finished call.
     fn finished_rows(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
         let mut edit = call(name, args);
         edit.finish(ended(CallEnd::Success, 0, "ok", display));

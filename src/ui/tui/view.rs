@@ -37,7 +37,6 @@ pub(super) struct DrawnFrame {
     pub(super) placed: RowLayout,
 }
 
-/// Draws a frame.
 pub(super) fn draw(
     mut scene: FrameContent<'_>,
     buffer: &mut Buffer,

@@ -11,7 +11,6 @@ use crate::ui::text::clean::clean_line;
 use crate::ui::text::wait_words::phrase;
 use crate::ui::text::width;
 
-/// An answer that is awaited.
 #[derive(Debug)]
 pub(super) struct AnswerWait {
     since: Instant,
@@ -24,7 +23,6 @@ enum WaitCause {
     Preparation,
     /// As the turn reported, and when.
     Reported(Wait, Instant),
-    /// The model thinks.
     Thinking,
     /// The answer has begun and has paused, or the arguments of a call arrive.
     More,

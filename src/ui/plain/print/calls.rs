@@ -113,7 +113,6 @@ impl Printer {
         }
     }
 
-    /// A call ended.
     pub(super) fn end_call(&mut self, id: &str, name: &str, outcome: &CallOutcome) {
         let heading = match self.calls.end(id) {
             Some(_) if self.row_above.as_deref() == Some(id) => None,

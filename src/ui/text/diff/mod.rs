@@ -35,13 +35,11 @@ pub(crate) struct DrawnDiff {
 /// Where and how a change is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiffFrame<'a> {
-    /// Columns.
     pub width: usize,
     /// Maximum rows, including the one that counts omitted rows.
     pub rows: usize,
     /// Text after the count of omitted rows: how to see them.
     pub hint: &'a str,
-    /// Colours.
     pub theme: &'a Theme,
 }
 
@@ -50,7 +48,6 @@ enum DiffRowKind {
     Same,
     Added,
     Removed,
-    /// The name of a file.
     File,
     /// A position, or the gap between two positions.
     Note,
@@ -362,7 +359,6 @@ fn marked<'a>(text: &'a str, ranges: &[Range<usize>], style: Style, part: Style)
     spans
 }
 
-/// The part of a line that is shown.
 fn shown_part(line: &str) -> &str {
     head(line, MAX_LINE_BYTES)
 }

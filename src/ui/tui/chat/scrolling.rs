@@ -207,7 +207,6 @@ impl Chat {
         self.top = Some(ScrollAnchor::default());
     }
 
-    /// Scrolls to its end.
     pub(in crate::ui::tui) fn go_to_end(&mut self) {
         self.top = None;
         self.realign();

@@ -2,7 +2,6 @@
 
 use crate::chat::usage::{Tokens, estimate_mark};
 
-/// Columns of the context gauge.
 const GAUGE_COLUMNS: u64 = 5;
 /// Amounts below one cent are not shown: a digit that changes with each message says nothing.
 const LEAST_MONEY: f64 = 0.01;

@@ -36,7 +36,6 @@ pub(super) mod priority {
     pub(in super::super) const LONGER: u8 = 20;
 }
 
-/// A part of the line.
 #[derive(Debug, Clone)]
 pub(super) struct StatusPart {
     /// From short to long, each with its priority.
@@ -155,7 +154,6 @@ fn fitting(parts: &[StatusPart], columns: usize) -> Shown {
     shown
 }
 
-/// The line in `columns`.
 pub(super) fn line(parts: &[StatusPart], columns: usize, theme: &Theme) -> Line<'static> {
     let shown = fitting(parts, columns);
     let mut spans = vec![Span::raw(" ")];

@@ -32,7 +32,6 @@ fn short_talk() -> Stage {
     stage
 }
 
-/// The row that has this text.
 fn row_of(rows: &[String], text: &str) -> usize {
     let found = rows.iter().position(|row| row.contains(text));
     found.unwrap_or_else(|| panic!("no {text:?} in {rows:#?}"))

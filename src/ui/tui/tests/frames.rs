@@ -310,7 +310,6 @@ fn what_is_seen_while_something_runs() {
     stage.assert_snapshot("rate-limit");
 }
 
-/// The visible rows of the conversation.
 fn visible_rows(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
     let (buffer, _) = stage.draw(size, ColorMode::None);
     (0..size.1)

@@ -36,7 +36,6 @@ fn message(n: u64, message: &Value) -> Value {
     json!({"type": "message", "n": n, "message": message})
 }
 
-/// The message of a user.
 fn user(n: u64, text: &str) -> Value {
     message(n, &json!({"role": "user", "text": text}))
 }

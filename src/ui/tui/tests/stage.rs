@@ -37,7 +37,6 @@ pub(super) struct Stage {
     pub(super) status: SessionStatus,
     pub(super) flash: Option<&'static str>,
     pub(super) queue: Vec<String>,
-    /// The tools of the session.
     pub(super) tools: Registry,
     began: Instant,
 }
