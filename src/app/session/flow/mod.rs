@@ -209,7 +209,7 @@ impl Flow {
                 Ok(()) => {
                     let files = context.paths.profile(&profile).ok();
                     let mut warn = |text| warnings.push(text);
-                    settings::load(&context.env, &context.paths, files.as_ref(), &mut warn)
+                    settings::sources::load(&context.env, &context.paths, files.as_ref(), &mut warn)
                 }
                 Err(problem) => {
                     warnings.push(problem.one_line());
