@@ -31,9 +31,26 @@
 //!
 //! # Life of a conversation
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and
-//! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
-//! the session's inbox; the interface's thread never waits for any of them. What is said, called and returned goes to the session's file as it happens
-//! ([`store::sessions`]), on the turn's thread, so that it can go on later ([`app::sessions`]). [`ui::term`] owns the terminal and restores it on every exit path.
+//! display the [`crate::app::session::ui_update`]s it yields. Its core decides, its parts own their state, and what there is to do is an order for a worker:
+//! answers, commands, lists and writes to disk have threads of their own and report to the session's inbox; the interface's thread never waits for any of
+//! them. [`ui::term`] owns the terminal and restores it on every exit path. The non-interactive mode has the same core answer its one message
+//! ([`app::session::one_shot`]).
+//!
+//! # Life of a permission question
+//! A tool builds an [`ApprovalRequest`](crate::tools::engine::approval::ApprovalRequest) and calls `ToolContext::approve`, on the call's thread → the session's
+//! [`app::session::approve`] sends it to the inbox and waits, while the call's time limit is paused → the interface shows it and sends the verdict back; dropping the
+//! question means no → the tool goes on, or its result is the refusal. A pipe, a script and a child have nobody to ask: there `Approval` says so from the start.
+//!
+//! # Life of a background job
+//! `!make &` is read by `app::session::commands` → the workplace orders a job → `app::session::jobs` gives it a number and a token that Esc, `/stop` and the end of the
+//! session fire → a thread runs it by [`proc::shell`] in a process group of its own, and its last lines go to the status line → its end is an entry of the chat log,
+//! a row on the screen and a system message to the model, unless the conversation has been left meanwhile. A review that `review_codebase` starts is a process of its own:
+//! it outlives the session, and [`store::review_jobs`] is where both look.
+//!
+//! # Life of a session on disk
+//! The first message makes a file ([`store::sessions`]): a header, then one record for each thing that happens, appended on the turn's thread before the model is asked
+//! → pieces of the answer, calls and results are records as they come, so that what was on the screen outlives a kill → [`store::sessions`]'s replay makes the messages
+//! of it again, [`app::sessions`] what a screen shows → a copy (`--fork-session`) and an export read the same records.
 //!
 //! # Life of a spoken message
 //! `app::session::voice` starts a thread that records ([`voice::record`]), has it written down ([`voice::transcribe`]) and queues it as the user's message, never

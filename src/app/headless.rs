@@ -147,7 +147,12 @@ fn fail(problem: &Problem) -> u8 {
 /// The images of the command line.
 fn images_of(settings: &Settings, target: &ModelTarget) -> Outcome<Vec<Image>> {
     let read = |path: &PathBuf| images::from_path(path, target);
-    let all: Vec<Image> = settings.images.iter().map(read).collect::<Outcome<_>>()?;
+    let all: Vec<Image> = settings
+        .prompt
+        .images
+        .iter()
+        .map(read)
+        .collect::<Outcome<_>>()?;
     images::check(&all, target)?;
     if settings.verbose {
         for image in &all {
@@ -167,7 +172,7 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     session.working_dir.bind_to_first();
     let _ = run.session.set(Arc::clone(&session));
     if let Some(flags) = &settings.pipeline {
-        if !settings.images.is_empty() {
+        if !settings.prompt.images.is_empty() {
             return Err(Problem::input(
                 "--image cannot be used with --design-first: the pipeline reads text only.",
             )
@@ -183,7 +188,8 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
     };
     let effort = setup::effort(settings)?;
     let spending = setup::spending(settings, &session.clock, &mut warn)?;
-    let mut target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
+    let mut target =
+        setup::model_target(&settings.model.choice, &spending, &settings.env, &mut warn)?;
     setup::ask_server(&mut target, stop, &mut warn);
     let stream = Arc::new(
         StdoutSink::new(stop.clone(), settings.verbose)

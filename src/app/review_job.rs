@@ -49,7 +49,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
         if let Some(model) = variable.read(&settings.env) {
             let model = model.to_owned();
             for tier in tiers {
-                settings.tiers.add(tier, &model)?;
+                settings.model.tiers.add(tier, &model)?;
             }
         }
     }
@@ -66,7 +66,7 @@ fn work(id: &str, mut settings: Settings, stop: Cancel) -> Outcome<()> {
             task: String::new(),
             ticket: String::new(),
             tiers,
-            max_cost: settings.max_cost,
+            max_cost: settings.model.max_cost,
             is_staged: false,
         },
         id,

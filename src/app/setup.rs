@@ -92,7 +92,7 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 /// # Errors
 /// There is none of that name.
 pub(crate) fn effort(settings: &Settings) -> Outcome<Option<Effort>> {
-    let word = settings.effort.as_deref().map(str::trim);
+    let word = settings.model.effort.as_deref().map(str::trim);
     word.filter(|word| !word.is_empty())
         .map(Effort::parse)
         .transpose()
@@ -251,7 +251,7 @@ pub(crate) fn agents(settings: &Settings, target: &ModelTarget) -> Option<Arc<dy
             program,
             provider: target.provider.name().to_owned(),
             model: target.model.clone(),
-            tiers: settings.tiers.clone(),
+            tiers: settings.model.tiers.clone(),
             max_cost: target.max_cost,
         }) as Arc<dyn Agents>
     })
@@ -269,14 +269,14 @@ pub(crate) fn spending(
     clock: &Clock,
     warn: &mut dyn FnMut(String),
 ) -> Outcome<Spending> {
-    if settings.max_cost.is_some() {
+    if settings.model.max_cost.is_some() {
         user_prices(settings).map_err(|problem| {
             problem.next("--max-cost needs it: what is spent is counted by it.")
         })?;
     }
     let mut spending = Spending {
         prices: Arc::new(model_registry(settings, clock, warn)),
-        max_cost: settings.max_cost,
+        max_cost: settings.model.max_cost,
         successor: None,
     };
     // A child's announcement would be read by its parent, not by the user.
@@ -310,7 +310,7 @@ fn or_default<T: Default>(read: Outcome<T>, warn: &mut dyn FnMut(String)) -> T {
 /// # Errors
 /// It cannot be read.
 pub(crate) fn user_prices(settings: &Settings) -> Outcome<UserPrices> {
-    match &settings.prices {
+    match &settings.model.prices {
         Some(path) => UserPrices::parse(&text_of(MARVIN_PRICES, path)?),
         None => Ok(UserPrices::default()),
     }
@@ -321,7 +321,7 @@ pub(crate) fn user_prices(settings: &Settings) -> Outcome<UserPrices> {
 /// # Errors
 /// It cannot be read.
 pub(crate) fn models_file(settings: &Settings) -> Outcome<ModelsFile> {
-    match &settings.models {
+    match &settings.model.models {
         Some(path) => ModelsFile::parse(&text_of(MARVIN_MODELS, path)?),
         None => Ok(ModelsFile::default()),
     }

@@ -41,7 +41,7 @@ fn with_model(command: &MemoryCommand, memory: &ProfileMemory, settings: &Settin
     let mut warn = |text: String| say_words(&format!("Warning: {text}\n"));
     let session = Arc::new(setup::session(settings, &mut warn)?);
     let spending = setup::spending(settings, &session.clock, &mut warn)?;
-    let target = setup::model_target(&settings.model, &spending, &settings.env, &mut warn)?;
+    let target = setup::model_target(&settings.model.choice, &spending, &settings.env, &mut warn)?;
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
     let ctx = ToolContext::new(Arc::clone(&session), stop, Arc::new(NullSink));

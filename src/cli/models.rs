@@ -32,7 +32,7 @@ pub(super) fn run(words: &[String], settings: &Settings) -> Outcome<u8> {
             ));
         }
     };
-    let provider = named.or(settings.model.provider.as_deref());
+    let provider = named.or(settings.model.choice.provider.as_deref());
     let row = named.and_then(|name| catalog::row(catalog::provider_named(name)?));
     // Without a key the table tells what is known.
     let unasked = row.map(|row| choose::remote(&settings.env, row));

@@ -105,7 +105,7 @@ fn interactive(mut args: CliArgs, env: Env) -> CliOutcome {
         return CliOutcome::NonInteractive(settings);
     }
     // Before a conversation whose first message could not be sent.
-    let mut images = settings.images.iter();
+    let mut images = settings.prompt.images.iter();
     let readable = images.try_for_each(|path| images::open(path).map(drop));
     if readable.is_err() {
         return report(readable).into();

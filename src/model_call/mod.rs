@@ -1,5 +1,5 @@
 //! Floor 7: one call of the model within a turn: which model, what it may cost, what it is told about the user, waiting and retrying, and the model that
-//! takes over. The plain loop and the reply flow both call models through it.
+//! takes over. The plain loop and the reply flow both call models through it, and neither is known here.
 
 pub(crate) mod ask;
 pub(crate) mod compaction;

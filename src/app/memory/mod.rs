@@ -1,4 +1,7 @@
 //! What the user can do with the memory of a profile: `marvin memory …` and `/memory …`.
+//!
+//! [`command`] reads the words, [`report`] writes what is remembered, [`maintain`] has a model clean it up. What is on disk, and how, is known to
+//! [`crate::store::memory`] alone.
 
 pub(crate) mod command;
 pub(crate) mod maintain;

@@ -113,7 +113,7 @@ fn message(event: &PipelineEvent, progress: &RunProgress) -> Option<String> {
             let Usage {
                 cost, estimated, ..
             } = progress.all_usage();
-            let seconds = progress.elapsed(progress.latest).as_secs();
+            let seconds = progress.elapsed(progress.times.latest).as_secs();
             let tail = format!(
                 "after {}, {}. Ticket {}.",
                 time(seconds),

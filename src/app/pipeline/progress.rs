@@ -28,19 +28,42 @@ pub(crate) struct RunProgress {
     pub children: Vec<ChildProgress>,
     /// First lines of the messages of commits.
     pub checkpoints: Vec<String>,
-    /// The newest ones.
-    pub warnings: Vec<String>,
-    /// How many there were in all.
-    pub warning_count: usize,
+    pub warnings: Warnings,
     /// How the tests ended when they were last run: whether they passed, and a sentence.
     pub tests: Option<(bool, String)>,
     /// What earlier runs of the same ticket used.
     pub earlier: Usage,
+    pub times: RunTimes,
+    pub end: Option<RunEnd>,
+}
+
+/// What went wrong without ending the run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Warnings {
+    /// The newest ones.
+    pub newest: Vec<String>,
+    /// How many there were in all.
+    pub count: usize,
+}
+
+impl Warnings {
+    /// The oldest is dropped.
+    pub(crate) fn add(&mut self, words: String) {
+        self.count = self.count.saturating_add(1);
+        if self.newest.len() == MAX_WARNINGS {
+            self.newest.remove(0);
+        }
+        self.newest.push(words);
+    }
+}
+
+/// When a run began, and when it last told something.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct RunTimes {
     /// When it started.
     pub started: Option<Duration>,
     /// When the last event came.
     pub latest: Duration,
-    pub end: Option<RunEnd>,
 }
 
 /// A phase of a run.
@@ -155,7 +178,10 @@ impl RunProgress {
                     } else {
                         Usage::default()
                     },
-                    started: Some(at),
+                    times: RunTimes {
+                        started: Some(at),
+                        latest: Duration::ZERO,
+                    },
                     ..Self::default()
                 };
             }
@@ -247,11 +273,7 @@ impl RunProgress {
             }
             PipelineEvent::Checkpoint { message } => self.checkpoints.push(message.clone()),
             PipelineEvent::Warning { words } => {
-                self.warning_count = self.warning_count.saturating_add(1);
-                if self.warnings.len() == MAX_WARNINGS {
-                    self.warnings.remove(0);
-                }
-                self.warnings.push(words.clone());
+                self.warnings.add(words.clone());
             }
             PipelineEvent::RunEnded { done, words } => {
                 self.stop(at, "The run ended.");
@@ -262,7 +284,7 @@ impl RunProgress {
                 });
             }
         }
-        self.latest = self.latest.max(at);
+        self.times.latest = self.times.latest.max(at);
     }
 
     /// Nothing runs any more, since `at`: the run ended, or its process is gone.
@@ -356,7 +378,7 @@ impl RunProgress {
     /// How long it has been running at `now`, or ran.
     pub(crate) fn elapsed(&self, now: Duration) -> Duration {
         let until = self.end.as_ref().map_or(now, |end| end.at);
-        until.saturating_sub(self.started.unwrap_or(until))
+        until.saturating_sub(self.times.started.unwrap_or(until))
     }
 }
 

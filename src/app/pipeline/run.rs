@@ -44,7 +44,7 @@ pub(crate) fn run(
         branch: flags.branch.clone(),
         allow_dirty: flags.allow_dirty,
         tiers: tiers(&quiet, settings)?,
-        max_cost: settings.max_cost,
+        max_cost: settings.model.max_cost,
         program: program(settings)?,
     };
     let topic = settings.ntfy.as_deref();
@@ -67,7 +67,7 @@ pub(crate) fn run(
 /// No provider can be used.
 pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModels> {
     let env = &settings.env;
-    let chosen = choose::choose(env, settings.model.provider.as_deref())?;
+    let chosen = choose::choose(env, settings.model.choice.provider.as_deref())?;
     let default = match &chosen {
         ProviderChoice::Remote(remote) => choose::model(env, remote.row),
         ProviderChoice::Copilot => copilot::model(env),
@@ -78,10 +78,10 @@ pub(crate) fn tiers(ctx: &ToolContext, settings: &Settings) -> Outcome<TierModel
     };
     let own = OwnModel {
         provider: chosen.name(),
-        model: settings.model.model.as_deref().unwrap_or(default),
+        model: settings.model.choice.model.as_deref().unwrap_or(default),
     };
     Ok(TierModels::resolve(
-        &settings.tiers,
+        &settings.model.tiers,
         env,
         &own,
         &ctx.session.clock,

@@ -64,7 +64,7 @@ impl PipelineSinks {
     /// The summary for standard output, once the run has ended. Nothing when it did not start: then its error says all.
     pub(crate) fn summary(&self, facts: &SummaryFacts<'_>) -> String {
         let state = self.lock();
-        match state.progress.started {
+        match state.progress.times.started {
             Some(_) => {
                 let documents = summary::documents(&self.root);
                 let commits = summary::commits(&self.root, &self.session.env, &self.stop);

@@ -129,7 +129,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     for (at, event) in &events {
         progress.apply(event, *at);
     }
-    let known = progress.started.is_some();
+    let known = progress.times.started.is_some();
     let record = RunRecord::read(root)?;
     let nothing = record.is_none() && matches!(recorded, Ok(None));
     if !known && lock == LockState::Free && nothing {
@@ -139,8 +139,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
         (Ok(recorded), _) => recorded,
         (Err(problem), false) => return Err(problem),
         (Err(problem), true) => {
-            progress.warnings.push(problem.one_line());
-            progress.warning_count += 1;
+            progress.warnings.add(problem.one_line());
             None
         }
     };
@@ -155,7 +154,7 @@ pub(crate) fn status(root: &Root, now: Duration) -> Outcome<RunStatus> {
     let now = match state {
         RunState::Running => now,
         RunState::Done | RunState::Failed | RunState::Dead | RunState::Recorded => {
-            let latest = progress.latest;
+            let latest = progress.times.latest;
             progress.stop(latest, "The run is gone.");
             latest
         }
@@ -211,15 +210,18 @@ fn recorded_phases(root: &Root) -> Outcome<Vec<PhaseStatus>> {
 fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
     let (usage, total) = (progress.own_usage(), progress.all_usage());
     let phase = progress.current().or_else(|| progress.stopped_in());
-    let newest = progress.warnings.len().saturating_sub(MAX_WARNINGS);
+    let newest = progress.warnings.newest.len().saturating_sub(MAX_WARNINGS);
     RunStatus {
         state,
         pid: None,
         task: progress.task.clone(),
         ticket: progress.ticket.clone(),
         resumed: progress.resumed,
-        started: progress.started.and_then(utc),
-        last_event: progress.started.and_then(|_| utc(progress.latest)),
+        started: progress.times.started.and_then(utc),
+        last_event: progress
+            .times
+            .started
+            .and_then(|_| utc(progress.times.latest)),
         seconds: progress.elapsed(now).as_secs(),
         end: progress.end.as_ref().map(|end| end.words.clone()),
         phase: phase.map(|phase| phase.name.clone()),
@@ -265,8 +267,14 @@ fn shown(progress: &RunProgress, state: RunState, now: Duration) -> RunStatus {
             passed: *passed,
             words: words.clone(),
         }),
-        warnings: progress.warnings.iter().skip(newest).cloned().collect(),
-        warning_count: progress.warning_count,
+        warnings: progress
+            .warnings
+            .newest
+            .iter()
+            .skip(newest)
+            .cloned()
+            .collect(),
+        warning_count: progress.warnings.count,
         recorded: None,
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn text(
     }
     line(&format!(
         "Time: {}",
-        time(progress.elapsed(progress.latest).as_secs())
+        time(progress.elapsed(progress.times.latest).as_secs())
     ));
     line(&format!("Cost: {}", cost(progress)));
     line("");
@@ -125,8 +125,8 @@ pub(super) fn text(
     line(&list("Commits", commits, commits.len()));
     line(&list(
         "Warnings",
-        &progress.warnings,
-        progress.warning_count,
+        &progress.warnings.newest,
+        progress.warnings.count,
     ));
     line("");
     for step in next_steps(facts, done) {
@@ -243,7 +243,7 @@ pub(crate) fn foreign(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::pipeline::progress::RunEnd;
+    use crate::app::pipeline::progress::{RunEnd, RunTimes, Warnings};
 
     fn phase(name: &str, state: PhaseState) -> PhaseProgress {
         PhaseProgress {
@@ -272,16 +272,20 @@ mod tests {
                 ),
             ],
             checkpoints: vec!["Before the pipeline".to_owned()],
-            warnings: vec!["The reviewer printed\nnothing.".to_owned()],
-            warning_count: 1,
+            warnings: Warnings {
+                newest: vec!["The reviewer printed\nnothing.".to_owned()],
+                count: 1,
+            },
             tests: Some((true, "12 tests, all passed.".to_owned())),
             earlier: Usage {
                 tokens: 1000,
                 cost: 0.5,
                 estimated: false,
             },
-            started: Some(at(10)),
-            latest: at(100),
+            times: RunTimes {
+                started: Some(at(10)),
+                latest: at(100),
+            },
             end: Some(RunEnd {
                 done,
                 words: "The ceiling is reached.".to_owned(),

@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use super::attachments::attach::Attachments;
 use super::choice::ChoiceKind;
 use super::commands::{self, Call, InputLine, Parts};
-use super::conversation::Conversation;
+use super::conversation::{Conversation, start};
 use super::facts::Facts;
 use super::flow::Flow;
 use super::flow::memory_writer::MemoryModel;
 use super::jobs::{self, Jobs};
 use super::lists::theme;
-use super::log_writer::{self, PendingEntry};
+use super::log_writer::PendingEntry;
 use super::model::{Backend, Model};
 use super::notices::Notices;
 use super::orders::{Order, Orders, Request};
@@ -30,11 +30,10 @@ use super::turns::running_turn::{ArrivingAnswer, RunningTurn};
 use super::ui_update::{TurnOutcome, UiUpdate};
 use super::voice::Voice;
 use super::worker_event::set_up::SetUpEvent;
-use super::worker_event::{AwaitedBy, ProfileSwitch, TurnEnd, WorkerEvent};
+use super::worker_event::{ProfileSwitch, TurnEnd, WorkerEvent};
 use super::workplace::Workplace;
-use crate::app::profile;
-use crate::app::sessions::earlier::{self, ConversationStart};
-use crate::app::sessions::{self, BegunSession, model_notes};
+use crate::app::sessions::earlier::ConversationStart;
+use crate::app::sessions::{BegunSession, model_notes};
 use crate::base::problem::Outcome;
 use crate::base::redact::scrub;
 use crate::base::text::one_line;
@@ -378,9 +377,9 @@ impl Core {
                     self.turns.leave();
                     orders.show(UiUpdate::Leave(words));
                 }
-                Effect::HistoryCompacted => self.reload(run, orders),
+                Effect::HistoryCompacted => self.conversation.reload(run, orders),
                 Effect::SwitchProfile(name) => {
-                    self.switch_profile(name, again.clone(), run, orders)
+                    start::switch_profile(name, again.clone(), run, orders)
                 }
             }
         }
@@ -429,7 +428,7 @@ impl Core {
             (Some(queued), Some(target)) => self.prepare(queued, target, run, orders),
             (Some(change), None) => {
                 orders.request(Request::SaveWaiting);
-                self.switch_profile(change.text, None, run, orders);
+                start::switch_profile(change.text, None, run, orders);
             }
             (None, _) => {}
         }
@@ -581,7 +580,7 @@ impl Core {
             );
         }
         if is_current && (end.is_stop || end.is_taken_back) {
-            self.forget_exchange(&turn.profile, run, orders);
+            (self.conversation).forget_exchange(&turn.profile, run, orders);
         }
         self.voice.end_speech(turn.id, outcome, run, orders);
         self.turns.note_failure(outcome == TurnOutcome::Failed);
@@ -605,31 +604,12 @@ impl Core {
         self.workplace.read_place(run);
         orders.send_next();
     }
-
-    /// The message of the last turn leaves no trace in the log.
-    fn forget_exchange(&mut self, profile: &str, run: &Run, orders: &mut Orders) {
-        let Some(message) = self.conversation.forget_sent() else {
-            return;
-        };
-        let Ok(log) = log_writer::open(&run.context, profile) else {
-            return;
-        };
-        let writer = run.log_writer.clone();
-        let (profile, inbox) = (profile.to_owned(), Arc::clone(&run.inbox));
-        orders.write(AwaitedBy::Nobody, move || {
-            if !writer.take_back(&profile, &message) {
-                let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-                // Another Marvin has written since: then it stays.
-                let _ = log.undo_last_exchange(Some(&message), &mut warn);
-            }
-        });
-    }
 }
 
 /// How one conversation takes the place of another.
 impl Core {
     pub(super) fn choose_first_model(&mut self, run: &Run, orders: &mut Orders) {
-        (self.model).choose(run.settings.model.clone(), run, orders);
+        (self.model).choose(run.settings.model.choice.clone(), run, orders);
     }
 
     /// Nothing of what was said, noted or begun goes on in the conversation that follows.
@@ -637,18 +617,6 @@ impl Core {
         self.conversation.leave(run);
         self.turns.leave_conversation();
         self.flow.leave_conversation();
-    }
-
-    /// Reads what the conversation begins with; messages wait for it, and so does the choice of the model, whose greeting depends on it.
-    pub(super) fn load_start(&mut self, run: &Run, orders: &mut Orders) {
-        let cwd = sessions::folder(&run.context, &run.settings);
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        orders.write(AwaitedBy::NextMessage, move || {
-            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let profile = context.paths.profile(&context.profile()).ok();
-            let start = profile.map(|profile| earlier::start(&context, &profile, &cwd, &mut warn));
-            inbox.send(WorkerEvent::Start(start.unwrap_or_default()));
-        });
     }
 
     fn start_loaded(&mut self, start: ConversationStart, run: &Run, orders: &mut Orders) {
@@ -671,19 +639,6 @@ impl Core {
         if let Some(words) = &start.offer {
             orders.remark(words.clone());
         }
-    }
-
-    /// Loads the conversation from the log again after a tool has changed it there, where the conversation began with it.
-    fn reload(&mut self, run: &Run, orders: &mut Orders) {
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        let conversation = self.conversation.number();
-        orders.write(AwaitedBy::NextMessage, move || {
-            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let profile = context.paths.profile(&context.profile()).ok();
-            let entries =
-                profile.and_then(|profile| earlier::of_changed_log(&context, &profile, &mut warn));
-            inbox.send(WorkerEvent::Loaded(conversation, entries));
-        });
     }
 
     /// Goes on with what was said in a session.
@@ -725,31 +680,6 @@ impl Core {
             Err(problem) => orders.fail(problem),
         }
         orders.send_next();
-    }
-
-    /// Continues with another profile, which is created if necessary; `resend` is then sent again there.
-    fn switch_profile(
-        &mut self,
-        name: String,
-        resend: Option<Queued>,
-        run: &Run,
-        orders: &mut Orders,
-    ) {
-        let cwd = sessions::folder(&run.context, &run.settings);
-        let (context, inbox) = (Arc::clone(&run.context), Arc::clone(&run.inbox));
-        orders.write(AwaitedBy::NextMessage, move || {
-            let mut warn = |text| inbox.send(WorkerEvent::Notice(text));
-            let outcome = profile::switch(&context.paths, &name).and_then(|created| {
-                let profile = context.paths.profile(&name)?;
-                Ok(ProfileSwitch {
-                    start: earlier::start(&context, &profile, &cwd, &mut warn),
-                    name,
-                    created,
-                    resend,
-                })
-            });
-            inbox.send(WorkerEvent::Switched(outcome));
-        });
     }
 
     fn profile_switched(

@@ -11,8 +11,8 @@ use crossbeam_channel::Receiver;
 use super::advice;
 use super::approve::{AskMode, Asker};
 use super::choice::{ChoiceKind, TypedLine};
-use super::conversation::Conversation;
 use super::conversation::saved_session::SavedSession;
+use super::conversation::{Conversation, start};
 use super::core::Core;
 use super::inbox::Inbox;
 use super::lists::file_search::FileSearch;
@@ -98,7 +98,7 @@ impl Session {
         let saved = begun.as_ref().map_or_else(Default::default, |begun| {
             SavedSession::of(begun, Spent::default())
         });
-        let turns = Turns::new(settings.images.clone());
+        let turns = Turns::new(settings.prompt.images.clone());
         let mut session = Self {
             run: Run::new(Arc::new(settings), Arc::new(context), inbox),
             orders,
@@ -127,7 +127,7 @@ impl Session {
             }
             // A sub-agent has its task.
             None if is_sub_agent => core.choose_first_model(run, orders),
-            None => core.load_start(run, orders),
+            None => start::load(run, orders),
         }
         if run.settings.session.choice() == SessionChoice::Pick {
             core.conversation.list_sessions(true, run, orders);

@@ -227,3 +227,50 @@ pub(super) fn check_blender(run: &Run, orders: &mut Orders) {
         inbox.send(WorkerEvent::Report { id, outcome });
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(jobs: &mut Jobs, command: &str, background: bool, run: &Run) {
+        let work: JobWork = Box::new(|_, _, _| {});
+        let command = (command.to_owned(), background);
+        jobs.start(command, work, 1, run, &mut Orders::default());
+    }
+
+    #[test]
+    fn esc_stops_the_last_one_that_the_user_waits_for_and_stop_those_in_the_background() {
+        let (mut jobs, run) = (Jobs::default(), Run::for_tests());
+        assert!(!jobs.stop_last() && !jobs.is_busy());
+        start(&mut jobs, "first", false, &run);
+        start(&mut jobs, "second", false, &run);
+        start(&mut jobs, "third", true, &run);
+        let stopped = |jobs: &Jobs| -> Vec<bool> {
+            let jobs = jobs.running.iter();
+            jobs.map(|job| job.stop.is_fired()).collect()
+        };
+        assert!(jobs.stop_last());
+        assert_eq!(stopped(&jobs), [false, true, false]);
+        let mut orders = Orders::default();
+        jobs.stop_background(&mut orders);
+        assert_eq!(stopped(&jobs), [false, true, true]);
+        assert!(orders.take_updates().is_empty());
+        assert_eq!(jobs.background(1), ["third"]);
+        assert_eq!(jobs.background(2), [] as [&str; 0], "another conversation");
+    }
+
+    #[test]
+    fn the_end_of_a_quiet_command_in_the_background_is_one_line() {
+        let (mut jobs, run) = (Jobs::default(), Run::for_tests());
+        for (background, output, is_line) in [
+            (true, "[exit status: 0]\n", true),
+            (true, "made\n[exit status: 0]\n", false),
+            (false, "[exit status: 0]\n", false),
+        ] {
+            start(&mut jobs, "make", background, &run);
+            let id = jobs.running[0].id;
+            let ending = jobs.ended(id).unwrap().ending(output.to_owned());
+            assert_eq!(matches!(ending, UiUpdate::Remark(_)), is_line, "{output}");
+        }
+    }
+}

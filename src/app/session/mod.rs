@@ -1,10 +1,9 @@
 //! A conversation with the user: one session behind every interface.
 //!
-//! An interface calls [`Session`] for what the user does, [`Session::receive`] after a wake-up, and displays what [`Session::take_updates`] returns. The session
-//! lives on the interface's thread and never blocks: answers, commands, lists and all disk access run on threads that report through [`inbox`].
-//!
-//! [`driver`] is what an interface sees; [`core`] decides what concerns several parts. The parts own their state and know neither it nor each other: [`conversation`], [`turns`], [`model`], [`flow`], [`voice`], [`jobs`],
-//! [`workplace`], [`notices`], [`lists`]. They are told [`facts`] of the others, and put what they want done into [`orders`], which [`workers`] carry out.
+//! [`driver`] is what an interface calls: for what the user does, for what workers report, for what there is to show. It never blocks; [`one_shot`] is the same for a
+//! run of one message. [`core`] decides what concerns several parts. The parts own their state: [`conversation`], [`turns`], [`model`], [`flow`], [`voice`], [`jobs`], [`workplace`],
+//! [`notices`], [`lists`]. They know neither the core nor each other: they are told [`facts`], and put what they want done into [`orders`], which [`workers`] carry out on
+//! threads that report to the [`inbox`]. [`commands`] are rows that name the part they work with.
 
 mod advice;
 pub(crate) mod approve;

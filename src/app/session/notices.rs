@@ -81,3 +81,37 @@ impl Notices {
             .poll(env, &profile, clock, &Cancel::new(), deliver);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::ui_update::UiUpdate;
+
+    #[test]
+    fn what_comes_during_an_answer_is_shown_after_it_in_order() {
+        let (mut notices, mut orders) = (Notices::default(), Orders::default());
+        notices.add("one".to_owned(), true, &mut orders);
+        notices.push_message(4, "two".to_owned(), true, &mut orders);
+        assert!(orders.take_updates().is_empty() && notices.has_held());
+        let (request, _) = orders.next_request().unwrap();
+        assert!(matches!(
+            request,
+            Request::TellModel {
+                conversation: 4,
+                ..
+            }
+        ));
+        notices.release(&mut orders);
+        notices.add("three".to_owned(), false, &mut orders);
+        let shown = orders.take_updates();
+        let shown: Vec<&str> = shown
+            .iter()
+            .filter_map(|update| match update {
+                UiUpdate::System(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown, ["one", "two", "three"]);
+        assert!(!notices.has_held());
+    }
+}

@@ -1,4 +1,7 @@
 //! The settings of a run: the flags with what each stores in [`CliArgs`], and [`Settings`], which is what they mean together with the environment.
+//!
+//! [`crate::cli`] fills [`CliArgs`] by the table; [`Settings::new`] is called once, and nobody else decides between flag, environment and `config.yaml`.
+//! [`prompt`] reads the first message, [`session`] says which session is meant. Nothing here looks at the disk, but for the prompt's file.
 
 pub(crate) mod flag;
 mod prompt;
@@ -61,25 +64,13 @@ pub(crate) struct Settings {
     pub env: Env,
     pub process: ProcessFacts,
     pub prompt: PromptSource,
-    /// Images for the first message.
-    pub images: Vec<PathBuf>,
     /// The directory to work in, if one was given.
     pub working_dir: Option<PathBuf>,
-    pub model: ModelChoice,
-    /// Models that the user gave to tiers of work.
-    pub tiers: TierOverrides,
+    pub model: ModelSettings,
     /// Run the pipeline instead of answering.
     pub pipeline: Option<PipelineFlags>,
-    /// How hard to think, as written.
-    pub effort: Option<String>,
     /// Groups of tools to offer, as given.
     pub tools: Option<String>,
-    /// A file with the user's own prices.
-    pub prices: Option<PathBuf>,
-    /// The user's file of models.
-    pub models: Option<PathBuf>,
-    /// No further model call is made once this much was spent, in US dollars.
-    pub max_cost: Option<f64>,
     /// The ntfy topic that gets a message when the run ends.
     pub ntfy: Option<String>,
     /// The interface, if one was chosen.
@@ -90,6 +81,22 @@ pub(crate) struct Settings {
     pub session: SessionFlags,
     /// Another Marvin started this one, and holds its standard input open as long as it lives (`MARVIN_LEASH`).
     pub is_leashed: bool,
+}
+
+/// Which models answer, and what they may cost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelSettings {
+    pub choice: ModelChoice,
+    /// Models that the user gave to tiers of work.
+    pub tiers: TierOverrides,
+    /// How hard to think, as written.
+    pub effort: Option<String>,
+    /// A file with the user's own prices.
+    pub prices: Option<PathBuf>,
+    /// The user's file of models.
+    pub models: Option<PathBuf>,
+    /// No further model call is made once this much was spent, in US dollars.
+    pub max_cost: Option<f64>,
 }
 
 impl Settings {
@@ -131,29 +138,31 @@ impl Settings {
                 file: prompt_file,
                 words,
                 with_stdin: stdin,
+                images,
                 is_leashed: MARVIN_LEASH.read(&env),
             },
-            images,
             working_dir,
-            model: ModelChoice {
-                provider: provider.or_else(|| set(LLM_PROVIDER)),
-                // The environment sets the model only for non-interactive runs, where the caller decides.
-                model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
+            model: ModelSettings {
+                choice: ModelChoice {
+                    provider: provider.or_else(|| set(LLM_PROVIDER)),
+                    // The environment sets the model only for non-interactive runs, where the caller decides.
+                    model: model.or_else(|| set(MARVIN_MODEL).filter(|_| non_interactive)),
+                },
+                tiers,
+                effort: effort
+                    .map(|effort| effort.word().to_owned())
+                    .or_else(|| set(MARVIN_EFFORT)),
+                prices: set(MARVIN_PRICES).map(PathBuf::from),
+                models: set(MARVIN_MODELS).map(PathBuf::from),
+                max_cost,
             },
-            tiers,
             pipeline: design_first.then_some(PipelineFlags {
                 branch,
                 allow_dirty,
             }),
-            effort: effort
-                .map(|effort| effort.word().to_owned())
-                .or_else(|| set(MARVIN_EFFORT)),
             tools: tools
                 .filter(|list| !list.is_empty())
                 .or_else(|| set(MARVIN_TOOLS)),
-            prices: set(MARVIN_PRICES).map(PathBuf::from),
-            models: set(MARVIN_MODELS).map(PathBuf::from),
-            max_cost,
             ntfy,
             interface,
             verbose,
@@ -596,7 +605,7 @@ mod tests {
     fn a_flag_beats_the_environment() {
         let vars = [("LLM_PROVIDER", "groq"), ("MARVIN_TOOLS", "git")];
         let unset = settings(CliArgs::default(), &vars);
-        assert_eq!(unset.model.provider.as_deref(), Some("groq"));
+        assert_eq!(unset.model.choice.provider.as_deref(), Some("groq"));
         assert_eq!(unset.tools.as_deref(), Some("git"));
         let args = || CliArgs {
             provider: Some("openai".to_owned()),
@@ -604,7 +613,7 @@ mod tests {
             ..CliArgs::default()
         };
         let set = settings(args(), &vars);
-        assert_eq!(set.model.provider.as_deref(), Some("openai"));
+        assert_eq!(set.model.choice.provider.as_deref(), Some("openai"));
         assert_eq!(set.tools.as_deref(), Some("files"));
         let empty = CliArgs {
             tools: Some(String::new()),
@@ -620,8 +629,8 @@ mod tests {
             non_interactive,
             ..CliArgs::default()
         };
-        assert_eq!(settings(args(false), &vars).model.model, None);
-        let model = settings(args(true), &vars).model.model;
+        assert_eq!(settings(args(false), &vars).model.choice.model, None);
+        let model = settings(args(true), &vars).model.choice.model;
         assert_eq!(model.as_deref(), Some("of-caller"));
     }
 }

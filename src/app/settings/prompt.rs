@@ -20,6 +20,8 @@ pub(crate) struct PromptSource {
     pub words: Vec<String>,
     /// Append standard input as data.
     pub with_stdin: bool,
+    /// Images that go with it.
+    pub images: Vec<PathBuf>,
     /// Standard input is held by a parent and is no text (`MARVIN_LEASH`).
     pub is_leashed: bool,
 }

@@ -59,7 +59,7 @@ pub(super) fn provider(env: &Env) -> Finding {
 
 /// The model that would answer.
 pub(super) fn model(settings: &Settings) -> Finding {
-    let own = settings.model.model.as_deref();
+    let own = settings.model.choice.model.as_deref();
     let model = own.unwrap_or_else(|| copilot::model(&settings.env));
     let why = reason(settings, MARVIN_CHAT_MODEL.name);
     finding("choice", "model", true, format!("{model}{why}"), "")

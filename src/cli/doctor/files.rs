@@ -13,10 +13,10 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
     let window = setup::ollama_window(&settings.env);
     let tokens = OLLAMA_CONTEXT.read(&settings.env);
     let rows = [
-        about(MARVIN_PRICES.name, path(&settings.prices), || {
+        about(MARVIN_PRICES.name, path(&settings.model.prices), || {
             setup::user_prices(settings).map(drop)
         }),
-        about(MARVIN_MODELS.name, path(&settings.models), || {
+        about(MARVIN_MODELS.name, path(&settings.model.models), || {
             setup::models_file(settings).map(drop)
         }),
         about(

@@ -13,7 +13,7 @@ use crate::reply::settings;
 /// What there is to say about the flow with the model that `remote` would answer with.
 pub(super) fn answers(remote: &RemoteTarget, settings: &Settings) -> Finding {
     let (env, paths) = (&settings.env, Paths::new(&settings.env));
-    let own = settings.model.model.as_deref();
+    let own = settings.model.choice.model.as_deref();
     let model = own.unwrap_or_else(|| choose::model(env, remote.row));
     let profile = paths.profile(&profile::active(&paths)).ok();
     let mut wrong = Vec::new();

@@ -90,7 +90,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
     let mut findings = vec![copilot];
     let providers = ROWS.iter();
     findings.extend(providers.map(|row| lists.provider(row, &settings.env, today)));
-    let chosen = choose::choose(&settings.env, settings.model.provider.as_deref());
+    let chosen = choose::choose(&settings.env, settings.model.choice.provider.as_deref());
     findings.insert(
         0,
         match &chosen {
@@ -181,7 +181,7 @@ pub(super) fn report(words: &[String], settings: &Settings) -> Outcome<String> {
 }
 
 fn reason(chosen: &ProviderChoice, settings: &Settings) -> String {
-    if settings.model.provider.is_some() {
+    if settings.model.choice.provider.is_some() {
         return format!("{} or --provider names it", LLM_PROVIDER.name);
     }
     match chosen {

@@ -17,7 +17,7 @@ use crate::net::user_agent::agent;
 
 /// Why this model was chosen; `variable` is the provider's own.
 pub(super) fn reason(settings: &Settings, variable: &str) -> String {
-    let why = if settings.model.model.is_some() {
+    let why = if settings.model.choice.model.is_some() {
         "as --model or MARVIN_MODEL says"
     } else if settings.env.get(variable).is_some() {
         return format!(", as {variable} says");
@@ -30,7 +30,7 @@ pub(super) fn reason(settings: &Settings, variable: &str) -> String {
 /// What there is to say of the model that `remote` would answer with.
 pub(super) fn chosen(remote: &RemoteTarget, settings: &Settings, lists: &ProviderLists) -> Finding {
     let row = remote.row;
-    let model = settings.model.model.as_deref();
+    let model = settings.model.choice.model.as_deref();
     let model = model.unwrap_or_else(|| choose::model(&settings.env, row));
     let about = |ok, state: String, advice: &str| finding("choice", "model", ok, state, advice);
     let variable = catalog::variable(row.name, "MODEL");

@@ -155,7 +155,7 @@ pub(super) fn lines(event: &PipelineEvent, progress: &RunProgress, columns: usiz
         PipelineEvent::RunEnded { done, words } => format!(
             "Run {} after {} ({}): {}",
             if *done { "done" } else { "stopped" },
-            time(progress.elapsed(progress.latest).as_secs()),
+            time(progress.elapsed(progress.times.latest).as_secs()),
             used(progress.own_usage()),
             foreign(words)
         ),

@@ -54,7 +54,7 @@ fn piece(text: String, style: Style, rank: u8) -> Piece {
 
 /// The rows, each at most `width` columns wide; none before the run has started.
 pub(super) fn picture(progress: &RunProgress, context: &PictureContext<'_>) -> Vec<Line<'static>> {
-    if progress.started.is_none() {
+    if progress.times.started.is_none() {
         return Vec::new();
     }
     let mut rows = vec![

@@ -5,6 +5,7 @@
 
 mod compaction;
 pub(super) mod saved_session;
+pub(super) mod start;
 mod undo;
 
 use std::sync::Arc;
@@ -219,11 +220,6 @@ impl Conversation {
         self.messages = state.messages;
         self.meter = state.meter;
         self.system = state.system;
-    }
-
-    /// Takes back that the latest message was sent; returns it.
-    pub(super) fn forget_sent(&mut self) -> Option<String> {
-        self.sent.pop()
     }
 
     /// Writes what it has become without a turn. Nothing before the first message. After a compaction the next message waits: its turn would write the same

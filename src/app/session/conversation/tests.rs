@@ -1,3 +1,5 @@
+//! What the conversation keeps, drops and says, without a disk.
+
 use super::*;
 use crate::app::session::facts::Facts;
 use crate::app::session::ui_update::UiUpdate;

@@ -1,3 +1,5 @@
+//! Turns, jobs and notices, without a terminal, a provider or a disk.
+
 use super::*;
 use crate::app::session::worker_event::ConversationState;
 use crate::app::setup::Spending;

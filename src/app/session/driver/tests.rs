@@ -1,3 +1,5 @@
+//! A whole session with its threads and its files.
+
 use super::*;
 use crate::app::session::worker_event::{ConversationState, TurnEnd};
 use crate::app::settings::{CliArgs, ProcessFacts};
@@ -165,7 +167,7 @@ fn what_was_begun_in_a_conversation_that_was_left_reaches_no_other() {
         assert_eq!(conversation.messages(), state("new").messages);
         assert_eq!(conversation.sent(), ["new"]);
     }
-    assert!(session.core.flow.notes().is_empty());
+    assert!(session.core.flow.noted().is_empty());
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Flow {
     }
 
     #[cfg(test)]
-    pub(super) fn notes(&self) -> &[(Timestamp, String)] {
+    pub(super) fn noted(&self) -> &[(Timestamp, String)] {
         &self.notes
     }
 

@@ -124,13 +124,8 @@ fn search(place: &SearchPlace, queries: &Receiver<String>, report: &dyn Fn(Found
         place,
         queries,
         report,
-        query: String::new(),
-        fuzzy: FuzzyQuery::new(""),
-        scratch: FuzzyScratch::default(),
+        ranking: Ranking::new(String::new()),
         paths: Vec::new(),
-        best: BinaryHeap::new(),
-        count: 0,
-        compared: 0,
         reported: Instant::now(),
         unchecked: 0,
         is_answered: false,
@@ -142,15 +137,15 @@ fn search(place: &SearchPlace, queries: &Receiver<String>, report: &dyn Fn(Found
         search.poll();
         // A newer query may come while one is answered.
         while !search.is_over && !search.is_answered {
-            match (search.place.folder_of(&search.query), &place.root) {
+            match (search.place.folder_of(&search.ranking.query), &place.root) {
                 (Some((folder, before)), _) => {
-                    let found = listed(&folder, &before, &search.query);
+                    let found = listed(&folder, &before, &search.ranking.query);
                     search.is_answered = true;
                     report(found);
                 }
                 (None, Some(root)) if !is_walked => {
                     search.paths.clear();
-                    search.compared = 0;
+                    search.ranking.compared = 0;
                     root.walk(&[".gitignore"], (), &mut search);
                     is_walked = !search.leaves_the_walk();
                 }
@@ -233,16 +228,9 @@ struct SearchRun<'a> {
     place: &'a SearchPlace,
     queries: &'a Receiver<String>,
     report: &'a dyn Fn(FoundFiles),
-    query: String,
-    fuzzy: FuzzyQuery,
-    scratch: FuzzyScratch,
+    ranking: Ranking,
     /// Every path seen so far, in the order of the walk.
     paths: Vec<Box<str>>,
-    /// The best matches by fit and place in `paths`; the worst of them on top.
-    best: BinaryHeap<Reverse<(Fit, Reverse<usize>)>>,
-    count: usize,
-    /// How many paths were compared with the query.
-    compared: usize,
     reported: Instant,
     /// Paths since the last look for a newer query.
     unchecked: usize,
@@ -252,13 +240,70 @@ struct SearchRun<'a> {
     is_over: bool,
 }
 
+/// The paths that fit a query, as far as they were compared with it.
+struct Ranking {
+    query: String,
+    fuzzy: FuzzyQuery,
+    scratch: FuzzyScratch,
+    /// The best matches by fit and place in the walk; the worst of them on top.
+    best: BinaryHeap<Reverse<(Fit, Reverse<usize>)>>,
+    count: usize,
+    /// How many paths were compared.
+    compared: usize,
+}
+
+impl Ranking {
+    fn new(query: String) -> Self {
+        Self {
+            fuzzy: FuzzyQuery::new(&query),
+            query,
+            scratch: FuzzyScratch::default(),
+            best: BinaryHeap::new(),
+            count: 0,
+            compared: 0,
+        }
+    }
+
+    /// Compares some of the paths that were not compared yet.
+    fn compare_some(&mut self, paths: &[Box<str>], most: usize) {
+        let until = paths.len().min(self.compared.saturating_add(most));
+        let next = paths.iter().enumerate();
+        for (index, path) in next.take(until).skip(self.compared) {
+            let Some(fit) = self.fuzzy.fit(path, &mut self.scratch) else {
+                continue;
+            };
+            self.count += 1;
+            let ranked = Reverse((fit, Reverse(index)));
+            if self.best.len() < MAX_MATCHES {
+                self.best.push(ranked);
+            } else if let Some(mut worst) = self.best.peek_mut()
+                && worst.0 < ranked.0
+            {
+                *worst = ranked;
+            }
+        }
+        self.compared = until;
+    }
+
+    /// The best matches so far.
+    fn found(&self, paths: &[Box<str>], is_complete: bool) -> FoundFiles {
+        let mut best: Vec<(Fit, Reverse<usize>)> =
+            self.best.iter().map(|Reverse(ranked)| *ranked).collect();
+        best.sort_unstable_by(|one, other| other.cmp(one));
+        let best = best.iter();
+        let best = best.filter_map(|(_, Reverse(index))| paths.get(*index));
+        FoundFiles {
+            query: self.query.clone(),
+            paths: best.map(|path| path.to_string()).collect(),
+            count: self.count,
+            is_complete,
+        }
+    }
+}
+
 impl SearchRun<'_> {
     fn take_query(&mut self, query: String) {
-        self.fuzzy = FuzzyQuery::new(&query);
-        self.query = query;
-        self.best.clear();
-        self.count = 0;
-        self.compared = 0;
+        self.ranking = Ranking::new(query);
         self.is_answered = false;
     }
 
@@ -278,30 +323,7 @@ impl SearchRun<'_> {
 
     /// Whether the query that came during a walk makes it useless.
     fn leaves_the_walk(&self) -> bool {
-        self.is_over || self.place.folder_of(&self.query).is_some()
-    }
-
-    /// Compares some of the paths that were not compared yet.
-    fn compare_some(&mut self, most: usize) {
-        let until = self.paths.len().min(self.compared.saturating_add(most));
-        for index in self.compared..until {
-            let Some(path) = self.paths.get(index) else {
-                break;
-            };
-            let Some(fit) = self.fuzzy.fit(path, &mut self.scratch) else {
-                continue;
-            };
-            self.count += 1;
-            let ranked = Reverse((fit, Reverse(index)));
-            if self.best.len() < MAX_MATCHES {
-                self.best.push(ranked);
-            } else if let Some(mut worst) = self.best.peek_mut()
-                && worst.0 < ranked.0
-            {
-                *worst = ranked;
-            }
-        }
-        self.compared = until;
+        self.is_over || self.place.folder_of(&self.ranking.query).is_some()
     }
 
     /// Compares everything that is left and reports the result, unless another query came that needs no walk.
@@ -311,10 +333,10 @@ impl SearchRun<'_> {
             if self.leaves_the_walk() {
                 return;
             }
-            if self.compared >= self.paths.len() {
+            if self.ranking.compared >= self.paths.len() {
                 break;
             }
-            self.compare_some(CHECK_PATHS * 8);
+            self.ranking.compare_some(&self.paths, CHECK_PATHS * 8);
         }
         self.send_report(true);
     }
@@ -322,20 +344,7 @@ impl SearchRun<'_> {
     fn send_report(&mut self, is_complete: bool) {
         self.reported = Instant::now();
         self.is_answered = is_complete;
-        let mut best: Vec<(Fit, Reverse<usize>)> =
-            self.best.iter().map(|Reverse(ranked)| *ranked).collect();
-        best.sort_unstable_by(|one, other| other.cmp(one));
-        let paths = best
-            .iter()
-            .filter_map(|(_, Reverse(index))| self.paths.get(*index))
-            .map(|path| path.to_string())
-            .collect();
-        (self.report)(FoundFiles {
-            query: self.query.clone(),
-            paths,
-            count: self.count,
-            is_complete,
-        });
+        (self.report)(self.ranking.found(&self.paths, is_complete));
     }
 
     /// Takes a path of the walk.
@@ -358,9 +367,9 @@ impl SearchRun<'_> {
         }
         self.unchecked = 0;
         self.poll();
-        self.compare_some(CHECK_PATHS * 8);
+        self.ranking.compare_some(&self.paths, CHECK_PATHS * 8);
         let is_due = self.reported.elapsed() >= REPORT_INTERVAL;
-        if is_due && self.compared == self.paths.len() && !self.best.is_empty() {
+        if is_due && self.ranking.compared == self.paths.len() && !self.ranking.best.is_empty() {
             self.send_report(false);
         }
     }

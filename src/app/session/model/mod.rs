@@ -97,7 +97,7 @@ impl Model {
                 provider: Some(target.provider.name().to_owned()),
                 model: Some(target.model.clone()),
             },
-            None => run.settings.model.clone(),
+            None => run.settings.model.choice.clone(),
         }
     }
 
@@ -301,3 +301,6 @@ impl Model {
         target.is_none_or(|target| target.provider.tells_effort_of_mode(&target.info))
     }
 }
+
+#[cfg(test)]
+mod tests;

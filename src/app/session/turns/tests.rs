@@ -1,3 +1,5 @@
+//! The queue.
+
 use super::*;
 
 fn message(text: &str) -> Queued {

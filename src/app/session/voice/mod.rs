@@ -391,3 +391,6 @@ impl Voice {
 fn say_is_off(orders: &mut Orders) {
     orders.system("Voice mode is off.");
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,7 @@ impl Model {
         run: &Run,
         orders: &mut Orders,
     ) -> Option<Box<ModelTarget>> {
-        let is_asked_for = run.settings.model.provider.is_some();
+        let is_asked_for = run.settings.model.choice.provider.is_some();
         let is_first = matches!(self.backend, Backend::Choosing);
         if target.provider.is_model() || is_asked_for || !is_first || !self.set_up.is_possible {
             return Some(target);
