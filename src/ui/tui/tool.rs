@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout_context::{CANCEL_HINT, LayoutContext, format_running, spinner, two_ends};
-use crate::base::text::plural;
+use crate::base::text::{head, plural};
 use crate::chat::event::CallState;
 use crate::chat::message::ToolCall;
 use crate::tools::engine::registry::Registry;
@@ -110,19 +110,12 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
         (Some(end), None) => finished(end, layout_ctx),
     };
-    let mut rows = vec![two_ends(
-        (&left, theme.tool),
-        (&right, style),
-        layout_ctx.width,
-    )];
-    let room = layout_ctx.width.saturating_sub(width::of(&right) + 1);
-    if call.unfolded && width::of(&left) > room {
-        let whole = Span::styled(call.heading.key_arguments.clone(), theme.tool);
-        rows.extend(wrap::words(
-            &[whole],
-            layout_ctx.width,
-            &HangingIndent::blanks(3),
-        ));
+    let (left, right) = ((left.as_str(), theme.tool), (right.as_str(), style));
+    let mut rows = vec![two_ends(left, right, layout_ctx.width)];
+    let room = layout_ctx.width.saturating_sub(width::of(right.0) + 1);
+    if call.unfolded && width::of(left.0) > room {
+        let whole = call.heading.key_arguments.as_str();
+        rows.extend(wrap::text(whole, theme.tool, layout_ctx.width, 3));
     }
     rows.extend(live_rows(&call.output, layout_ctx));
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
@@ -140,11 +133,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
 fn excerpt(end: &CallOutcome, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     match end.excerpt() {
         Excerpt::Nothing => Vec::new(),
-        Excerpt::Reason(line) => wrap::words(
-            &[Span::styled(line.to_owned(), layout_ctx.theme.error)],
-            layout_ctx.width,
-            &HangingIndent::blanks(3),
-        ),
+        Excerpt::Reason(line) => wrap::text(line, layout_ctx.theme.error, layout_ctx.width, 3),
         Excerpt::LastWords { hidden, lines } => {
             let mut rows = Vec::new();
             if hidden > 0 {
@@ -217,10 +206,9 @@ fn drawn(
     let hint = format!(", {key} unfolds");
     let frame = DiffFrame {
         width: layout_ctx.width,
-        rows: if unfolded {
-            DIFF_ROWS_UNFOLDED
-        } else {
-            DIFF_ROWS
+        rows: match unfolded {
+            true => DIFF_ROWS_UNFOLDED,
+            false => DIFF_ROWS,
         },
         hint: &hint,
         theme: layout_ctx.theme,
@@ -235,12 +223,8 @@ fn result(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
         .lines()
         .take(RESULT_LINES)
         .flat_map(|line| {
-            let shown = crate::base::text::head(line, 4_000).to_owned();
-            wrap::hard(
-                &[Span::styled(shown, dim)],
-                layout_ctx.width,
-                &HangingIndent::blanks(3),
-            )
+            let shown = [Span::styled(head(line, 4_000), dim)];
+            wrap::hard(&shown, layout_ctx.width, &HangingIndent::blanks(3))
         })
         .collect();
     let more = text.lines().count().saturating_sub(RESULT_LINES);

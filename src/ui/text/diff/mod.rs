@@ -8,7 +8,7 @@ mod written;
 use super::clean::clean;
 use super::theme::Theme;
 use super::width;
-use super::wrap::{HangingIndent, hard, words};
+use super::wrap::{self, HangingIndent, hard};
 use crate::base::text::{head, plural};
 use crate::chat::change::{ChangeKind, FileChange, Hunk};
 use crate::chat::display::Display;
@@ -288,19 +288,9 @@ impl Painter<'_> {
         let (sign, style, part, tint) = match row.kind {
             DiffRowKind::File => {
                 let style = theme.text.add_modifier(Modifier::BOLD);
-                return words(
-                    &[Span::styled(text, style)],
-                    frame.width,
-                    &HangingIndent::default(),
-                );
+                return wrap::text(text, style, frame.width, 0);
             }
-            DiffRowKind::Note => {
-                return words(
-                    &[Span::styled(text, theme.dim)],
-                    frame.width,
-                    &HangingIndent::default(),
-                );
-            }
+            DiffRowKind::Note => return wrap::text(text, theme.dim, frame.width, 0),
             DiffRowKind::Same => (' ', theme.text, theme.text, Style::new()),
             DiffRowKind::Added => ('+', theme.added, theme.added_part, theme.added_row),
             DiffRowKind::Removed => ('-', theme.removed, theme.removed_part, theme.removed_row),
