@@ -1,7 +1,6 @@
 //! The menu of files that is open while the user types a name after `@`. The files arrive from a search of the interface.
 
-use super::complete::{self, Completeness, Word, WordKind};
-use super::undo::EditMerge;
+use super::complete::{self, Word, WordKind};
 use super::{Editor, Outcome, changed};
 use crate::app::session::ui_update::FoundFiles;
 use crate::base::fuzzy::{FuzzyQuery, FuzzyScratch};
@@ -177,14 +176,7 @@ impl Editor {
         let Some(path) = menu.path() else {
             return false;
         };
-        let cursor = self.buffer.cursor();
-        let mut written = menu.word.written(path, Completeness::Yes);
-        let after = self.buffer.slice(cursor..self.buffer.text().len());
-        if menu.word.ends_with(path) && !after.starts_with(' ') {
-            written.push(' ');
-        }
-        self.buffer
-            .replace(menu.word.start..cursor, &written, EditMerge::Whole);
+        self.finish(&menu.word, path);
         self.follow_files(Typing::Yes);
         true
     }

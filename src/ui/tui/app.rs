@@ -117,7 +117,7 @@ impl App {
     pub(super) fn new(session: Session, colours: ScreenColours) -> Self {
         Self {
             session,
-            chat: Chat::new(),
+            chat: Chat::default(),
             editor: Editor::new(),
             recalled: false,
             open_question: None,
@@ -207,13 +207,10 @@ impl App {
                 self.said.clear();
                 self.reason.clear();
                 self.waiting.clear();
-                if self
-                    .open_question
-                    .take()
-                    .is_some_and(|open_question| open_question.declining)
-                {
+                if self.is_declining() {
                     self.restore_draft();
                 }
+                self.open_question = None;
             }
             UiUpdate::Ask(question) => {
                 self.waiting.push_back(question);
@@ -259,7 +256,7 @@ impl App {
             UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
             UiUpdate::Leave(words) => {
                 self.farewell = words;
-                self.host_actions.push_back(HostAction::Leave(0));
+                self.leave(0);
             }
             _ => {}
         }
@@ -334,12 +331,9 @@ impl App {
                     self.host_actions.push_back(HostAction::Renew);
                 }
                 Input::Signal(signal) => {
-                    let status = signal.exit_status().unwrap_or(1);
-                    self.host_actions.push_back(HostAction::Leave(status));
+                    self.leave(signal.exit_status().unwrap_or(1));
                 }
-                Input::Gone => self
-                    .host_actions
-                    .push_back(HostAction::Leave(TERMINAL_GONE)),
+                Input::Gone => self.leave(TERMINAL_GONE),
             }
         }
         self.show_unasked_list();
@@ -391,10 +385,8 @@ impl App {
         match action {
             Action::Escape => self.escape(),
             Action::Cancel => self.cancel(),
-            Action::Quit => self.host_actions.push_back(HostAction::Leave(0)),
-            Action::QuitIfEmpty if self.editor.is_empty() => {
-                self.host_actions.push_back(HostAction::Leave(0));
-            }
+            Action::Quit => self.leave(0),
+            Action::QuitIfEmpty if self.editor.is_empty() => self.leave(0),
             Action::QuitIfEmpty => {
                 self.say("Ctrl-D quits when the input is empty, Ctrl-Q at once.");
             }
@@ -479,7 +471,7 @@ impl App {
             self.editor.set_text(text);
             return self.say("The clipboard is still being read; Esc stops.");
         }
-        if (self.open_question.as_ref()).is_some_and(|question| question.declining) {
+        if self.is_declining() {
             self.restore_draft();
             return self.answer(Verdict::NoBecause(text.trim().to_owned()));
         }
@@ -492,11 +484,7 @@ impl App {
     }
 
     fn escape(&mut self) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(|open_question| open_question.declining)
-        {
+        if self.is_declining() {
             self.restore_draft();
             self.answer(Verdict::No);
         } else if self.session.cancel() {
@@ -518,11 +506,7 @@ impl App {
     }
 
     fn cancel(&mut self) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(|open_question| open_question.declining)
-        {
+        if self.is_declining() {
             self.restore_draft();
             return self.answer(Verdict::No);
         }
@@ -531,7 +515,7 @@ impl App {
         // Messages that waited come back to the input.
         self.receive();
         match pressed {
-            InterruptAction::Leave => self.host_actions.push_back(HostAction::Leave(INTERRUPTED)),
+            InterruptAction::Leave => self.leave(INTERRUPTED),
             InterruptAction::Stopped if !self.editor.is_empty() => self.say("Stopped."),
             InterruptAction::Stopped => self.offer("Stopped. Press Ctrl-C again to quit."),
             InterruptAction::Idle if draft => {
@@ -601,6 +585,11 @@ impl App {
         } else if self.takes_answer() || !self.editor.turn_menu(rows) {
             self.scroll_question(|_| rows, rows);
         }
+    }
+
+    /// Ends the program with this status.
+    fn leave(&mut self, status: u8) {
+        self.host_actions.push_back(HostAction::Leave(status));
     }
 
     fn say(&mut self, words: &str) {

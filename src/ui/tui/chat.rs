@@ -70,6 +70,7 @@ struct Exchange {
     end: Option<usize>,
 }
 
+#[derive(Default)]
 pub(super) struct Chat {
     parts: Vec<ChatPart>,
     /// The user's messages, and their profiles.
@@ -106,27 +107,6 @@ pub(super) struct VisibleRows {
 }
 
 impl Chat {
-    pub(super) fn new() -> Self {
-        Self {
-            parts: Vec::new(),
-            exchanges: Vec::new(),
-            profile: String::new(),
-            open: OpenAnswer::default(),
-            pending: Vec::new(),
-            queued_rows: None,
-            waiting: None,
-            latest_piece: None,
-            thinking: OpenThinking::default(),
-            shows_thinking: false,
-            reply: None,
-            top: None,
-            drawn_top: None,
-            cached: HashMap::new(),
-            layout: None,
-            unfold_all: false,
-        }
-    }
-
     /// Processes an update of the session, at `time` of the clock.
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
@@ -203,15 +183,8 @@ impl Chat {
 
     /// Adds a dim row. Of those about one compaction the last stays: the row of the wait says that it goes on.
     fn remark(&mut self, words: &str) {
-        let is_remark = |part: &ChatPart| {
-            matches!(
-                part,
-                ChatPart::Text {
-                    tone: Tone::Remark,
-                    ..
-                }
-            )
-        };
+        let is_remark =
+            |part: &ChatPart| matches!(part, ChatPart::Text { tone, .. } if *tone == Tone::Remark);
         let compacts = self.waiting.as_ref().is_some_and(AnswerWait::is_compaction);
         if compacts && self.pending.is_empty() && self.parts.last().is_some_and(is_remark) {
             self.parts.pop();
@@ -557,29 +530,19 @@ impl Chat {
     /// Laid-out parts, with temporary ones at the end: incoming text, running calls, queued messages.
     fn tail(&mut self, queue: &[String], layout_ctx: LayoutContext<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
-        if let Some(block) = self
-            .open
-            .splitter
-            .open()
-            .filter(|block| block.kind != BlockKind::Blank)
-        {
-            tail.push(Rc::new(lay_out_open(
-                &block,
-                layout_ctx.width,
-                layout_ctx.theme,
-            )));
+        let LayoutContext { width, theme, .. } = layout_ctx;
+        let open = self.open.splitter.open();
+        if let Some(block) = open.filter(|block| block.kind != BlockKind::Blank) {
+            tail.push(Rc::new(lay_out_open(&block, width, theme)));
         }
         if !self.pending.is_empty() {
-            if self
-                .queued_rows
-                .as_ref()
-                .is_none_or(|(width, _)| *width != layout_ctx.width)
-            {
+            let laid_out = self.queued_rows.as_ref();
+            if laid_out.is_none_or(|(columns, _)| *columns != width) {
                 let rows = self
                     .pending
                     .iter()
                     .map(|part| Rc::new(part.rows(layout_ctx)));
-                self.queued_rows = Some((layout_ctx.width, rows.collect()));
+                self.queued_rows = Some((width, rows.collect()));
             }
             let laid_out = self.queued_rows.iter().flat_map(|(_, rows)| rows);
             tail.extend(laid_out.cloned());
@@ -600,11 +563,8 @@ impl Chat {
         if let Some(waiting) = self.waiting.as_ref().or(paused.as_ref()) {
             let row = waiting.row(self.shows_thinking, layout_ctx);
             let mut rows = vec![Line::default(), row];
-            rows.extend(
-                reply
-                    .into_iter()
-                    .flat_map(|reply| reply.trace_rows(layout_ctx)),
-            );
+            let trace = reply.map(|reply| reply.trace_rows(layout_ctx));
+            rows.extend(trace.into_iter().flatten());
             tail.push(Rc::new(rows));
         }
         for text in queue.iter().take(MAX_QUEUED_ROWS) {

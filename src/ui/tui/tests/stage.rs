@@ -44,7 +44,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new() -> Self {
         Self {
-            chat: Chat::new(),
+            chat: Chat::default(),
             editor: Editor::new(),
             open_question: None,
             help: None,
