@@ -1,4 +1,7 @@
 //! HTML as text: a browser's tokenizer removes markup and decodes entities, once.
+//!
+//! `tokens` reads tags, `flow` makes paragraphs of them, `part` picks a part of a page and its links. Called by the tools that read pages, and by
+//! `super::feed` for summaries. It knows neither addresses nor how a page was fetched.
 
 mod flow;
 mod part;
