@@ -1,7 +1,7 @@
 //! The rows of a Markdown block: the events of pulldown-cmark, written with bullets, hanging indents and styles.
 
+use super::block::displayed_number;
 use super::highlight::HighlightState;
-use super::split::displayed_number;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;

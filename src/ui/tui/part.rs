@@ -6,8 +6,9 @@ use super::band;
 use super::layout_context::LayoutContext;
 use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
+use crate::ui::markdown::block::Block;
 use crate::ui::markdown::layout::lay_out;
-use crate::ui::markdown::split::{BYTES, Block, LINES};
+use crate::ui::markdown::split::{BYTES, LINES};
 use crate::ui::text::wrap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
