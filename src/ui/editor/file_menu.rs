@@ -276,10 +276,8 @@ mod tests {
     #[test]
     fn a_complete_name_is_sent_at_once() {
         let mut editor = with("see @a.rs", &["a.rs", "src/a.rs"]);
-        assert_eq!(
-            press(&mut editor, Action::Send),
-            Outcome::Submit("see @a.rs".to_owned())
-        );
+        let sent = press(&mut editor, Action::Send);
+        assert_eq!(sent, Outcome::Submit("see @a.rs".to_owned()));
     }
 
     #[test]
@@ -289,10 +287,8 @@ mod tests {
         assert_eq!(editor.file_query(), None);
         type_in(&mut editor, "b");
         assert_eq!((editor.text(), editor.file_query()), ("@ab", None));
-        assert_eq!(
-            press(&mut editor, Action::Escape),
-            Outcome::Pass(Action::Escape)
-        );
+        let escaped = press(&mut editor, Action::Escape);
+        assert_eq!(escaped, Outcome::Pass(Action::Escape));
         press(&mut editor, Action::Complete);
         assert_eq!(editor.file_query(), Some("ab"));
         let mut editor = with("@a", &["a.rs"]);
@@ -307,10 +303,8 @@ mod tests {
         assert!(editor.file_menu().is_none());
         press(&mut editor, Action::Complete);
         assert_eq!(editor.text(), "hi @nobody");
-        assert_eq!(
-            press(&mut editor, Action::Send),
-            Outcome::Submit("hi @nobody".to_owned())
-        );
+        let sent = press(&mut editor, Action::Send);
+        assert_eq!(sent, Outcome::Submit("hi @nobody".to_owned()));
     }
 
     #[test]

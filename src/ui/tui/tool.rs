@@ -273,10 +273,8 @@ mod tests {
             now: since + Duration::from_secs(11),
             shows_thinking: false,
         };
-        rows(call, layout_ctx)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        let rows = rows(call, layout_ctx);
+        rows.iter().map(ToString::to_string).collect()
     }
 
     fn text(call: &ToolCallCell, width: usize) -> Vec<String> {
@@ -299,10 +297,8 @@ mod tests {
 
     #[test]
     fn the_line_shows_the_key_arguments() {
-        let mut grep = call(
-            "code_grep",
-            r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#,
-        );
+        let args = r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#;
+        let mut grep = call("code_grep", args);
         let start = Instant::now();
         assert!(text_at(&grep, 60, start)[0].ends_with(" queued"));
         grep.set_state(CallState::Running, start);
@@ -321,14 +317,10 @@ mod tests {
         let rows = text(&call("run_command", run), 80);
         let wanted = "run_command  ls -l description=\"list the files\" why=so ";
         assert!(rows[0].contains(wanted), "{rows:?}");
-        let rows = text(
-            &call("lamp_of_a_server", r#"{"room": "hall", "on": true}"#),
-            60,
-        );
-        assert!(
-            rows[0].contains("lamp_of_a_server  hall on=true "),
-            "{rows:?}"
-        );
+        let lamp = r#"{"room": "hall", "on": true}"#;
+        let rows = text(&call("lamp_of_a_server", lamp), 60);
+        let wanted = "lamp_of_a_server  hall on=true ";
+        assert!(rows[0].contains(wanted), "{rows:?}");
     }
 
     #[test]
@@ -360,11 +352,8 @@ mod tests {
             let rows = text(&run, 60);
             assert!(rows[0].ends_with(wanted), "{rows:?}");
             let reason = rows.iter().any(|row| row.contains("Error: why"));
-            let says_nothing = matches!(
-                outcome,
-                CallEnd::Success | CallEnd::Declined | CallEnd::Stopped
-            );
-            assert_eq!(reason, !says_nothing, "{outcome:?}");
+            let silent = [CallEnd::Success, CallEnd::Declined, CallEnd::Stopped];
+            assert_eq!(reason, !silent.contains(&outcome), "{outcome:?}");
         }
     }
 
@@ -419,17 +408,14 @@ mod tests {
             text: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
         };
         assert!(finished_rows("edit_lamp", "{}", Some(&patch))[0].ends_with("+1 −1"));
-        assert!(
-            finished_rows("create_file", r#"{"path": "a", "content": "x"}"#, None)[0].contains("✓")
-        );
+        let create = r#"{"path": "a", "content": "x"}"#;
+        assert!(finished_rows("create_file", create, None)[0].contains("✓"));
     }
 
     #[test]
     fn a_failed_edit_shows_the_reason_and_no_diff() {
-        let mut edit = call(
-            "apply_patch",
-            r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
-        );
+        let args = r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#;
+        let mut edit = call("apply_patch", args);
         let reason = "Error: no such text\nmore";
         let display = diff("one\n", "two\n");
         edit.finish(ended(CallEnd::Failure, 0, reason, Some(&display)));
