@@ -198,61 +198,43 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn fails(args: &[&str], words: &str) {
+        let problem = typed(args).unwrap_err().one_line();
+        assert!(problem.contains(words), "{args:?}: {problem}");
+    }
+
     #[test]
     fn both_forms_of_a_value_are_taken_and_dashes_only_with_equals() {
-        assert_eq!(
-            typed(&["--prompt", "a b"]).unwrap().prompt.as_deref(),
-            Some("a b")
-        );
-        assert_eq!(
-            typed(&["--prompt=-x"]).unwrap().prompt.as_deref(),
-            Some("-x")
-        );
-        assert!(
-            typed(&["--prompt", "--stdin"])
-                .unwrap_err()
-                .one_line()
-                .contains("--prompt=VALUE")
-        );
-        assert!(
-            typed(&["--stdin=1"])
-                .unwrap_err()
-                .one_line()
-                .contains("takes no value")
-        );
+        for (args, prompt) in [(&["--prompt", "a b"][..], "a b"), (&["--prompt=-x"], "-x")] {
+            assert_eq!(typed(args).unwrap().prompt.as_deref(), Some(prompt));
+        }
+        fails(&["--prompt", "--stdin"], "--prompt=VALUE");
+        fails(&["--stdin=1"], "takes no value");
         assert!(typed(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
     }
 
     #[test]
     fn ntfy_takes_the_next_word_only_when_there_is_one() {
-        assert_eq!(
-            typed(&["--ntfy", "topic", "x"]).unwrap().ntfy.as_deref(),
-            Some("topic")
-        );
-        assert_eq!(
-            typed(&["--ntfy", "--stdin"]).unwrap().ntfy.as_deref(),
-            Some("")
-        );
-        assert_eq!(typed(&["--ntfy"]).unwrap().ntfy.as_deref(), Some(""));
+        for (args, topic) in [
+            (&["--ntfy", "topic", "x"][..], "topic"),
+            (&["--ntfy", "--stdin"], ""),
+            (&["--ntfy"], ""),
+        ] {
+            let ntfy = typed(args).unwrap().ntfy;
+            assert_eq!(ntfy.as_deref(), Some(topic), "{args:?}");
+        }
     }
 
     #[test]
     fn the_last_model_wins_and_a_pair_names_a_tier() {
-        let args = typed(&[
-            "--model",
-            "m",
-            "--model",
-            "openai/gpt:free",
-            "--model",
-            "plan=a=b",
-        ])
-        .unwrap();
+        let models = ["m", "openai/gpt:free", "plan=a=b"];
+        let args = typed(&models.map(|model| ["--model", model]).concat()).unwrap();
         assert_eq!(args.model.as_deref(), Some("openai/gpt:free"));
         assert_ne!(args.tiers, TierOverrides::default());
         let args = typed(&["--model", "org/model-1.5=x"]).unwrap();
         assert_eq!(args.model.as_deref(), Some("org/model-1.5=x"));
-        let problem = typed(&["--model", "opos=x"]).unwrap_err().one_line();
-        assert!(problem.contains("opus"), "{problem}");
+        fails(&["--model", "opos=x"], "opus");
     }
 
     #[test]
@@ -266,8 +248,7 @@ mod tests {
             (&["--allow-dirty"], "--design-first"),
             (&["--branch", "b"], "--design-first"),
         ] {
-            let problem = typed(alone).unwrap_err().one_line();
-            assert!(problem.contains(named), "{problem}");
+            fails(alone, named);
         }
     }
 
@@ -277,10 +258,8 @@ mod tests {
         assert_eq!(args.session.resume.as_deref(), Some("3f2a"));
         assert_eq!(args.words, ["go on"]);
         assert!(typed(&["-c", "--fork-session"]).unwrap().session.fork);
-        assert_eq!(
-            typed(&["--resume"]).unwrap().session.choice(),
-            SessionChoice::Pick
-        );
+        let list = typed(&["--resume"]).unwrap().session.choice();
+        assert_eq!(list, SessionChoice::Pick);
         let id = "3f2a91c4-5d17-4c0e-9a43-1b0c6d8e2f70";
         assert!(typed(&["--non-interactive", "--session-id", id]).is_ok());
         for (wrong, named) in [
@@ -299,26 +278,18 @@ mod tests {
                 "takes no session",
             ),
         ] {
-            let problem = typed(wrong).unwrap_err().one_line();
-            assert!(problem.contains(named), "{wrong:?}: {problem}");
+            fails(wrong, named);
         }
     }
 
     #[test]
     fn slips_are_mended_and_subcommands_are_first_words() {
-        assert!(
-            typed(&["--promt", "x"])
-                .unwrap_err()
-                .one_line()
-                .contains("--prompt")
-        );
+        fails(&["--promt", "x"], "--prompt");
         assert!(
             matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", _, rest) if rest.len() == 1)
         );
-        assert_eq!(
-            typed(&["--", "tools", "--json"]).unwrap().words,
-            ["tools", "--json"]
-        );
+        let words = typed(&["--", "tools", "--json"]).unwrap().words;
+        assert_eq!(words, ["tools", "--json"]);
         assert_eq!(typed(&["tools shed"]).unwrap().words, ["tools shed"]);
     }
 }

@@ -134,16 +134,14 @@ impl Paths {
 
     /// The script of one alarm.
     pub fn alarm_script(&self, label: &str) -> Outcome<PathBuf> {
-        Ok(self
-            .alarms()?
-            .join(format!("{}.sh", file_name("alarm label", label)?)))
+        let name = file_name("alarm label", label)?;
+        Ok(self.alarms()?.join(format!("{name}.sh")))
     }
 
     /// The record of one alarm.
     pub fn alarm_record(&self, label: &str) -> Outcome<PathBuf> {
-        Ok(self
-            .alarms()?
-            .join(format!("{}.json", file_name("alarm label", label)?)))
+        let name = file_name("alarm label", label)?;
+        Ok(self.alarms()?.join(format!("{name}.json")))
     }
 
     /// Scripts of calendar reminders.
@@ -462,17 +460,11 @@ mod tests {
     #[test]
     fn a_missing_home_fails_only_where_needed() {
         let none = Paths::new(&Env::default());
-        assert!(
-            none.config()
-                .unwrap_err()
-                .one_line()
-                .contains("MARVIN_CONFIG_DIR")
-        );
+        let problem = none.config().unwrap_err().one_line();
+        assert!(problem.contains("MARVIN_CONFIG_DIR"), "{problem}");
         assert!(none.profile("main").is_err());
-        let moved = Paths::new(&Env::from([
-            ("MARVIN_CONFIG_DIR", "/srv/m"),
-            ("HOME", "rel"),
-        ]));
+        let env = Env::from([("MARVIN_CONFIG_DIR", "/srv/m"), ("HOME", "rel")]);
+        let moved = Paths::new(&env);
         assert_eq!(moved.usage().unwrap(), Path::new("/srv/m/usage.json"));
         assert!(moved.notes().unwrap_err().what.contains("HOME"));
         assert_eq!(moved.instructions(Path::new("/p")).len(), 2);
@@ -481,17 +473,8 @@ mod tests {
     #[test]
     fn names_that_would_leave_their_folder_are_refused() {
         let paths = Paths::new(&Env::from([("HOME", "/h")]));
-        for name in [
-            "",
-            "..",
-            "a/b",
-            "../../x",
-            "-rf",
-            "a b",
-            "ä",
-            "a\0",
-            &"x".repeat(65),
-        ] {
+        let long = "x".repeat(65);
+        for name in ["", "..", "a/b", "../../x", "-rf", "a b", "ä", "a\0", &long] {
             assert!(paths.profile(name).is_err(), "{name:?}");
             assert!(paths.alarm_record(name).is_err(), "{name:?}");
         }

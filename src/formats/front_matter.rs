@@ -312,27 +312,24 @@ mod tests {
             items("[\"a-1\", 'b-2', two words]"),
             ["a-1", "b-2", "twowords"]
         );
-        assert_eq!(
-            FrontMatter::parse(b"---\n---\n#   wide  \r\n").title(),
-            "  wide  "
-        );
+        let wide = FrontMatter::parse(b"---\n---\n#   wide  \r\n");
+        assert_eq!(wide.title(), "  wide  ");
         assert_eq!(doc.get("parent"), None);
     }
 
     #[test]
     fn setting_a_value_changes_that_line_alone() {
-        let doc = FrontMatter::parse(FILE.as_bytes());
-        let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
-        assert_eq!(new, FILE.replacen("status: open", "status: closed", 1));
-        let new = String::from_utf8(doc.set("parent", "x").unwrap()).unwrap();
-        assert_eq!(new, FILE.replacen("---\n", "---\nparent: x\n", 1));
-        let dos = FILE.replace('\n', "\r\n");
-        let doc = FrontMatter::parse(dos.as_bytes());
-        assert_eq!(doc.title(), "One: two");
-        let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
-        assert_eq!(new, dos.replacen("status: open", "status: closed", 1));
-        let new = String::from_utf8(doc.set("parent", "x").unwrap()).unwrap();
-        assert_eq!(new, dos.replacen("---\r\n", "---\r\nparent: x\r\n", 1));
+        for end in ["\n", "\r\n"] {
+            let file = FILE.replace('\n', end);
+            let doc = FrontMatter::parse(file.as_bytes());
+            assert_eq!(doc.title(), "One: two");
+            let with = |key, value| String::from_utf8(doc.set(key, value).unwrap()).unwrap();
+            let closed = file.replacen("status: open", "status: closed", 1);
+            assert_eq!(with("status", "closed"), closed);
+            let marker = format!("---{end}");
+            let parent = file.replacen(&marker, &format!("{marker}parent: x{end}"), 1);
+            assert_eq!(with("parent", "x"), parent);
+        }
     }
 
     #[test]
@@ -342,22 +339,13 @@ mod tests {
             assert!(doc.set("status", "open").is_none(), "{text:?}");
             assert_eq!(doc.get("id"), None);
         }
-        assert_eq!(
-            FrontMatter::parse(b"\xef\xbb\xbf---\nid: a\n---\n")
-                .get("id")
-                .as_deref(),
-            Some("a")
-        );
+        let marked = FrontMatter::parse(b"\xef\xbb\xbf---\nid: a\n---\n");
+        assert_eq!(marked.get("id").as_deref(), Some("a"));
         // Without the closing line the front matter runs to the end of the file; a value can still be set.
-        let doc = FrontMatter::parse(b"---\nid: a");
-        assert_eq!(
-            doc.set("status", "open").unwrap(),
-            b"---\nstatus: open\nid: a"
-        );
-        assert_eq!(
-            FrontMatter::parse(b"---").set("id", "a").unwrap(),
-            b"---\nid: a\n"
-        );
+        let open = FrontMatter::parse(b"---\nid: a").set("status", "open");
+        assert_eq!(open.unwrap(), b"---\nstatus: open\nid: a");
+        let empty = FrontMatter::parse(b"---").set("id", "a");
+        assert_eq!(empty.unwrap(), b"---\nid: a\n");
     }
 
     #[test]

@@ -169,24 +169,25 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
 fn be_u16(bytes: &[u8], at: usize) -> Option<u32> {
-    let two: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
-    Some(u16::from_be_bytes(two).into())
+    Some(u16::from_be_bytes(array(bytes, at)?).into())
 }
 
 fn le_u16(bytes: &[u8], at: usize) -> Option<u32> {
-    let two: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
-    Some(u16::from_le_bytes(two).into())
+    Some(u16::from_le_bytes(array(bytes, at)?).into())
 }
 
 fn le_u24(bytes: &[u8], at: usize) -> Option<u32> {
-    let high: u32 = (*bytes.get(at.checked_add(2)?)?).into();
-    Some(le_u16(bytes, at)? | high << 16)
+    let [low, middle, high] = array(bytes, at)?;
+    Some(u32::from_le_bytes([low, middle, high, 0]))
 }
 
 fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
-    Some(u32::from_be_bytes(four))
+    Some(u32::from_be_bytes(array(bytes, at)?))
 }
 
 #[cfg(test)]
@@ -261,22 +262,16 @@ mod tests {
         ] {
             assert_eq!(ImageHeader::read(other), Err(ImageError::UnknownKind));
         }
-        let cut = |bytes: Vec<u8>| ImageHeader::read(bytes.get(..bytes.len() - 1).unwrap());
-        assert_eq!(cut(png_of(1, 1)), Err(ImageError::Broken(ImageKind::Png)));
-        assert_eq!(
-            cut(jpeg_of(1, 1, 9, 0xc0)),
-            Err(ImageError::Broken(ImageKind::Jpeg))
-        );
-        assert_eq!(
-            ImageHeader::read(&gif_of(0, 5)),
-            Err(ImageError::Broken(ImageKind::Gif))
-        );
+        let broken = |bytes: &[u8], kind| {
+            assert_eq!(ImageHeader::read(bytes), Err(ImageError::Broken(kind)));
+        };
+        let cut = |bytes: Vec<u8>| bytes[..bytes.len() - 1].to_vec();
+        broken(&cut(png_of(1, 1)), ImageKind::Png);
+        broken(&cut(jpeg_of(1, 1, 9, 0xc0)), ImageKind::Jpeg);
+        broken(&gif_of(0, 5), ImageKind::Gif);
         // The picture's data may contain what looks like a header.
         let data = [&[0xff, 0xd8, 0xff, 0xda][..], &jpeg_of(9, 9, 0, 0xc0)].concat();
-        assert_eq!(
-            ImageHeader::read(&data),
-            Err(ImageError::Broken(ImageKind::Jpeg))
-        );
+        broken(&data, ImageKind::Jpeg);
     }
 
     proptest! {

@@ -165,27 +165,17 @@ fn classify(line: &[u8], first: bool) -> SseField<'_> {
     if line.is_empty() {
         return SseField::Blank;
     }
-    if let Some(rest) = line.strip_prefix(b"data") {
-        match rest.split_first() {
-            None => return SseField::Data(rest),
-            Some((b':', value)) => {
-                return SseField::Data(value.strip_prefix(b" ").unwrap_or(value));
-            }
-            Some(_) => {}
-        }
-    }
-    if let Some(name) = line.strip_prefix(b"event:") {
-        return SseField::Name(name.strip_prefix(b" ").unwrap_or(name));
-    }
     let colon = line.iter().take(8).position(|byte| *byte == b':');
     let (name, value) = colon
         .and_then(|at| line.split_at_checked(at))
         .map_or((line, Default::default()), |(name, value)| {
             (name, value.get(1..).unwrap_or_default())
         });
+    let value = value.strip_prefix(b" ").unwrap_or(value);
     match name {
+        b"data" => SseField::Data(value),
+        b"event" => SseField::Name(value),
         b"" | b"id" | b"retry" => SseField::Ignored,
-        b"event" => SseField::Name(value.strip_prefix(b" ").unwrap_or(value)),
         _ => SseField::Stray(line),
     }
 }

@@ -75,31 +75,31 @@ mod tests {
 
     #[test]
     fn only_the_lines_of_the_key_are_replaced() {
-        let changed = with(TEXT, "km", Some("km: 5\n"));
-        assert_eq!(changed, TEXT.replace("km: 10 # far", "km: 5 # far"));
-        let changed = with(TEXT, "diet", Some("diet:\n- c\n"));
-        assert!(
-            changed.starts_with("# mine\n\ndiet:\n- c\nkm: 10"),
-            "{changed}"
-        );
-        let changed = with(TEXT, "notes", None);
-        assert!(
-            changed.contains("# about notes\n#budget: any\nlast"),
-            "{changed}"
-        );
-        let changed = with(TEXT, "last", Some("last: z\n"));
-        assert!(changed.ends_with("#budget: any\nlast: z\n"), "{changed}");
+        for (key, lines, from, to) in [
+            ("km", Some("km: 5\n"), "km: 10 # far", "km: 5 # far"),
+            (
+                "diet",
+                Some("diet:\n- c\n"),
+                "diet:   # what I eat\n- a\n\n# more\n- b\n",
+                "diet:\n- c\n",
+            ),
+            ("notes", None, "notes: |\n  one\n\n  two\n", ""),
+            ("last", Some("last: z\n"), "last: \"x # y\"", "last: z\n"),
+        ] {
+            assert!(TEXT.contains(from), "{key}");
+            assert_eq!(with(TEXT, key, lines), TEXT.replace(from, to), "{key}");
+        }
     }
 
     #[test]
     fn a_new_key_goes_to_its_example_or_to_the_end() {
-        let changed = with(TEXT, "budget", Some("budget: free\n"));
-        assert!(
-            changed.contains("#budget: any\nbudget: free\nlast"),
-            "{changed}"
+        let example = "#budget: any\n";
+        let after_example = TEXT.replace(example, "#budget: any\nbudget: free\n");
+        assert_eq!(with(TEXT, "budget", Some("budget: free\n")), after_example);
+        assert_eq!(
+            with(TEXT, "not", Some("not: 1\n")),
+            format!("{TEXT}\nnot: 1\n")
         );
-        let changed = with(TEXT, "not", Some("not: 1\n"));
-        assert!(changed.ends_with("y\"\nnot: 1\n"), "{changed}");
         assert_eq!(with("", "a", Some("a: 1\n")), "a: 1\n");
         assert_eq!(with(TEXT, "nothing", None), format!("{TEXT}\n"));
     }

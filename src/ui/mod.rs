@@ -1,4 +1,7 @@
 //! Floor 10: the two interfaces of a session, full screen and plain lines, and the display of a run of the pipeline.
+//!
+//! `tui` is the full screen, `plain` the lines, `pipeline` a run's display; `editor`, `keys`, `markdown`, `text`, `term` and `tool_call` serve them. Called by
+//! [`crate::run`] alone. It calls a session for what the user does and displays its updates; it decides nothing about a turn, and knows no tool by name.
 
 pub(crate) mod editor;
 mod interrupt;

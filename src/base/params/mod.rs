@@ -3,6 +3,8 @@
 //! Models make small mistakes in calls, so decoding is lenient where no meaning is lost: a number written as text, `"true"`, null for absent, one value where a
 //! list is expected, `startLine` for `start_line`, a number outside its range. The remaining mistakes are reported all at once, with an example of a correct
 //! call.
+//!
+//! The tools declare theirs with it, and the interface reads [`Type`] to word a call. It knows neither tools nor providers: a schema is a constant text.
 
 pub(crate) mod schema;
 

@@ -1,4 +1,6 @@
 //! `marvin doctor`: what works here, and what to do about the rest.
+//!
+//! One file for each area, all making findings. Called by [`super::run`]. It looks and asks, and changes nothing but a folder that it makes.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;

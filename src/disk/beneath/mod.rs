@@ -4,6 +4,8 @@
 //! out; `located` climbs back from the opened folder to the root and compares device and inode of every step, which finds `.tickets`, `.git` and
 //! `.marvin/upstream` however they were reached, and refuses a folder that was moved out meanwhile. Inodes were chosen over reading `/proc/self/fd`, which is
 //! text again and exists on Linux only.
+//!
+//! Called by the tools of a project and by the pipeline. It knows what is guarded, not why a tool asks.
 
 mod ignored;
 mod listing;

@@ -7,20 +7,8 @@ use crate::base::text::{clip, single_spaced};
 /// Maximum length in characters of a date that is shown as written.
 const MAX_DATE_CHARS: usize = 60;
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+const MONTHS: &str =
+    "january february march april may june july august september october november december";
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// Offsets from UTC in hours: the zones that RFC 822 names, and European ones.
 const ZONES: [(&str, i32); 16] = [
@@ -105,7 +93,7 @@ fn mail(line: &str) -> Option<(Date, Option<TimeOfDay>)> {
     for word in line.split_whitespace() {
         let lower = word.trim_end_matches('.').to_lowercase();
         let found = MONTHS
-            .iter()
+            .split(' ')
             .position(|name| lower.len() >= 3 && name.starts_with(&lower));
         if word.contains(':') && time.is_none() {
             time = Some(clock(word)?);

@@ -532,11 +532,9 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(",")
         };
+        let (hours, all) = (all(24), all(60));
         let rule = format!(
-            "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR={};BYMINUTE={};BYSECOND={}",
-            all(24),
-            all(60),
-            all(60)
+            "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR={hours};BYMINUTE={all};BYSECOND={all}"
         );
         let rule = RecurrenceRule::read(&rule).unwrap();
         let start: DateTime = "2026-01-01T00:00:00".parse().unwrap();

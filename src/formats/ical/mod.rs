@@ -1,4 +1,7 @@
 //! iCalendar (RFC 5545): reading without changing a byte, recurrence, and writing whole events.
+//!
+//! `scan` finds events in a file, `line`, `text` and `moment` read their lines, `rule` and `expand` their recurrence, `zones` their zones. Called by
+//! `store::calendar` and its tools; it knows neither files nor the clock.
 
 pub(crate) mod event;
 pub(crate) mod expand;

@@ -285,76 +285,63 @@ mod tests {
         new_text(old, chunks, "f")
     }
 
+    #[track_caller]
+    fn becomes(old: &str, body: &str, new: &str) {
+        assert_eq!(edited(old, body).unwrap(), new, "{body}");
+    }
+
+    #[track_caller]
+    fn fails(old: &str, body: &str, words: &[&str]) {
+        let text = edited(old, body).unwrap_err().for_model();
+        for words in words {
+            assert!(text.contains(words), "{words} not in {text}");
+        }
+    }
+
     #[test]
     fn context_keeps_the_files_own_text() {
-        assert_eq!(
-            edited("  a \nb – c\nd\n", "@@\n a\n b - c\n-d\n+D").unwrap(),
-            "  a \nb – c\nD\n"
-        );
-        assert_eq!(edited("\u{feff}a\n", "@@\n-a\n+b").unwrap(), "\u{feff}b\n");
+        let body = "@@\n a\n b - c\n-d\n+D";
+        becomes("  a \nb – c\nd\n", body, "  a \nb – c\nD\n");
+        becomes("\u{feff}a\n", "@@\n-a\n+b", "\u{feff}b\n");
     }
 
     #[test]
     fn line_breaks_follow_the_replaced_line_or_the_file() {
-        assert_eq!(
-            edited("a\r\nb\nc\n", "@@\n-a\n-b\n+A\n+B\n+C").unwrap(),
-            "A\r\nB\nC\nc\n"
-        );
-        assert_eq!(
-            edited("a\r\nb\r\nc", "@@\n a\n+x").unwrap(),
-            "a\r\nx\r\nb\r\nc\r\n"
-        );
-        assert_eq!(edited("", "@@\n+x").unwrap(), "x\n");
-        assert_eq!(edited("x", "@@\n-x").unwrap(), "");
-        assert_eq!(edited("a\n\n", "@@\n-a\n+b").unwrap(), "b\n\n");
-        assert_eq!(edited("a\rb\n", "@@\n-a\rb\n+c").unwrap(), "c\n");
+        let body = "@@\n-a\n-b\n+A\n+B\n+C";
+        becomes("a\r\nb\nc\n", body, "A\r\nB\nC\nc\n");
+        let all = "a\r\nx\r\nb\r\nc\r\n";
+        becomes("a\r\nb\r\nc", "@@\n a\n+x", all);
+        becomes("", "@@\n+x", "x\n");
+        becomes("x", "@@\n-x", "");
+        becomes("a\n\n", "@@\n-a\n+b", "b\n\n");
+        becomes("a\rb\n", "@@\n-a\rb\n+c", "c\n");
     }
 
     #[test]
     fn an_empty_last_line_may_mean_the_end_of_the_file() {
-        assert_eq!(edited("a\nb\n", "@@\n-b\n+B\n").unwrap(), "a\nB\n");
-        assert_eq!(edited("a\nb\n", "@@\n+z\n@@\n-b\n+B").unwrap(), "a\nB\nz\n");
-        assert_eq!(edited("a\nb\n", "@@\n-b\n-\n+B\n+C").unwrap(), "a\nB\nC\n");
-        assert_eq!(
-            edited("", "@@\n+a\n\n+b").unwrap(),
-            "a\n\nb\n",
-            "an empty file ends where it begins"
-        );
+        becomes("a\nb\n", "@@\n-b\n+B\n", "a\nB\n");
+        becomes("a\nb\n", "@@\n+z\n@@\n-b\n+B", "a\nB\nz\n");
+        becomes("a\nb\n", "@@\n-b\n-\n+B\n+C", "a\nB\nC\n");
+        // An empty file ends where it begins.
+        becomes("", "@@\n+a\n\n+b", "a\n\nb\n");
         assert!(edited("x\n", "@@\n+a\n\n+b").is_err());
     }
 
     #[test]
     fn end_of_file_chunks_match_only_at_the_end() {
-        let text = edited("a\nb\n", "@@\n-a\n+A\n*** End of File")
-            .unwrap_err()
-            .for_model();
-        assert!(
-            text.contains("not at the end of f") && text.contains("line 1: leave out"),
-            "{text}"
-        );
+        let words = ["not at the end of f", "line 1: leave out"];
+        fails("a\nb\n", "@@\n-a\n+A\n*** End of File", &words);
     }
 
     #[test]
     fn a_missing_place_is_explained() {
-        let problem =
-            edited("fn one() {\n    let x = 1;\n}\n", "@@\n-    let x = 2;\n+y").unwrap_err();
-        let text = problem.for_model();
-        assert!(
-            text.contains("line 3 of the patch") && text.contains("line 2"),
-            "{text}"
-        );
-        assert!(
-            text.contains("let x = 1;") && text.contains("let x = 2;"),
-            "{text}"
-        );
-        let text = edited("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
-            .unwrap_err()
-            .for_model();
-        assert!(text.contains("line 1, before an earlier change"), "{text}");
-        let text = edited("a\n", "@@ -1,2 +1,2 @@\n-a\n+A")
-            .unwrap_err()
-            .for_model();
-        assert!(text.contains("takes no line numbers"), "{text}");
+        let old = "fn one() {\n    let x = 1;\n}\n";
+        let words = ["line 3 of the patch", "line 2", "let x = 1;", "let x = 2;"];
+        fails(old, "@@\n-    let x = 2;\n+y", &words);
+        let words = ["line 1, before an earlier change"];
+        fails("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A", &words);
+        let words = ["takes no line numbers"];
+        fails("a\n", "@@ -1,2 +1,2 @@\n-a\n+A", &words);
     }
 
     /// An edit script: for each line of the file keep it, remove it, or insert a line before it.

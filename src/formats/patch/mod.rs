@@ -1,4 +1,7 @@
 //! Edits of files: the Codex patch format, unified diffs, line commands, and the replacement of one passage.
+//!
+//! Each form is a file, `seek` finds the place of a chunk, `wrap` undoes what models put around a patch. Called by the tools that edit files; it gets texts
+//! and returns texts, so what may be written is for its callers to decide.
 
 pub(crate) mod commands;
 pub(crate) mod edit;

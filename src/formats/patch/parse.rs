@@ -306,26 +306,18 @@ mod tests {
         else {
             panic!("{patch:?}");
         };
-        assert_eq!(
-            (path.as_str(), text.as_str(), gone.as_str()),
-            ("a b.txt", "one\n\n", "d")
-        );
+        let read = (path.as_str(), text.as_str(), gone.as_str());
+        assert_eq!(read, ("a b.txt", "one\n\n", "d"));
         assert_eq!((from.as_str(), to.as_deref()), ("u", Some("v")));
         let [first, second] = chunks.as_slice() else {
             panic!("{chunks:?}")
         };
-        assert_eq!(
-            (first.anchor.as_deref(), first.at_end, first.number),
-            (Some("fn x()"), true, 9)
-        );
+        let read = (first.anchor.as_deref(), first.at_end, first.number);
+        assert_eq!(read, (Some("fn x()"), true, 9));
         assert_eq!(first.lines.len(), 3);
-        assert_eq!(
-            second.lines,
-            [
-                PatchLine::Keep(String::new()),
-                PatchLine::Remove("x".into())
-            ]
-        );
+        let (kept, removed) = (String::new(), "x".to_owned());
+        let lines = [PatchLine::Keep(kept), PatchLine::Remove(removed)];
+        assert_eq!(second.lines, lines);
     }
 
     #[test]
@@ -355,10 +347,9 @@ mod tests {
             ),
         ] {
             let text = patch_lines(body).unwrap_err().for_model();
-            assert!(
-                text.contains(line) && text.contains(words),
-                "{body:?}: {text}"
-            );
+            for words in [line, words] {
+                assert!(text.contains(words), "{body:?}: {text}");
+            }
         }
         assert!(parse("").is_err());
         assert!(parse("*** Begin Patch").is_err());
@@ -368,13 +359,8 @@ mod tests {
     #[test]
     fn carriage_returns_are_not_content() {
         let patch = parse("*** Begin Patch\r\n*** Add File: a\r\n+x\r\n*** End Patch\r\n").unwrap();
-        assert_eq!(
-            patch.sections,
-            [Section::Add {
-                path: "a".into(),
-                text: "x\n".into()
-            }]
-        );
+        let (path, text) = ("a".into(), "x\n".into());
+        assert_eq!(patch.sections, [Section::Add { path, text }]);
     }
 
     proptest! {

@@ -1,4 +1,7 @@
 //! Conversion between units: parses the text and words the answer.
+//!
+//! `table` has the units, `names` what people call them, `number` exact numbers, `currency` the codes. Called by the conversion tools alone; rates of
+//! currencies are theirs to look up.
 
 pub(crate) mod currency;
 mod names;

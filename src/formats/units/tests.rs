@@ -163,15 +163,15 @@ fn units_come_before_currencies() {
 
 #[test]
 fn ambiguous_symbols_add_a_note() {
+    let note = "nm was read as nautical mile; write nanometre for the other.";
     assert_eq!(
         answer_of("5", "nm", "km"),
-        "5 nmi = 9.26 km\nnm was read as nautical mile; write nanometre for the other."
+        format!("5 nmi = 9.26 km\n{note}")
     );
     assert_eq!(answer_of("500", "nm", "µm"), "500 nm = 0.5 µm");
-    assert_eq!(
-        answer_of("5", "gb", "MiB"),
-        "5 GB = 4768.37158203125 MiB\ngb was read as GB, bytes; Gb is bits."
-    );
+    let note = "gb was read as GB, bytes; Gb is bits.";
+    let answer = format!("5 GB = 4768.37158203125 MiB\n{note}");
+    assert_eq!(answer_of("5", "gb", "MiB"), answer);
 }
 
 #[test]

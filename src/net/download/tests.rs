@@ -50,6 +50,12 @@ fn client_for(allowed: &str) -> GuardedClient {
     GuardedClient::new(&Env::from([("MARVIN_ALLOW_PRIVATE", allowed)])).unwrap()
 }
 
+/// An answer that announces `length` bytes and has this body.
+fn announcing(length: u64, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
 fn fetch(client: &GuardedClient, url: &str, folder: &Path, max: u64) -> Outcome<SavedFile> {
     let address = Address::parse(url)?;
     let target = DownloadTarget {
@@ -112,8 +118,8 @@ fn what_goes_wrong_leaves_nothing() {
     let folder = dir.path().join("new");
     let at = server("127.0.0.1", |line| {
         match line.split('/').nth(1).unwrap_or("") {
-            "huge HTTP" => b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nabc".to_vec(),
-            "short HTTP" => b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc".to_vec(),
+            "huge HTTP" => announcing(99_999_999_999_999, b"abc"),
+            "short HTTP" => announcing(100, b"abc"),
             "long HTTP" => [
                 b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec(),
                 vec![b'x'; 5000],
@@ -129,13 +135,8 @@ fn what_goes_wrong_leaves_nothing() {
         ("long", 1000, ProblemKind::Limit),
         ("none", 1000, ProblemKind::Network),
     ] {
-        let problem = fetch(
-            &client_for("127.0.0.1"),
-            &format!("http://{at}/{path}"),
-            &folder,
-            max,
-        )
-        .unwrap_err();
+        let url = format!("http://{at}/{path}");
+        let problem = fetch(&client_for("127.0.0.1"), &url, &folder, max).unwrap_err();
         assert_eq!(problem.kind, kind, "{path}: {problem}");
         assert_eq!(names(&folder), [] as [&str; 0], "{path}");
     }
@@ -144,13 +145,7 @@ fn what_goes_wrong_leaves_nothing() {
 #[test]
 fn cancelling_ends_it_at_once_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let at = server("127.0.0.1", |_| {
-        [
-            b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec(),
-            vec![b'x'; 100_000],
-        ]
-        .concat()
-    });
+    let at = server("127.0.0.1", |_| announcing(1_000_000, &[b'x'; 100_000]));
     let stop = Cancel::new();
     let address = Address::parse(&format!("http://{at}/stall")).unwrap();
     let target = DownloadTarget {
@@ -162,13 +157,8 @@ fn cancelling_ends_it_at_once_and_leaves_nothing() {
     let took = thread::scope(|scope| {
         let running = scope.spawn(|| {
             let mut started = |_: u64, _: Option<u64>| tell.send(()).unwrap();
-            download(
-                &client_for("127.0.0.1"),
-                &address,
-                &target,
-                &mut started,
-                &stop,
-            )
+            let client = client_for("127.0.0.1");
+            download(&client, &address, &target, &mut started, &stop)
         });
         told.recv().unwrap();
         let fired = Instant::now();
@@ -211,24 +201,19 @@ fn every_hop_of_a_redirect_is_judged() {
         .into_bytes()
     });
     let guarded = client_for(&outer.to_string());
+    let get = |client: &GuardedClient, path: &str| {
+        fetch(client, &format!("http://{outer}/{path}"), dir.path(), 1000)
+    };
     for path in ["plain", "number", "mapped", "relative", "file"] {
-        let problem = fetch(
-            &guarded,
-            &format!("http://{outer}/{path}"),
-            dir.path(),
-            1000,
-        )
-        .unwrap_err();
+        let problem = get(&guarded, path).unwrap_err();
         assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
     }
     assert_eq!(hits.load(Ordering::SeqCst), 0);
-    let problem = fetch(&guarded, &format!("http://{outer}/round"), dir.path(), 1000).unwrap_err();
+    let problem = get(&guarded, "round").unwrap_err();
     assert!(problem.what.contains("more than 10 times"), "{problem}");
-    let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
-    assert_eq!(saved.address.target, "/end");
+    assert_eq!(get(&guarded, "go").unwrap().address.target, "/end");
     // The same address works where the user allows it, so it was the guard that refused.
-    let open = client_for("127.0.0.0/8");
-    assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
+    assert!(get(&client_for("127.0.0.0/8"), "plain").is_ok());
     assert_eq!(hits.load(Ordering::SeqCst), 1);
 }
 
@@ -252,12 +237,8 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
         let lookups = Arc::clone(&lookups);
         Arc::new(move |_: &str, port: u16| {
             let first = lookups.fetch_add(1, Ordering::SeqCst) == 0;
-            let ip = if first {
-                [127, 0, 0, 1]
-            } else {
-                [127, 0, 0, 3]
-            };
-            Ok(vec![SocketAddr::from((ip, port))])
+            let last = if first { 1 } else { 3 };
+            Ok(vec![SocketAddr::from(([127, 0, 0, last], port))])
         })
     };
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", "127.0.0.1")]);
@@ -266,16 +247,11 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     let url = format!("http://rebind.test:{}/", good.port());
     let saved = fetch(&client, &url, dir.path(), 1000).unwrap();
     assert_eq!(fs::read_to_string(saved.path).unwrap(), "good");
-    assert_eq!(
-        lookups.load(Ordering::SeqCst),
-        1,
-        "looked up again for the connection"
-    );
+    let count = lookups.load(Ordering::SeqCst);
+    assert_eq!(count, 1, "looked up again for the connection");
     // The next request looks up again and is refused.
-    assert_eq!(
-        fetch(&client, &url, dir.path(), 1000).unwrap_err().kind,
-        ProblemKind::Refused
-    );
+    let problem = fetch(&client, &url, dir.path(), 1000).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Refused);
     assert_eq!(*seen.lock().unwrap(), ["good"]);
     if let Ok(listener) = listener {
         listener.set_nonblocking(true).unwrap();

@@ -7,6 +7,7 @@
 //! resolve to private addresses are still refused.
 //!
 //! Base addresses of services (`MARVIN_URL_<ID>`) are the user's own choice and are not checked.
+//! `ranges` says what is private, `allow` what the user allows. Called by the guarded client, and by the tools that start a browser or yt-dlp.
 
 mod allow;
 mod ranges;

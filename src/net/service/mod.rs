@@ -1,5 +1,8 @@
 //! The client for the services of the table. A request waits for its host's rate limit, identifies Marvin and the contact, is limited in time and
 //! size, and is retried at most once, when the service says when.
+//!
+//! `request` builds one, `send` does it, `answer` is what came back; `rate_limit`, `time_limit` and `cache` are asked on the way. Called by the tools of the
+//! services. It knows the table of services and not what their answers mean.
 
 mod answer;
 mod cache;

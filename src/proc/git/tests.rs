@@ -55,45 +55,30 @@ impl Repo {
 fn git_works_without_identity_and_ignores_the_callers_variables() {
     let repo = Repo::new();
     assert_eq!(repo.git().log(10, true).unwrap(), "No commits yet.");
-    let git_output = repo.git().commit("First words", true).unwrap();
+    let shows = |output: Outcome<String>, words: &str| {
+        let output = output.unwrap();
+        assert!(output.contains(words), "{output}");
+    };
+    let first = repo.git().commit("First words", true).unwrap();
+    let identity = "committed as Marvin <marvin@localhost>";
     assert!(
-        git_output.contains("First words")
-            && git_output.contains("committed as Marvin <marvin@localhost>"),
-        "{git_output}"
+        first.contains("First words") && first.contains(identity),
+        "{first}"
     );
     assert!(repo.git().log(1, true).unwrap().ends_with("First words"));
-    assert!(
-        repo.git()
-            .commit("again", true)
-            .unwrap()
-            .contains("nothing to commit")
-    );
+    shows(repo.git().commit("again", true), "nothing to commit");
     fs::write(repo.path().join("a.txt"), "two\n").unwrap();
-    assert!(repo.git().status().unwrap().contains(" M a.txt"));
-    assert!(
-        repo.git()
-            .diff(false, Some("a.txt"))
-            .unwrap()
-            .contains("-one\n+two")
-    );
+    shows(repo.git().status(), " M a.txt");
+    shows(repo.git().diff(false, Some("a.txt")), "-one\n+two");
     assert_eq!(repo.git().diff(true, None).unwrap(), "No changes.");
-    assert!(
-        repo.git()
-            .blame("a.txt", Some((1, 1)))
-            .unwrap()
-            .contains("two")
-    );
+    shows(repo.git().blame("a.txt", Some((1, 1))), "two");
     let path = |path: &str| repo.git().checkout(path, || Ok(path.to_owned()));
     assert_eq!(path("a.txt").unwrap(), "Restored a.txt.");
     repo.git().create_branch("work").unwrap();
     assert!(repo.git().branches().unwrap().contains("* work"));
     assert!(path("-f").is_err());
-    assert!(
-        path("nowhere")
-            .unwrap_err()
-            .one_line()
-            .contains("did not match")
-    );
+    let unknown = path("nowhere").unwrap_err().one_line();
+    assert!(unknown.contains("did not match"), "{unknown}");
 }
 
 #[test]

@@ -55,6 +55,26 @@ fn waits_until_dead(pid: &str) -> bool {
     !is_alive(pid)
 }
 
+/// Less time has passed than `limit`.
+#[track_caller]
+fn is_within(limit: Duration, start: Instant) {
+    let elapsed = start.elapsed();
+    assert!(elapsed < limit, "{elapsed:?}");
+}
+
+/// Runs a script, `{}` in it being a file, and cancels it once a line is in that file: the line, how it ended, and when it was cancelled.
+fn cancelled(script: &str, stop: &Cancel) -> (String, ProgramOutput, Instant) {
+    let dir = tempfile::tempdir().unwrap();
+    let ready = dir.path().join("ready");
+    let program = sh(&script.replace("{}", ready.to_str().unwrap()));
+    let own = stop.clone();
+    let runner = thread::spawn(move || program.run(&own).unwrap());
+    let pid = wait_for(&ready);
+    let fired = Instant::now();
+    stop.fire();
+    (pid, runner.join().unwrap(), fired)
+}
+
 fn wait_for(file: &Path) -> String {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(10) {
@@ -162,11 +182,7 @@ fn the_limit_kills_grandchildren_that_ignore_term() {
         output.ending(),
         "timed out after 0.3 s; the whole process group was killed"
     );
-    assert!(
-        start.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        start.elapsed()
-    );
+    is_within(Duration::from_secs(2), start);
     let pids = text(&output).0;
     assert_eq!(pids.lines().count(), 2);
     for pid in pids.lines() {
@@ -209,34 +225,14 @@ fn a_group_that_obeys_term_ends_without_the_grace_period() {
     });
     assert!(output.timed_out);
     assert_eq!((output.code, text(&output).0.as_str()), (Some(7), "bye\n"));
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    is_within(Duration::from_secs(5), start);
 }
 
 #[test]
 fn cancellation_ends_it_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let ready = dir.path().join("ready");
     let stop = Cancel::new();
-    let runner = {
-        let (run, stop) = (
-            sh(&format!("sleep 60 & echo $! > {}; wait", ready.display())),
-            stop.clone(),
-        );
-        thread::spawn(move || run.run(&stop).unwrap())
-    };
-    let pid = wait_for(&ready);
-    let fired = Instant::now();
-    stop.fire();
-    let done = runner.join().unwrap();
-    assert!(
-        fired.elapsed() < Duration::from_millis(200),
-        "{:?}",
-        fired.elapsed()
-    );
+    let (pid, done, fired) = cancelled("sleep 60 & echo $! > {}; wait", &stop);
+    is_within(Duration::from_millis(200), fired);
     assert!(done.cancelled && waits_until_dead(&pid));
     assert!(done.unless_cancelled().unwrap_err().is_cancelled());
     assert!(sh("true").run(&stop).unwrap_err().is_cancelled());
@@ -244,48 +240,23 @@ fn cancellation_ends_it_at_once() {
 
 #[test]
 fn cancellation_kills_a_child_that_ignores_term() {
-    let dir = tempfile::tempdir().unwrap();
-    let ready = dir.path().join("ready");
-    let stop = Cancel::new();
-    let runner = {
-        let script = format!(
-            "trap '' TERM; echo $$ > {}; while :; do sleep 1; done",
-            ready.display()
-        );
-        let (run, stop) = (sh(&script), stop.clone());
-        thread::spawn(move || run.run(&stop).unwrap())
-    };
-    let pid = wait_for(&ready);
-    let fired = Instant::now();
-    stop.fire();
-    assert!(runner.join().unwrap().cancelled);
-    assert!(
-        fired.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        fired.elapsed()
-    );
-    assert!(waits_until_dead(&pid));
+    let script = "trap '' TERM; echo $$ > {}; while :; do sleep 1; done";
+    let (pid, done, fired) = cancelled(script, &Cancel::new());
+    is_within(Duration::from_secs(1), fired);
+    assert!(done.cancelled && waits_until_dead(&pid));
 }
 
 #[test]
 fn a_grandchild_holding_the_pipe_does_not_block() {
     let start = Instant::now();
     let output = run(&sh("sleep 60 & echo $!"));
-    assert!(
-        start.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        start.elapsed()
-    );
+    is_within(Duration::from_secs(3), start);
     assert!(output.held_open && output.success());
     assert!(waits_until_dead(&text(&output).0));
     // The same in a session of its own, which no signal of ours reaches.
     let start = Instant::now();
     let output = run(&sh("setsid sleep 4 & echo hi"));
-    assert!(
-        start.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        start.elapsed()
-    );
+    is_within(Duration::from_secs(3), start);
     assert_eq!(text(&output).0, "hi\n");
 }
 

@@ -1,7 +1,6 @@
 //! The menu of files that is open while the user types a name after `@`. The files arrive from a search of the interface.
 
-use super::complete::{self, Completeness, Word, WordKind};
-use super::undo::EditMerge;
+use super::complete::{self, Word, WordKind};
 use super::{Editor, Outcome, changed};
 use crate::app::session::ui_update::FoundFiles;
 use crate::base::fuzzy::{FuzzyQuery, FuzzyScratch};
@@ -177,14 +176,7 @@ impl Editor {
         let Some(path) = menu.path() else {
             return false;
         };
-        let cursor = self.buffer.cursor();
-        let mut written = menu.word.written(path, Completeness::Yes);
-        let after = self.buffer.slice(cursor..self.buffer.text().len());
-        if menu.word.ends_with(path) && !after.starts_with(' ') {
-            written.push(' ');
-        }
-        self.buffer
-            .replace(menu.word.start..cursor, &written, EditMerge::Whole);
+        self.finish(&menu.word, path);
         self.follow_files(Typing::Yes);
         true
     }
@@ -284,10 +276,8 @@ mod tests {
     #[test]
     fn a_complete_name_is_sent_at_once() {
         let mut editor = with("see @a.rs", &["a.rs", "src/a.rs"]);
-        assert_eq!(
-            press(&mut editor, Action::Send),
-            Outcome::Submit("see @a.rs".to_owned())
-        );
+        let sent = press(&mut editor, Action::Send);
+        assert_eq!(sent, Outcome::Submit("see @a.rs".to_owned()));
     }
 
     #[test]
@@ -297,10 +287,8 @@ mod tests {
         assert_eq!(editor.file_query(), None);
         type_in(&mut editor, "b");
         assert_eq!((editor.text(), editor.file_query()), ("@ab", None));
-        assert_eq!(
-            press(&mut editor, Action::Escape),
-            Outcome::Pass(Action::Escape)
-        );
+        let escaped = press(&mut editor, Action::Escape);
+        assert_eq!(escaped, Outcome::Pass(Action::Escape));
         press(&mut editor, Action::Complete);
         assert_eq!(editor.file_query(), Some("ab"));
         let mut editor = with("@a", &["a.rs"]);
@@ -315,10 +303,8 @@ mod tests {
         assert!(editor.file_menu().is_none());
         press(&mut editor, Action::Complete);
         assert_eq!(editor.text(), "hi @nobody");
-        assert_eq!(
-            press(&mut editor, Action::Send),
-            Outcome::Submit("hi @nobody".to_owned())
-        );
+        let sent = press(&mut editor, Action::Send);
+        assert_eq!(sent, Outcome::Submit("hi @nobody".to_owned()));
     }
 
     #[test]

@@ -246,10 +246,8 @@ mod tests {
         assert!(editor.text().ends_with("line 20\n"));
         press(&mut editor, Action::Up);
         press(&mut editor, Action::UnfoldPaste);
-        assert_eq!(
-            shown(&mut editor, 80),
-            ["[pasted 12 lines][pasted 20 lines]"]
-        );
+        let both = "[pasted 12 lines][pasted 20 lines]";
+        assert_eq!(shown(&mut editor, 80), [both]);
         press(&mut editor, Action::Left);
         press(&mut editor, Action::UnfoldPaste);
         assert!(editor.text().starts_with("line 1\n"));
@@ -257,10 +255,8 @@ mod tests {
         editor.insert("between");
         press(&mut editor, Action::LineEnd);
         press(&mut editor, Action::UnfoldPaste);
-        assert_eq!(
-            editor.text(),
-            whole.replacen("line 12\n", "line 12\nbetween", 1)
-        );
+        let changed = whole.replacen("line 12\n", "line 12\nbetween", 1);
+        assert_eq!(editor.text(), changed);
         editor.insert(" and then");
         press(&mut editor, Action::UnfoldPaste);
         assert!(editor.text().starts_with("line 1\n"), "{}", editor.text());

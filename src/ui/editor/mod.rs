@@ -1,4 +1,7 @@
 //! The input: multi-line text, edited by the actions of the key table, independent of a terminal.
+//!
+//! `buffer` holds the text, `act` says what each action does to it, `layout` and `view` which rows are visible; beside it history, search, completion and the
+//! menu of files. Called by the full screen, and by the plain lines for completion. It knows no session: candidates come from `complete::Sources`.
 
 mod act;
 mod buffer;

@@ -1,4 +1,6 @@
 //! The keys: one table, from which both the mapping and the help overlay are generated.
+//!
+//! `table` has a row for each binding. Called by the full screen and the editor, which do what an [`Action`] says; nothing here does.
 
 mod table;
 #[cfg(test)]

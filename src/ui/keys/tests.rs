@@ -83,57 +83,48 @@ fn a_released_key_does_nothing() {
 
 #[test]
 fn shift_is_part_of_the_character_and_the_key_name() {
-    assert_eq!(
-        typing(KeyCode::Char('A'), KeyModifiers::SHIFT),
-        Some(Action::Insert('A'))
-    );
-    assert_eq!(
-        typing(
+    let shift = KeyModifiers::SHIFT;
+    for (code, modifiers, expected) in [
+        (KeyCode::Char('A'), shift, Action::Insert('A')),
+        (
             KeyCode::Char('R'),
-            KeyModifiers::CONTROL | KeyModifiers::SHIFT
+            KeyModifiers::CONTROL | shift,
+            Action::Search,
         ),
-        Some(Action::Search)
-    );
-    assert_eq!(
-        typing(KeyCode::BackTab, KeyModifiers::SHIFT),
-        Some(Action::CompleteBack)
-    );
-    assert_eq!(
-        typing(KeyCode::Tab, KeyModifiers::SHIFT),
-        Some(Action::CompleteBack)
-    );
-    assert_eq!(
-        typing(KeyCode::Enter, KeyModifiers::SHIFT),
-        Some(Action::Newline)
-    );
+        (KeyCode::BackTab, shift, Action::CompleteBack),
+        (KeyCode::Tab, shift, Action::CompleteBack),
+        (KeyCode::Enter, shift, Action::Newline),
+    ] {
+        assert_eq!(typing(code, modifiers), Some(expected), "{code:?}");
+    }
 }
 
 #[test]
 fn an_empty_input_and_a_question_change_keys() {
-    let d = press(KeyCode::Char('d'), KeyModifiers::CONTROL);
-    assert_eq!(action(&d, KeyContext::Empty), Some(Action::QuitIfEmpty));
-    assert_eq!(action(&d, KeyContext::Typing), Some(Action::QuitIfEmpty));
-    assert_eq!(action(&d, KeyContext::Question), None);
-    let down = press(KeyCode::PageDown, KeyModifiers::NONE);
-    assert_eq!(action(&down, KeyContext::Empty), Some(Action::TenDown));
-    assert_eq!(
-        action(&down, KeyContext::Question),
-        Some(Action::QuestionPageDown)
-    );
-    let help = press(KeyCode::Char('?'), KeyModifiers::NONE);
-    assert_eq!(action(&help, KeyContext::Empty), Some(Action::Help));
-    assert_eq!(action(&help, KeyContext::Typing), Some(Action::Insert('?')));
-    let tab = press(KeyCode::Tab, KeyModifiers::NONE);
-    assert_eq!(action(&tab, KeyContext::Empty), Some(Action::Unfold));
-    assert_eq!(action(&tab, KeyContext::Typing), Some(Action::Complete));
-    let y = press(KeyCode::Char('y'), KeyModifiers::NONE);
-    assert_eq!(action(&y, KeyContext::Question), Some(Action::Yes));
-    let x = press(KeyCode::Char('x'), KeyModifiers::NONE);
-    assert_eq!(action(&x, KeyContext::Question), None);
-    let stop = press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(action(&stop, KeyContext::Question), Some(Action::No));
-    let quit = press(KeyCode::Char('q'), KeyModifiers::CONTROL);
-    assert_eq!(action(&quit, KeyContext::Question), Some(Action::Quit));
+    use KeyContext::{Empty, Question, Typing};
+    let plain = |code| press(code, KeyModifiers::NONE);
+    let control = |letter| press(KeyCode::Char(letter), KeyModifiers::CONTROL);
+    for (key, context, expected) in [
+        (control('d'), Empty, Some(Action::QuitIfEmpty)),
+        (control('d'), Typing, Some(Action::QuitIfEmpty)),
+        (control('d'), Question, None),
+        (plain(KeyCode::PageDown), Empty, Some(Action::TenDown)),
+        (
+            plain(KeyCode::PageDown),
+            Question,
+            Some(Action::QuestionPageDown),
+        ),
+        (plain(KeyCode::Char('?')), Empty, Some(Action::Help)),
+        (plain(KeyCode::Char('?')), Typing, Some(Action::Insert('?'))),
+        (plain(KeyCode::Tab), Empty, Some(Action::Unfold)),
+        (plain(KeyCode::Tab), Typing, Some(Action::Complete)),
+        (plain(KeyCode::Char('y')), Question, Some(Action::Yes)),
+        (plain(KeyCode::Char('x')), Question, None),
+        (control('c'), Question, Some(Action::No)),
+        (control('q'), Question, Some(Action::Quit)),
+    ] {
+        assert_eq!(action(&key, context), expected, "{key:?}");
+    }
 }
 
 #[test]

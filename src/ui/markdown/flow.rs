@@ -1,11 +1,11 @@
 //! The rows of a Markdown block: the events of pulldown-cmark, written with bullets, hanging indents and styles.
 
+use super::block::displayed_number;
 use super::highlight::HighlightState;
-use super::split::displayed_number;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::wrap::{HangingIndent, prose, set_continued, words};
+use crate::ui::text::wrap::{HangingIndent, prose, set_continued, text, words};
 use crate::ui::text::{cell_mark, web_address, width};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -62,6 +62,12 @@ enum LayoutFrame {
     },
 }
 
+impl LayoutFrame {
+    fn has_pending_marker(&self) -> bool {
+        matches!(self, Self::Item { marker_pending, .. } if *marker_pending)
+    }
+}
+
 impl<'t> BlockLayout<'t> {
     pub(super) fn new(width: usize, theme: &'t Theme) -> Self {
         Self {
@@ -112,11 +118,7 @@ impl<'t> BlockLayout<'t> {
         let options =
             Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
         let Some(source) = without_definitions(source, options) else {
-            return words(
-                &[Span::styled(source, self.theme.text)],
-                self.width,
-                &HangingIndent::default(),
-            );
+            return text(source, self.theme.text, self.width, 0);
         };
         for (event, range) in Parser::new_ext(&source, options).into_offset_iter() {
             self.event(event, range, &source);
@@ -210,7 +212,6 @@ impl<'t> BlockLayout<'t> {
                     table.rows.push(Vec::new());
                 }
             }
-            Tag::TableCell => {}
             Tag::Emphasis => self.styles.push(style.add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(style.add_modifier(Modifier::BOLD)),
             Tag::Strikethrough => self.styles.push(style.add_modifier(Modifier::CROSSED_OUT)),
@@ -225,14 +226,8 @@ impl<'t> BlockLayout<'t> {
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
-            // These extensions are not enabled, so they never occur.
-            Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => {}
+            // Of extensions that are not enabled.
+            _ => {}
         }
     }
 
@@ -253,10 +248,10 @@ impl<'t> BlockLayout<'t> {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                if let Some(LayoutFrame::Item {
-                    marker_pending: true,
-                    ..
-                }) = self.frames.last()
+                if self
+                    .frames
+                    .last()
+                    .is_some_and(LayoutFrame::has_pending_marker)
                 {
                     self.text("", self.theme.text);
                 }
@@ -289,13 +284,7 @@ impl<'t> BlockLayout<'t> {
                 self.styles.pop();
                 self.end_link();
             }
-            TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -389,13 +378,10 @@ impl<'t> BlockLayout<'t> {
     /// Adds an empty row if the source has a blank line before this position.
     fn blank_row(&mut self, offset: usize, source: &str) {
         self.flush();
-        let marker_pending = matches!(
-            self.frames.last(),
-            Some(LayoutFrame::Item {
-                marker_pending: true,
-                ..
-            })
-        );
+        let marker_pending = self
+            .frames
+            .last()
+            .is_some_and(LayoutFrame::has_pending_marker);
         if marker_pending || self.out.is_empty() || !blank_before(source, offset) {
             return;
         }
@@ -475,23 +461,10 @@ impl<'t> BlockLayout<'t> {
         if taken == 0 || (left >= 2 && left >= self.width / 3) {
             return (left, hang);
         }
-        let marker_pending = self.frames.iter().any(|frame| {
-            matches!(
-                frame,
-                LayoutFrame::Item {
-                    marker_pending: true,
-                    ..
-                }
-            )
-        });
-        if marker_pending {
-            let marks = hang
-                .first
-                .into_iter()
-                .filter(|span| !span.content.trim().is_empty());
-            let marks: Vec<Span<'static>> = marks.collect();
-            self.out
-                .extend(words(&marks, self.width, &HangingIndent::default()));
+        if self.frames.iter().any(LayoutFrame::has_pending_marker) {
+            hang.first.retain(|span| !span.content.trim().is_empty());
+            let marks = words(&hang.first, self.width, &HangingIndent::default());
+            self.out.extend(marks);
             self.mark_written();
         }
         (self.width, HangingIndent::default())

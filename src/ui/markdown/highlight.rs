@@ -190,14 +190,11 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
             && rest
                 .get(at..)
                 .is_some_and(|after| after.trim_start().starts_with(':'));
-        self.take(
-            at,
-            if key {
-                SyntaxRole::Name
-            } else {
-                SyntaxRole::String
-            },
-        );
+        let role = match key {
+            true => SyntaxRole::Name,
+            false => SyntaxRole::String,
+        };
+        self.take(at, role);
     }
 
     fn step(&mut self, state: &mut HighlightState) {
@@ -253,14 +250,11 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
                 Some(inner) => inner.find('}').map_or(0, |at| at + 2),
                 None => word_length(name, false),
             };
-            return self.take(
-                1 + length,
-                if length > 0 {
-                    SyntaxRole::Name
-                } else {
-                    SyntaxRole::Plain
-                },
-            );
+            let role = match length {
+                0 => SyntaxRole::Plain,
+                _ => SyntaxRole::Name,
+            };
+            return self.take(1 + length, role);
         }
         self.take(c.len_utf8(), SyntaxRole::Plain);
     }

@@ -3,8 +3,8 @@
 //! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are kept, because
 //! models mean them.
 
+use super::block::{Block, BlockKind};
 use super::flow::{BlockLayout, Completeness, rule};
-use super::split::{Block, BlockKind};
 use super::{code, lines};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::Theme;

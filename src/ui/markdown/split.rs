@@ -3,6 +3,7 @@
 //! Every line is examined once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code, lists and tables become several
 //! blocks, each with the state that its layout needs from those before. Where blocks end depends on the text alone, not on how it was chunked.
 
+use super::block::{Block, BlockKind, displayed_number};
 use super::highlight::{self, HighlightState};
 use super::lines::{self, Fence, LineStart};
 use std::sync::Arc;
@@ -16,70 +17,6 @@ pub(crate) const BYTES: usize = 8 * 1024;
 const MAX_LINE_BYTES: usize = 4 * 1024;
 /// Number of lines of a list after which the next item begins a new block.
 const MAX_LIST_LINES: usize = 16;
-
-/// A part of a reply that is laid out independently.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// The source, including the blank lines before it: the texts of all blocks in order are the reply.
-    pub text: String,
-    pub kind: BlockKind,
-    /// Whether an empty row precedes it.
-    pub gap: bool,
-    /// Columns of indentation that its lines share, inside a list.
-    pub indent: usize,
-}
-
-/// The kind of a block, with the state that its layout needs from the blocks before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlockKind {
-    /// Only blank lines.
-    Blank,
-    /// Running text, HTML, indented code.
-    Paragraph,
-    /// A heading that begins with `#`; an underlined one is a paragraph.
-    Heading,
-    List {
-        /// The source number of the previous item and its displayed number, when an ordered list continues.
-        after: Option<(u64, u64)>,
-    },
-    Quote,
-    Table {
-        /// The two lines of the head, when this is a later part of the table.
-        head: Option<Arc<str>>,
-    },
-    /// Part of a fenced code block.
-    Code {
-        /// The info string after the opening fence, usually the language.
-        info: Arc<str>,
-        /// The opening fence is in the text.
-        opens: bool,
-        /// The closing fence is in the text.
-        closes: bool,
-        /// State of the highlighter where the part begins.
-        state: HighlightState,
-    },
-    Rule,
-}
-
-impl BlockKind {
-    /// Whether an empty row surrounds it even if none was written.
-    fn needs_empty_row(&self) -> bool {
-        match self {
-            Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
-            Self::Blank | Self::Paragraph | Self::Heading | Self::List { .. } | Self::Quote => {
-                false
-            }
-        }
-    }
-
-    /// Whether it continues the previous block.
-    fn continues_previous(&self) -> bool {
-        matches!(
-            self,
-            Self::Code { opens: false, .. } | Self::Table { head: Some(_) }
-        )
-    }
-}
 
 /// Splits a reply that arrives in chunks into blocks.
 #[derive(Clone, Debug, Default)]
@@ -483,14 +420,6 @@ impl BlockSplitter {
             kind,
             indent: self.indent,
         }
-    }
-}
-
-/// The displayed number of an item: incremented when the source repeats a number, otherwise as written.
-pub(super) fn displayed_number(before: Option<(u64, u64)>, written: u64) -> u64 {
-    match before {
-        Some((last, displayed_number)) if last == written => displayed_number + 1,
-        _ => written,
     }
 }
 

@@ -1,4 +1,7 @@
 //! A run of the pipeline on standard error: drawn in place on a terminal, as plain lines elsewhere. Standard output has the summary alone.
+//!
+//! `lines` words events, `picture` draws the state, `live` draws it again when it changes. Called by [`crate::run`], which hands [`display`] to the
+//! non-interactive mode. It changes nothing of a run, and never waits for the terminal.
 
 mod lines;
 mod live;

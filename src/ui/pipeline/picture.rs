@@ -6,13 +6,14 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::lines::foreign;
-use crate::app::pipeline::progress::{ChildProgress, PhaseProgress, PhaseState, RunProgress};
+use crate::app::pipeline::progress::{
+    ChildProgress, PhaseProgress, PhaseState, RunProgress, Usage,
+};
 use crate::base::text::counted;
 use crate::chat::usage::{dollars, estimate_mark};
 use crate::formats::duration;
 use crate::ui::text::theme::Theme;
-use crate::ui::text::wrap::{self, HangingIndent};
-use crate::ui::text::{spinner, width};
+use crate::ui::text::{spinner, width, wrap};
 
 /// Columns of the bar between its brackets.
 const MAX_BAR_COLUMNS: usize = 40;
@@ -84,8 +85,7 @@ pub(super) fn picture(progress: &RunProgress, context: &PictureContext<'_>) -> V
         } else {
             context.theme.error
         };
-        let words = [Span::styled(foreign(&end.words), style)];
-        let lines = wrap::words(&words, context.width, &HangingIndent::default());
+        let lines = wrap::text(foreign(&end.words), style, context.width, 0);
         rows.extend(
             lines
                 .into_iter()
@@ -118,11 +118,6 @@ fn headline(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'stati
     };
     let usage = progress.own_usage();
     let elapsed = duration::compact(progress.elapsed(context.now));
-    let tokens = format!(
-        "{}{}",
-        estimate_mark(usage.estimated),
-        counted(usage.tokens, "token")
-    );
     let pieces = vec![
         piece(state.to_owned(), style, 6),
         piece(
@@ -131,10 +126,15 @@ fn headline(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'stati
             2,
         ),
         piece(elapsed, theme.text, 9),
-        piece(tokens, theme.text, 3),
+        piece(tokens(usage), theme.text, 3),
         piece(dollars(usage.cost, usage.estimated), theme.text, 8),
     ];
     fitted(Vec::new(), pieces, context)
+}
+
+fn tokens(usage: Usage) -> String {
+    let mark = estimate_mark(usage.estimated);
+    format!("{mark}{}", counted(usage.tokens, "token"))
 }
 
 fn task(progress: &RunProgress, context: &PictureContext<'_>) -> Line<'static> {
@@ -247,12 +247,7 @@ fn child_row(child: &ChildProgress, indent: &str, context: &PictureContext<'_>) 
     pieces.push(piece(duration::compact(time), theme.dim, 8));
     if child.usage.tokens > 0 || child.usage.cost > 0.0 {
         let usage = child.usage;
-        let tokens = format!(
-            "{}{}",
-            estimate_mark(usage.estimated),
-            counted(usage.tokens, "token")
-        );
-        pieces.push(piece(tokens, theme.dim, 3));
+        pieces.push(piece(tokens(usage), theme.dim, 3));
         pieces.push(piece(dollars(usage.cost, usage.estimated), theme.dim, 4));
     }
     pieces.push(piece(foreign(&child.model), theme.dim, 2));

@@ -1,6 +1,9 @@
 //! The plain interface: the same conversation as lines, for any terminal, screen reader or pipe.
 //!
 //! Output never moves the cursor. On a terminal rustyline edits the input line; a pipe is read line by line, and its end ends the session.
+//!
+//! `print` writes updates, `rows` breaks them, `read` and `ahead` read lines, `watch` tells signals. Called by `ui`; what it knows of a session are its updates
+//! and its calls, as the full screen.
 
 mod ahead;
 mod key_watch;

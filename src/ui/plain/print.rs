@@ -8,7 +8,7 @@ mod calls;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use ratatui::style::{Color, Style};
+use ratatui::style::Style;
 
 use super::rows::{RowBreaker, TextKind};
 use super::silence::Silence;
@@ -26,7 +26,7 @@ use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
 use crate::ui::HELP_TABLES;
-use crate::ui::term::tty;
+use crate::ui::term::{ansi_writer, tty};
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::meter;
 use crate::ui::text::theme::palette::{self, Background};
@@ -487,7 +487,7 @@ impl Printer {
 
     fn label(&mut self, label: &str, style: Style) {
         self.rows.advance(width::of(label));
-        match style.fg.map(sgr) {
+        match style.fg.map(|fg| ansi_writer::colour(fg, 30)) {
             Some(code) => self.write(&format!("\x1b[{code}m{label}\x1b[0m")),
             None => self.write(label),
         }
@@ -508,25 +508,4 @@ impl Printer {
             .and_then(|()| out.flush())
             .is_err();
     }
-}
-
-/// The SGR parameters of a colour that the themes use.
-fn sgr(colour: Color) -> String {
-    match colour {
-        Color::Red => "31",
-        Color::Green => "32",
-        Color::Yellow => "33",
-        Color::Blue => "34",
-        Color::Magenta => "35",
-        Color::Cyan => "36",
-        Color::Gray => "37",
-        Color::LightRed => "91",
-        Color::LightYellow => "93",
-        Color::LightMagenta => "95",
-        Color::LightCyan => "96",
-        Color::White => "97",
-        Color::Indexed(n) => return format!("38;5;{n}"),
-        _ => "39",
-    }
-    .to_owned()
 }

@@ -236,29 +236,40 @@ fn changes(from: CellStyle, to: CellStyle) -> String {
     codes.join(";")
 }
 
-/// The code of a colour; `base` is 30 for the foreground and 40 for the background.
-fn colour(colour: Color, base: u8) -> String {
-    let bright = base + 60;
+/// The colours that have names, in the order of their numbers.
+pub(super) const NAMED: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
+/// The code of a colour: of the text when `base` is 30, of the background when it is 40.
+pub(in crate::ui) fn colour(colour: Color, base: u8) -> String {
     match colour {
-        Color::Reset => (base + 9).to_string(),
-        Color::Black => base.to_string(),
-        Color::Red => (base + 1).to_string(),
-        Color::Green => (base + 2).to_string(),
-        Color::Yellow => (base + 3).to_string(),
-        Color::Blue => (base + 4).to_string(),
-        Color::Magenta => (base + 5).to_string(),
-        Color::Cyan => (base + 6).to_string(),
-        Color::Gray => (base + 7).to_string(),
-        Color::DarkGray => bright.to_string(),
-        Color::LightRed => (bright + 1).to_string(),
-        Color::LightGreen => (bright + 2).to_string(),
-        Color::LightYellow => (bright + 3).to_string(),
-        Color::LightBlue => (bright + 4).to_string(),
-        Color::LightMagenta => (bright + 5).to_string(),
-        Color::LightCyan => (bright + 6).to_string(),
-        Color::White => (bright + 7).to_string(),
         Color::Indexed(n) => format!("{};5;{n}", base + 8),
         Color::Rgb(r, g, b) => format!("{};2;{r};{g};{b}", base + 8),
+        named => {
+            let number = NAMED.iter().zip(0u8..).find(|(one, _)| **one == named);
+            let code = match number {
+                Some((_, number @ ..8)) => base + number,
+                Some((_, number)) => base + 60 + number - 8,
+                None => base + 9,
+            };
+            code.to_string()
+        }
     }
 }
 

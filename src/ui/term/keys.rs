@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use memchr::memmem;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::Input;
@@ -120,7 +121,7 @@ impl Parser {
 
     fn pasted(&mut self, bytes: &[u8], out: &mut Vec<Input>) -> usize {
         let paste = self.paste.get_or_insert_default();
-        if let Some(end) = find(bytes, PASTE_END) {
+        if let Some(end) = memmem::find(bytes, PASTE_END) {
             paste.extend_from_slice(bytes.get(..end).unwrap_or_default());
             out.push(Input::Paste(lines(paste)));
             self.paste = None;
@@ -208,18 +209,6 @@ fn whole(bytes: &[u8]) -> usize {
     };
     let cr = bytes.get(..valid).is_some_and(|part| part.ends_with(b"\r"));
     valid - usize::from(cr)
-}
-
-fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let rest = bytes.get(from..)?;
-        let pos = from + rest.iter().position(|b| *b == ESC)?;
-        if bytes.get(pos..)?.starts_with(mark) {
-            return Some(pos);
-        }
-        from = pos + 1;
-    }
 }
 
 fn step(bytes: &[u8]) -> KeyParse {

@@ -5,7 +5,7 @@
 //! signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is restored before the
 //! signals are released. What [`modes`] asks the terminal is answered among the keys, whenever the answer comes: nothing waits for it.
 
-mod ansi_writer;
+pub(super) mod ansi_writer;
 mod colour_reply;
 pub(crate) mod crash;
 pub(crate) mod guard;

@@ -198,14 +198,10 @@ mod tests {
         let start = Instant::now();
         let after = |milliseconds| start + Duration::from_millis(milliseconds);
         assert_eq!(wheel.detect(vec![up.clone(); 2], start), [Input::Wheel(-2)]);
-        assert_eq!(
-            wheel.detect(vec![up.clone()], after(40)),
-            [Input::Wheel(-1)]
-        );
-        assert_eq!(
-            wheel.detect(vec![up.clone()], after(130)),
-            [Input::Wheel(-1)]
-        );
+        for at in [40, 130] {
+            let found = wheel.detect(vec![up.clone()], after(at));
+            assert_eq!(found, [Input::Wheel(-1)], "{at}");
+        }
         assert_eq!(wheel.detect(vec![down.clone()], after(140)), [down]);
         assert_eq!(wheel.detect(vec![up.clone()], after(300)), [up]);
     }
@@ -217,30 +213,22 @@ mod tests {
         let after = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut wheel = careful();
         assert_eq!(wheel.detect(vec![up.clone()], start), []);
-        assert_eq!(
-            wheel.detect(vec![up.clone()], after(60)),
-            [Input::Wheel(-2)]
-        );
-        assert_eq!(
-            wheel.detect(vec![up.clone()], after(120)),
-            [Input::Wheel(-1)]
-        );
+        for (at, rows) in [(60, -2), (120, -1)] {
+            let found = wheel.detect(vec![up.clone()], after(at));
+            assert_eq!(found, [Input::Wheel(rows)], "{at}");
+        }
         // A key alone, a moment later.
         assert_eq!(wheel.detect(vec![up.clone()], after(1_000)), []);
         assert_eq!(wheel.give_up(after(1_050)), None);
-        assert_eq!(
-            wheel.pending_timeout(after(1_050)),
-            Some(Duration::from_millis(30))
-        );
+        let left = wheel.pending_timeout(after(1_050));
+        assert_eq!(left, Some(Duration::from_millis(30)));
         assert_eq!(wheel.give_up(after(1_080)), Some(up.clone()));
         assert_eq!(wheel.pending_timeout(after(1_080)), None);
         // What is typed on makes it a key.
         assert_eq!(wheel.detect(vec![up.clone()], after(3_000)), []);
         let letter = key(KeyCode::Char('a'));
-        assert_eq!(
-            wheel.detect(vec![letter.clone()], after(3_020)),
-            [up, letter]
-        );
+        let found = wheel.detect(vec![letter.clone()], after(3_020));
+        assert_eq!(found, [up, letter]);
     }
 
     #[test]
@@ -263,10 +251,8 @@ mod tests {
         let up = key(KeyCode::Up);
         let mut wheel = careful();
         let both = vec![up.clone(), up.clone()];
-        assert_eq!(
-            wheel.detect(both.clone(), Instant::now()),
-            [Input::Wheel(-2)]
-        );
+        let found = wheel.detect(both.clone(), Instant::now());
+        assert_eq!(found, [Input::Wheel(-2)]);
         let report = vec![Input::Wheel(-3)];
         assert_eq!(wheel.detect(report.clone(), Instant::now()), report);
         assert_eq!(wheel.detect(both.clone(), Instant::now()), both);

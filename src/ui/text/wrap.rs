@@ -4,6 +4,7 @@
 //! ([`HangingIndent`]) is the caller's choice.
 
 use super::{cell_mark, width};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -63,6 +64,17 @@ fn longest_word(spans: &[Span<'_>]) -> usize {
         longest = longest.max(word);
     }
     longest
+}
+
+/// [`words`] of a text in one style, all rows indented by `indent` columns.
+pub(crate) fn text(
+    text: impl Into<String>,
+    style: Style,
+    width: usize,
+    indent: usize,
+) -> Vec<Line<'static>> {
+    let span = Span::styled(text.into(), style);
+    words(&[span], width, &HangingIndent::blanks(indent))
 }
 
 /// Breaks where the row ends and keeps every blank: for code.

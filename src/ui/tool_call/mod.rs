@@ -1,4 +1,6 @@
 //! What both interfaces say of a tool call: its key arguments, how it ended and after what time, and which lines of its result.
+//!
+//! Called by the full screen and the plain lines, so that they say the same. It reads parameters from the registry and knows no tool by name.
 
 mod key_arguments;
 

@@ -4,6 +4,7 @@ mod copy;
 mod files;
 mod lists;
 mod questions;
+mod updates;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,22 +12,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::ask::{self, KeyTarget, QuestionPrompt};
+use super::ask::{KeyTarget, QuestionPrompt};
 use super::chat::{Chat, layout_ctx};
 use super::colours::ScreenColours;
 use super::frame_content::FrameContent;
-use super::line_prompt::LineInput;
 use super::overlay::Overlay;
 use super::part::Tone;
-use super::picker::Picker;
 use super::view::{self, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::ui_update::{
-    PendingQuestion, ProgramToRun, TurnOutcome, UiUpdate, Verdict,
-};
+use crate::app::session::ui_update::{PendingQuestion, ProgramToRun, Verdict};
 use crate::app::session::voice::VoiceKey;
 use crate::base::problem;
-use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::keys::{self, Action, KeyContext};
@@ -41,8 +37,6 @@ use lists::UnaskedList;
 const SCROLL_ROWS: isize = 10;
 /// The exit status when the terminal is gone: 128 + SIGHUP.
 const TERMINAL_GONE: u8 = 129;
-/// Maximum bytes of the model's text that are kept as the reason for a question.
-const MAX_REASON_BYTES: usize = 2_000;
 
 /// Requests of the interface to the loop that owns the terminal.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,7 +111,7 @@ impl App {
     pub(super) fn new(session: Session, colours: ScreenColours) -> Self {
         Self {
             session,
-            chat: Chat::new(),
+            chat: Chat::default(),
             editor: Editor::new(),
             recalled: false,
             open_question: None,
@@ -140,128 +134,6 @@ impl App {
             columns: 80,
             farewell: String::new(),
             host_actions: VecDeque::new(),
-        }
-    }
-
-    /// Processes the updates of the session. True when there were any.
-    pub(super) fn receive(&mut self) -> bool {
-        self.session.receive();
-        let shows = self.session.take_updates();
-        let any = !shows.is_empty();
-        let call = self.occasion(&shows);
-        for show in shows {
-            self.show(show);
-        }
-        self.host_actions.extend(call.map(HostAction::Call));
-        any
-    }
-
-    /// Whether these updates are worth a call: a question, or an answer after which no other one begins at once.
-    fn occasion(&mut self, shows: &[UiUpdate]) -> Option<Occasion> {
-        let mut occasion = None;
-        for show in shows {
-            match show {
-                UiUpdate::UserMessage { .. } => {
-                    self.attention.begin();
-                    occasion = None;
-                }
-                UiUpdate::Ask(_) => occasion = Some(Occasion::Question),
-                UiUpdate::AnswerEnd(TurnOutcome::Complete | TurnOutcome::Failed) => {
-                    occasion = Some(Occasion::Answer);
-                }
-                _ => {}
-            }
-        }
-        occasion.filter(|_| self.attention.calls())
-    }
-
-    fn toggle_thinking(&mut self) {
-        let words = match self.chat.toggle_thinking() {
-            true => "What the model thinks is shown, where it tells.",
-            false => "What the model thinks is hidden.",
-        };
-        self.say(words);
-    }
-
-    fn show(&mut self, mut show: UiUpdate) {
-        if let UiUpdate::UserMessage { text, .. } = &mut show {
-            *text = self.editor.labelled(text);
-        }
-        let context = self.session.context();
-        let time = context.clock.hour_minute();
-        self.chat
-            .show(&show, &time, Instant::now(), &context.registry());
-        match show {
-            UiUpdate::Event(Event::Delta(text)) => {
-                self.said.push_str(&text);
-                if self.said.len() > 2 * MAX_REASON_BYTES {
-                    self.said = crate::base::text::tail(&self.said, MAX_REASON_BYTES).to_owned();
-                }
-            }
-            // What was said before an earlier round of calls is no reason for the next.
-            UiUpdate::Event(Event::ToolsStarted(_)) => {
-                self.reason = ask::reason(&std::mem::take(&mut self.said));
-            }
-            UiUpdate::UserMessage { .. } => self.said.clear(),
-            UiUpdate::AnswerEnd(_) => {
-                self.said.clear();
-                self.reason.clear();
-                self.waiting.clear();
-                if self
-                    .open_question
-                    .take()
-                    .is_some_and(|open_question| open_question.declining)
-                {
-                    self.restore_draft();
-                }
-            }
-            UiUpdate::Ask(question) => {
-                self.waiting.push_back(question);
-                self.next_question();
-            }
-            UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
-            UiUpdate::Unsent(text) if self.editor.is_empty() => self.editor.set_text(&text),
-            UiUpdate::Unsent(text) => {
-                let draft = format!("{text}\n\n{}", self.editor.whole_text());
-                self.editor.set_text(&draft);
-            }
-            UiUpdate::Insert(text) => {
-                self.flash = None;
-                if !self.mention(&text) {
-                    self.editor.paste_folded(&text);
-                }
-            }
-            UiUpdate::Mention(name) => self.attach_pasted(&name),
-            UiUpdate::Copied(copied) => self.copied(&copied),
-            UiUpdate::FilesFound(found) => {
-                self.editor.set_found_files(&found);
-                self.search_files();
-            }
-            UiUpdate::ToggleThinking => self.toggle_thinking(),
-            UiUpdate::Theme(choice) => {
-                if let Some(words) = self.colours.choose(choice) {
-                    self.chat.add(Tone::System, words);
-                }
-                self.theme = self.colours.theme();
-            }
-            UiUpdate::Alert(_) => self.host_actions.push_back(HostAction::Ring),
-            UiUpdate::ChooseSession { rows, at_start } => {
-                self.overlay = Some(Overlay::List(Picker::of_sessions(rows, at_start)));
-            }
-            UiUpdate::Choose(list) => self.overlay = Some(Overlay::List(Picker::new(list))),
-            UiUpdate::Offer(list) => self.offer_list(list),
-            UiUpdate::Prompt(prompt) => {
-                self.overlay = Some(Overlay::Line(LineInput::new(prompt)));
-            }
-            UiUpdate::RunProgram(program) => {
-                self.host_actions.push_back(HostAction::Run(program));
-            }
-            UiUpdate::Edit(path) => self.host_actions.push_back(HostAction::Edit(path)),
-            UiUpdate::Leave(words) => {
-                self.farewell = words;
-                self.host_actions.push_back(HostAction::Leave(0));
-            }
-            _ => {}
         }
     }
 
@@ -334,12 +206,9 @@ impl App {
                     self.host_actions.push_back(HostAction::Renew);
                 }
                 Input::Signal(signal) => {
-                    let status = signal.exit_status().unwrap_or(1);
-                    self.host_actions.push_back(HostAction::Leave(status));
+                    self.leave(signal.exit_status().unwrap_or(1));
                 }
-                Input::Gone => self
-                    .host_actions
-                    .push_back(HostAction::Leave(TERMINAL_GONE)),
+                Input::Gone => self.leave(TERMINAL_GONE),
             }
         }
         self.show_unasked_list();
@@ -391,10 +260,8 @@ impl App {
         match action {
             Action::Escape => self.escape(),
             Action::Cancel => self.cancel(),
-            Action::Quit => self.host_actions.push_back(HostAction::Leave(0)),
-            Action::QuitIfEmpty if self.editor.is_empty() => {
-                self.host_actions.push_back(HostAction::Leave(0));
-            }
+            Action::Quit => self.leave(0),
+            Action::QuitIfEmpty if self.editor.is_empty() => self.leave(0),
             Action::QuitIfEmpty => {
                 self.say("Ctrl-D quits when the input is empty, Ctrl-Q at once.");
             }
@@ -479,7 +346,7 @@ impl App {
             self.editor.set_text(text);
             return self.say("The clipboard is still being read; Esc stops.");
         }
-        if (self.open_question.as_ref()).is_some_and(|question| question.declining) {
+        if self.is_declining() {
             self.restore_draft();
             return self.answer(Verdict::NoBecause(text.trim().to_owned()));
         }
@@ -492,11 +359,7 @@ impl App {
     }
 
     fn escape(&mut self) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(|open_question| open_question.declining)
-        {
+        if self.is_declining() {
             self.restore_draft();
             self.answer(Verdict::No);
         } else if self.session.cancel() {
@@ -518,11 +381,7 @@ impl App {
     }
 
     fn cancel(&mut self) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(|open_question| open_question.declining)
-        {
+        if self.is_declining() {
             self.restore_draft();
             return self.answer(Verdict::No);
         }
@@ -531,7 +390,7 @@ impl App {
         // Messages that waited come back to the input.
         self.receive();
         match pressed {
-            InterruptAction::Leave => self.host_actions.push_back(HostAction::Leave(INTERRUPTED)),
+            InterruptAction::Leave => self.leave(INTERRUPTED),
             InterruptAction::Stopped if !self.editor.is_empty() => self.say("Stopped."),
             InterruptAction::Stopped => self.offer("Stopped. Press Ctrl-C again to quit."),
             InterruptAction::Idle if draft => {
@@ -601,6 +460,11 @@ impl App {
         } else if self.takes_answer() || !self.editor.turn_menu(rows) {
             self.scroll_question(|_| rows, rows);
         }
+    }
+
+    /// Ends the program with this status.
+    fn leave(&mut self, status: u8) {
+        self.host_actions.push_back(HostAction::Leave(status));
     }
 
     fn say(&mut self, words: &str) {

@@ -179,15 +179,14 @@ fn body(open_question: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Li
         let line = Span::styled(line.to_owned(), theme.code);
         rows.extend(wrap::hard(&[line], columns, &HangingIndent::blanks(1)));
     }
-    let flush = HangingIndent::blanks(0);
     if let Some(dir) = request.dir() {
         let place = format!("in {}", clean_line(&dir.display().to_string()));
         let place = Span::styled(place, theme.dim);
-        rows.extend(wrap::hard(&[place], columns, &flush));
+        rows.extend(wrap::hard(&[place], columns, &HangingIndent::default()));
     }
     if !open_question.reason.is_empty() {
-        let reason = Span::styled(format!("because \"{}\"", open_question.reason), theme.dim);
-        rows.extend(wrap::words(&[reason], columns, &flush));
+        let reason = format!("because \"{}\"", open_question.reason);
+        rows.extend(wrap::text(reason, theme.dim, columns, 0));
     }
     rows
 }
@@ -230,10 +229,7 @@ fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
             _ => lines.push(entry.to_owned()),
         }
     }
-    let wrapped = |line: String| {
-        let words = [Span::styled(line, theme.accent)];
-        wrap::words(&words, columns, &HangingIndent::blanks(1))
-    };
+    let wrapped = |line| wrap::text(line, theme.accent, columns, 1);
     lines.into_iter().flat_map(wrapped).collect()
 }
 

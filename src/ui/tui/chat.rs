@@ -6,6 +6,7 @@
 mod folding;
 mod scrolling;
 mod transcript;
+mod turn;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,22 +19,19 @@ use super::band;
 use super::layout_context::LayoutContext;
 use super::part::{ChatPart, Speaker, Tone, texts};
 use super::reply::ReplyProgress;
-use super::thinking::{OpenThinking, ThinkingPart};
-use super::tool::ToolCallCell;
+use super::thinking::OpenThinking;
 use super::wait::AnswerWait;
 use crate::app::help;
-use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
+use crate::app::session::ui_update::UiUpdate;
 use crate::base::text::counted;
-use crate::chat::event::{Event, Level};
-use crate::chat::reply_event::ReplyEvent;
 use crate::store::chat_log::{LogEntry, LogRole};
 use crate::tools::engine::registry::Registry;
 use crate::ui::HELP_TABLES;
+use crate::ui::markdown::block::{Block, BlockKind};
 use crate::ui::markdown::layout::lay_out_open;
-use crate::ui::markdown::split::{Block, BlockKind, BlockSplitter};
+use crate::ui::markdown::split::BlockSplitter;
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
-use crate::ui::tool_call::CallOutcome;
 
 /// After this much silence in an answer, a row says that more is awaited.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -70,6 +68,7 @@ struct Exchange {
     end: Option<usize>,
 }
 
+#[derive(Default)]
 pub(super) struct Chat {
     parts: Vec<ChatPart>,
     /// The user's messages, and their profiles.
@@ -106,27 +105,6 @@ pub(super) struct VisibleRows {
 }
 
 impl Chat {
-    pub(super) fn new() -> Self {
-        Self {
-            parts: Vec::new(),
-            exchanges: Vec::new(),
-            profile: String::new(),
-            open: OpenAnswer::default(),
-            pending: Vec::new(),
-            queued_rows: None,
-            waiting: None,
-            latest_piece: None,
-            thinking: OpenThinking::default(),
-            shows_thinking: false,
-            reply: None,
-            top: None,
-            drawn_top: None,
-            cached: HashMap::new(),
-            layout: None,
-            unfold_all: false,
-        }
-    }
-
     /// Processes an update of the session, at `time` of the clock.
     pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant, tools: &Registry) {
         match show {
@@ -203,15 +181,8 @@ impl Chat {
 
     /// Adds a dim row. Of those about one compaction the last stays: the row of the wait says that it goes on.
     fn remark(&mut self, words: &str) {
-        let is_remark = |part: &ChatPart| {
-            matches!(
-                part,
-                ChatPart::Text {
-                    tone: Tone::Remark,
-                    ..
-                }
-            )
-        };
+        let is_remark =
+            |part: &ChatPart| matches!(part, ChatPart::Text { tone, .. } if *tone == Tone::Remark);
         let compacts = self.waiting.as_ref().is_some_and(AnswerWait::is_compaction);
         if compacts && self.pending.is_empty() && self.parts.last().is_some_and(is_remark) {
             self.parts.pop();
@@ -295,155 +266,6 @@ impl Chat {
             }
             LogRole::System | LogRole::Other => self.add(Tone::System, &entry.text),
         }
-    }
-
-    fn event(&mut self, event: &Event, time: &str, now: Instant, tools: &Registry) {
-        match event {
-            Event::Delta(text) => {
-                self.latest_piece = Some(now);
-                if self.open.started {
-                    return self.push_answer(text);
-                }
-                // Some models begin or end with blanks only: no entry for those.
-                self.open.blanks.push_str(text);
-                if !self.open.blanks.trim().is_empty() {
-                    let text = std::mem::take(&mut self.open.blanks);
-                    self.end_thinking();
-                    self.waiting = None;
-                    self.reply = Some(ReplyProgress::default());
-                    self.push_text(Speaker::Marvin, time);
-                    self.open.started = true;
-                    self.push_answer(&text);
-                }
-            }
-            Event::ToolsStarted(calls) => {
-                self.settle();
-                self.waiting = None;
-                if let Some(reply) = &mut self.reply {
-                    reply.drop_draft();
-                }
-                let mut shown = self.parts.iter().rev();
-                let last = shown.find(|part| !matches!(part, ChatPart::Thinking(_)));
-                if !matches!(last, Some(ChatPart::Tool(_))) {
-                    self.empty_row();
-                }
-                let calls = calls.iter().map(|call| {
-                    let mut call = ToolCallCell::new(call, tools);
-                    call.unfolded = self.unfold_all;
-                    ChatPart::Tool(Box::new(call))
-                });
-                self.parts.extend(calls);
-            }
-            Event::Progress { id, words } => {
-                if let Some((_, call)) = self.find_running(id) {
-                    call.progress = clean_line(words);
-                }
-            }
-            Event::Output { id, lines } => {
-                if let Some((_, call)) = self.find_running(id) {
-                    call.set_output(lines);
-                }
-            }
-            Event::Wait(wait) => {
-                if let Some(waiting) = &mut self.waiting {
-                    waiting.set(wait.clone(), now);
-                }
-            }
-            Event::Thinking(piece) => {
-                if let Some(waiting) = &mut self.waiting {
-                    waiting.thinks();
-                }
-                let parts = self.thinking.push(piece);
-                self.add_thinking(parts);
-            }
-            Event::CallState { id, state } => {
-                if let Some((_, call)) = self.find_running(id) {
-                    call.set_state(*state, now);
-                }
-            }
-            Event::ToolDone {
-                id,
-                end,
-                took,
-                answered_by,
-                text,
-                display,
-                ..
-            } => {
-                if let Some((at, call)) = self.find_running(id) {
-                    let outcome = CallOutcome::new(*end, *took, text, display.clone());
-                    call.finish(outcome.answered_by(answered_by));
-                    self.cached.remove(&at);
-                }
-                if !self.parts.iter().rev().take(600).any(ChatPart::is_animated) {
-                    self.waiting = Some(AnswerWait::new(now));
-                }
-            }
-            Event::Notice(Level::Info, words) => self.remark(words),
-            Event::Notice(Level::Warning, words) => self.add(Tone::System, words),
-            Event::Reply(event) => match (&mut self.reply, event) {
-                (Some(reply), event) => reply.take(event),
-                // Outside a reply, such as what was learned from the last one.
-                (None, ReplyEvent::Trace { text }) => self.add(Tone::Dim, text),
-                (None, ReplyEvent::Draft { .. } | ReplyEvent::DraftDropped) => {}
-            },
-            Event::Turn(_) | Event::Pipeline(_) => {}
-        }
-    }
-
-    /// Adds complete parts of thinking. Those that come in the middle of an answer follow it.
-    fn add_thinking(&mut self, parts: impl IntoIterator<Item = ThinkingPart>) {
-        let to = match self.open.started {
-            true => &mut self.pending,
-            false => &mut self.parts,
-        };
-        let before = to.len();
-        to.extend(parts.into_iter().map(ChatPart::Thinking));
-        if to.len() > before {
-            self.queued_rows = None;
-            self.forget_from(self.parts.len());
-        }
-    }
-
-    fn end_thinking(&mut self) {
-        let last = self.thinking.finish();
-        self.add_thinking(last);
-    }
-
-    /// The unfinished call of this id, and its index.
-    fn find_running(&mut self, id: &str) -> Option<(usize, &mut ToolCallCell)> {
-        let parts = self.parts.iter_mut().enumerate().rev().take(600);
-        parts
-            .filter_map(|(index, part)| match part {
-                ChatPart::Tool(call) => Some((index, call.as_mut())),
-                _ => None,
-            })
-            .find(|(_, call)| call.runs() && call.id() == id)
-    }
-
-    fn end(&mut self, end: TurnOutcome) {
-        self.close();
-        self.end_thinking();
-        self.open.blanks.clear();
-        let silent = self.waiting.take().is_some();
-        let last = self.reply.take().and_then(|mut reply| reply.finish());
-        for (index, part) in self.parts.iter_mut().enumerate().rev().take(600) {
-            if let ChatPart::Tool(call) = part
-                && call.runs()
-            {
-                call.finish(CallOutcome::stopped());
-                self.cached.remove(&index);
-            }
-        }
-        match (end, last) {
-            (TurnOutcome::Stopped, _) => self.parts.extend(texts(Tone::Dim, "stopped")),
-            // Without an answer, the trace is all there is to see.
-            (TurnOutcome::Complete, Some(last)) if silent => {
-                self.parts.extend(texts(Tone::Dim, &last));
-            }
-            (TurnOutcome::Complete | TurnOutcome::Failed, _) => {}
-        }
-        self.settle();
     }
 
     /// Hides the last message of the active profile, and what followed it.
@@ -557,29 +379,19 @@ impl Chat {
     /// Laid-out parts, with temporary ones at the end: incoming text, running calls, queued messages.
     fn tail(&mut self, queue: &[String], layout_ctx: LayoutContext<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
-        if let Some(block) = self
-            .open
-            .splitter
-            .open()
-            .filter(|block| block.kind != BlockKind::Blank)
-        {
-            tail.push(Rc::new(lay_out_open(
-                &block,
-                layout_ctx.width,
-                layout_ctx.theme,
-            )));
+        let LayoutContext { width, theme, .. } = layout_ctx;
+        let open = self.open.splitter.open();
+        if let Some(block) = open.filter(|block| block.kind != BlockKind::Blank) {
+            tail.push(Rc::new(lay_out_open(&block, width, theme)));
         }
         if !self.pending.is_empty() {
-            if self
-                .queued_rows
-                .as_ref()
-                .is_none_or(|(width, _)| *width != layout_ctx.width)
-            {
+            let laid_out = self.queued_rows.as_ref();
+            if laid_out.is_none_or(|(columns, _)| *columns != width) {
                 let rows = self
                     .pending
                     .iter()
                     .map(|part| Rc::new(part.rows(layout_ctx)));
-                self.queued_rows = Some((layout_ctx.width, rows.collect()));
+                self.queued_rows = Some((width, rows.collect()));
             }
             let laid_out = self.queued_rows.iter().flat_map(|(_, rows)| rows);
             tail.extend(laid_out.cloned());
@@ -600,11 +412,8 @@ impl Chat {
         if let Some(waiting) = self.waiting.as_ref().or(paused.as_ref()) {
             let row = waiting.row(self.shows_thinking, layout_ctx);
             let mut rows = vec![Line::default(), row];
-            rows.extend(
-                reply
-                    .into_iter()
-                    .flat_map(|reply| reply.trace_rows(layout_ctx)),
-            );
+            let trace = reply.map(|reply| reply.trace_rows(layout_ctx));
+            rows.extend(trace.into_iter().flatten());
             tail.push(Rc::new(rows));
         }
         for text in queue.iter().take(MAX_QUEUED_ROWS) {

@@ -50,8 +50,7 @@ fn entry(
     let explanation = vec![Span::raw(" ".repeat(left + 3))];
     let mut rows = Vec::new();
     let first = if width::of(name) > left {
-        let name = Span::styled(name.to_owned(), theme.code);
-        rows.extend(wrap::words(&[name], columns, &HangingIndent::blanks(2)));
+        rows.extend(wrap::text(name, theme.code, columns, 2));
         explanation.clone()
     } else {
         let name = format!("  {}", width::pad(name, left + 1));

@@ -10,7 +10,7 @@ use crate::ui::keys::Action;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{self, HangingIndent};
+use crate::ui::text::wrap;
 
 /// Longest line that is taken.
 const MAX_LINE_CHARS: usize = 4_000;
@@ -73,9 +73,9 @@ impl LineInput {
             Span::styled(end_of(&shown, room), theme.text),
             Span::styled("▏", theme.accent),
         ]);
-        let hint = Span::styled(clean_line(&self.prompt.hint), theme.dim);
+        let hint = clean_line(&self.prompt.hint);
         let mut rows = vec![rule(&title, columns, theme)];
-        rows.extend(wrap::words(&[hint], columns, &HangingIndent::default()));
+        rows.extend(wrap::text(hint, theme.dim, columns, 0));
         rows.truncate(height.saturating_sub(1));
         rows.push(input);
         rows.truncate(height);

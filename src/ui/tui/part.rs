@@ -6,9 +6,10 @@ use super::band;
 use super::layout_context::LayoutContext;
 use super::thinking::ThinkingPart;
 use super::tool::{self, ToolCallCell};
+use crate::ui::markdown::block::Block;
 use crate::ui::markdown::layout::lay_out;
-use crate::ui::markdown::split::{BYTES, Block, LINES};
-use crate::ui::text::wrap::{self, HangingIndent};
+use crate::ui::markdown::split::{BYTES, LINES};
+use crate::ui::text::wrap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
@@ -97,27 +98,25 @@ fn plain_rows(text: &str, tone: Tone, layout_ctx: LayoutContext<'_>) -> Vec<Line
         Tone::Dim => theme.dim,
         // One row where it fits.
         Tone::Remark => {
-            let row = Span::styled(text.replace('\n', " "), theme.dim);
-            return wrap::words(&[row], layout_ctx.width, &HangingIndent::default());
+            return wrap::text(text.replace('\n', " "), theme.dim, layout_ctx.width, 0);
         }
     };
     text.split('\n')
         .flat_map(|line| {
-            let (hang, line) = match tone {
+            let (indent, line) = match tone {
                 Tone::Listing => listing_row(line, layout_ctx.width),
-                _ => (HangingIndent::default(), line),
+                _ => (0, line),
             };
-            let spans = [Span::styled(line.to_owned(), style)];
-            wrap::words(&spans, layout_ctx.width, &hang)
+            wrap::text(line, style, layout_ctx.width, indent)
         })
         .collect()
 }
 
 /// A row of a list that is too long continues under its own beginning. Blanks that leave less than half the width for the text are cut.
-fn listing_row(line: &str, columns: usize) -> (HangingIndent, &str) {
+fn listing_row(line: &str, columns: usize) -> (usize, &str) {
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
-    (HangingIndent::blanks(indent.min(columns / 2)), text)
+    (indent.min(columns / 2), text)
 }
 
 /// Splits cleaned text into parts of bounded size, at line breaks where there are any.

@@ -272,30 +272,22 @@ mod tests {
 
     #[test]
     fn arrows_choose_and_typing_filters() {
+        let chosen = |id: &str| PickerOutcome::Chosen(ChoiceKind::Sessions, id.to_owned());
         let mut picker = picker(30);
         for _ in 0..3 {
             picker.act(Action::Down);
         }
         picker.act(Action::Up);
-        assert_eq!(
-            picker.act(Action::Send),
-            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-2".to_owned())
-        );
+        assert_eq!(picker.act(Action::Send), chosen("id-2"));
         picker.act(Action::Insert('2'));
         picker.act(Action::Insert('9'));
         assert!(text(&mut picker, 80, 10)[1].starts_with("1 of 30 with \"29\""));
-        assert_eq!(
-            picker.act(Action::Send),
-            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-29".to_owned())
-        );
+        assert_eq!(picker.act(Action::Send), chosen("id-29"));
         picker.filter("x\ny");
         assert_eq!(picker.act(Action::Send), PickerOutcome::Open, "none fits");
         picker.act(Action::KillLine);
         picker.act(Action::Bottom);
-        assert_eq!(
-            picker.act(Action::Send),
-            PickerOutcome::Chosen(ChoiceKind::Sessions, "id-29".to_owned())
-        );
+        assert_eq!(picker.act(Action::Send), chosen("id-29"));
         assert_eq!(picker.act(Action::Escape), PickerOutcome::Closed);
         assert_eq!(picker.act(Action::Quit), PickerOutcome::Pass);
     }
@@ -334,14 +326,9 @@ mod tests {
                 picker.act(Action::Down);
                 let rows = text(&mut picker, columns, height);
                 assert!(rows.len() <= height);
-                assert!(
-                    rows.iter().all(|row| width::of(row) <= columns.max(1)),
-                    "{rows:?}"
-                );
-                assert!(
-                    height < 3 || rows.iter().any(|row| row.starts_with('›')),
-                    "{rows:?}"
-                );
+                let fit = rows.iter().all(|row| width::of(row) <= columns.max(1));
+                let has_mark = rows.iter().any(|row| row.starts_with('›'));
+                assert!(fit && (height < 3 || has_mark), "{rows:?}");
             }
         }
         assert!(text(&mut picker(0), 40, 5)[1].starts_with("0 of 0"));

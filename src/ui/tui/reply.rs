@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::layout_context::LayoutContext;
 use crate::base::text::tail;
 use crate::chat::reply_event::ReplyEvent;
 use crate::ui::text::clean::clean;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{self, HangingIndent};
+use crate::ui::text::wrap;
 
 /// Lines of the trace that are shown.
 const TRACE_ROWS: usize = 3;
@@ -68,10 +68,7 @@ impl ReplyProgress {
         }
         let rows: Vec<Line<'static>> = draft
             .split('\n')
-            .flat_map(|line| {
-                let spans = [Span::styled(line.to_owned(), layout_ctx.theme.dim)];
-                wrap::words(&spans, layout_ctx.width, &HangingIndent::default())
-            })
+            .flat_map(|line| wrap::text(line, layout_ctx.theme.dim, layout_ctx.width, 0))
             .collect();
         let hidden = rows.len().saturating_sub(DRAFT_ROWS);
         let shown = rows.into_iter().skip(hidden);

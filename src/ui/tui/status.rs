@@ -247,31 +247,13 @@ mod tests {
     use crate::app::session::ui_update::RunningCall;
     use crate::store::sessions::record::Spent;
     use crate::ui::text::theme::ColorMode;
+    use crate::ui::tui::tests::stage;
     use proptest::prelude::*;
 
     fn status() -> SessionStatus {
         SessionStatus {
-            provider: Some("groq"),
-            model: "llama".to_owned(),
-            profile: "main".to_owned(),
-            messages: 2,
-            cost: 0.04,
-            cost_estimated: false,
-            credits: 0.0,
-            run_spent: None,
-            tokens: Tokens {
-                input: 1_200,
-                cached: 900,
-                output: 34,
-                ..Tokens::default()
-            },
-            context: Some(3),
             coding: true,
-            shell: None,
-            place: None,
-            topics: 0,
-            running: Vec::new(),
-            voice: None,
+            ..stage::status("llama")
         }
     }
 
@@ -286,6 +268,7 @@ mod tests {
     fn parts_come_short_and_by_importance_then_they_get_longer() {
         let model = " ⚡ llama · code";
         let rest = "main · 2 msgs · 1.2k in, 34 out · $0.04 · ctx 3%";
+        let longer = rest.replace(" in,", " in (900 cached),");
         for (columns, expected) in [
             (16, " $0.04".to_owned()),
             (18, " ⚡ llama · $0.04".to_owned()),
@@ -295,13 +278,7 @@ mod tests {
             (56, format!("{model} · main · 2 msgs · $0.04 · ctx 3%")),
             (74, format!("{model} · {rest}")),
             (80, format!("{model} · {rest} ▎····")),
-            (
-                93,
-                format!(
-                    "{model} · {} ▎····",
-                    rest.replace(" in,", " in (900 cached),")
-                ),
-            ),
+            (93, format!("{model} · {longer} ▎····")),
         ] {
             let line = shown(&status(), columns);
             let line = line.trim_end_matches("09:05").trim_end();
@@ -318,10 +295,8 @@ mod tests {
         status.place = place("fetcher", Some("retry-fix"));
         for columns in 43..=200 {
             let line = shown(&status, columns);
-            assert!(
-                line.starts_with(" ⚡ llama-3.3-70b-versatile · code · "),
-                "{columns}: {line}"
-            );
+            let start = " ⚡ llama-3.3-70b-versatile · code · ";
+            assert!(line.starts_with(start), "{columns}: {line}");
         }
         // Then by as many letters as are missing.
         assert!(shown(&status, 42).starts_with(" ⚡ llama-3.3-70b-versati… · code · "));
@@ -353,10 +328,8 @@ mod tests {
         }
         (status.cost, status.run_spent) = (1.204, Some(run(0.02)));
         let narrow = shown(&status, 42);
-        assert!(
-            narrow.contains("$1.20") && !narrow.contains("run"),
-            "{narrow}"
-        );
+        let is_short = narrow.contains("$1.20") && !narrow.contains("run");
+        assert!(is_short, "{narrow}");
     }
 
     #[test]
@@ -365,9 +338,10 @@ mod tests {
         free.cost = 0.0;
         let line = shown(&free, 80);
         assert!(
-            line.contains(" · 1.2k in (900 cached), 34 out · ") && !line.contains('$'),
+            line.contains(" · 1.2k in (900 cached), 34 out · "),
             "{line}"
         );
+        assert!(!line.contains('$'), "{line}");
         assert!(shown(&free, 50).contains(" · 1.2k in, 34 out"));
         free.tokens = Tokens::default();
         assert!(!shown(&free, 80).contains(" in, "));
@@ -397,42 +371,25 @@ mod tests {
             seconds: None,
             levels,
         };
-        for (is_on, is_paused, phase, want) in [
-            (
-                false,
-                false,
-                Some(once),
-                " 🎤 0s of 5s ·▄█ · any key ends it, Esc drops it · ⚡ llama",
-            ),
-            (
-                true,
-                false,
-                Some(on),
-                " 🎤 0s ·▄█ · Enter sends, Esc ends voice mode · voice · ⚡ llama",
-            ),
-            (
-                true,
-                false,
-                Some(VoicePhase::Transcribing { since }),
-                " ⠋ 0s writing it down · Esc drops it · voice · ",
-            ),
-            (
-                true,
-                false,
-                Some(VoicePhase::Speaking),
-                " 🔊 speaking · any key stops it · voice · ",
-            ),
-            (
-                true,
-                true,
-                None,
-                " 🎤 paused · Enter listens again · voice · ",
-            ),
-            (true, false, None, " 🎤 voice · ⚡ llama"),
-        ] {
+        let starts = |is_on, is_paused, phase, want: &str| {
             let line = shown(is_on, is_paused, phase);
             assert!(line.starts_with(want), "{line}");
-        }
+        };
+        let want = " 🎤 0s of 5s ·▄█ · any key ends it, Esc drops it · ⚡ llama";
+        starts(false, false, Some(once), want);
+        let want = " 🎤 0s ·▄█ · Enter sends, Esc ends voice mode · voice · ⚡ llama";
+        starts(true, false, Some(on), want);
+        let want = " ⠋ 0s writing it down · Esc drops it · voice · ";
+        starts(true, false, Some(VoicePhase::Transcribing { since }), want);
+        let want = " 🔊 speaking · any key stops it · voice · ";
+        starts(true, false, Some(VoicePhase::Speaking), want);
+        starts(
+            true,
+            true,
+            None,
+            " 🎤 paused · Enter listens again · voice · ",
+        );
+        starts(true, false, None, " 🎤 voice · ⚡ llama");
     }
 
     #[test]
@@ -447,10 +404,8 @@ mod tests {
         assert!(shown(&busy, 80).starts_with(" ⠋ 0s · ⚡"));
         busy.running[0].name = "make all".to_owned();
         let line = shown(&busy, 80);
-        assert!(
-            line.starts_with(" ⠋ 0s make all · Esc to stop · ⚡"),
-            "{line}"
-        );
+        let start = " ⠋ 0s make all · Esc to stop · ⚡";
+        assert!(line.starts_with(start), "{line}");
     }
 
     fn place(folder: &str, branch: Option<&str>) -> Option<Place> {
@@ -476,10 +431,8 @@ mod tests {
         in_repository.shell = Some("/tmp/elsewhere".into());
         ends(&in_repository, 120, "ctx 3% ▎····");
         in_repository.shell = None;
-        in_repository.place = place(
-            "a-folder-with-a-long-name",
-            Some("a-branch-with-a-long-name"),
-        );
+        let (folder, branch) = ("a-folder-with-a-long-name", "a-branch-with-a-long-name");
+        in_repository.place = place(folder, Some(branch));
         ends(&in_repository, 110, "a-folder-with… (a-branch-with…)");
         in_repository.place = place("x\u{1b}[31m", Some("y\u{7}"));
         ends(&in_repository, 120, "x (y␇)");

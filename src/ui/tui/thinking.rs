@@ -1,11 +1,11 @@
 //! The thinking of a model: kept beside the answer, and shown dimmed when the user asks for it.
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::layout_context::LayoutContext;
 use crate::ui::markdown::split::{BYTES, LINES};
 use crate::ui::text::clean::Cleaner;
-use crate::ui::text::wrap::{self, HangingIndent};
+use crate::ui::text::wrap;
 
 /// Thinking that is arriving. What is complete leaves in parts of bounded size, so that a frame costs the same however long the model thinks.
 #[derive(Debug, Default)]
@@ -85,12 +85,7 @@ impl ThinkingPart {
             rows.extend([Line::default(), Line::styled("thinking", dim)]);
         }
         for line in self.text.trim_end_matches('\n').split('\n') {
-            let line = [Span::styled(line.to_owned(), dim)];
-            rows.extend(wrap::words(
-                &line,
-                layout_ctx.width,
-                &HangingIndent::blanks(2),
-            ));
+            rows.extend(wrap::text(line, dim, layout_ctx.width, 2));
         }
         rows
     }

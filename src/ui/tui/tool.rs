@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout_context::{CANCEL_HINT, LayoutContext, format_running, spinner, two_ends};
-use crate::base::text::plural;
+use crate::base::text::{head, plural};
 use crate::chat::event::CallState;
 use crate::chat::message::ToolCall;
 use crate::tools::engine::registry::Registry;
@@ -110,19 +110,12 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
         (Some(end), None) => finished(end, layout_ctx),
     };
-    let mut rows = vec![two_ends(
-        (&left, theme.tool),
-        (&right, style),
-        layout_ctx.width,
-    )];
-    let room = layout_ctx.width.saturating_sub(width::of(&right) + 1);
-    if call.unfolded && width::of(&left) > room {
-        let whole = Span::styled(call.heading.key_arguments.clone(), theme.tool);
-        rows.extend(wrap::words(
-            &[whole],
-            layout_ctx.width,
-            &HangingIndent::blanks(3),
-        ));
+    let (left, right) = ((left.as_str(), theme.tool), (right.as_str(), style));
+    let mut rows = vec![two_ends(left, right, layout_ctx.width)];
+    let room = layout_ctx.width.saturating_sub(width::of(right.0) + 1);
+    if call.unfolded && width::of(left.0) > room {
+        let whole = call.heading.key_arguments.as_str();
+        rows.extend(wrap::text(whole, theme.tool, layout_ctx.width, 3));
     }
     rows.extend(live_rows(&call.output, layout_ctx));
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
@@ -140,11 +133,7 @@ pub(super) fn rows(call: &ToolCallCell, layout_ctx: LayoutContext<'_>) -> Vec<Li
 fn excerpt(end: &CallOutcome, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
     match end.excerpt() {
         Excerpt::Nothing => Vec::new(),
-        Excerpt::Reason(line) => wrap::words(
-            &[Span::styled(line.to_owned(), layout_ctx.theme.error)],
-            layout_ctx.width,
-            &HangingIndent::blanks(3),
-        ),
+        Excerpt::Reason(line) => wrap::text(line, layout_ctx.theme.error, layout_ctx.width, 3),
         Excerpt::LastWords { hidden, lines } => {
             let mut rows = Vec::new();
             if hidden > 0 {
@@ -217,10 +206,9 @@ fn drawn(
     let hint = format!(", {key} unfolds");
     let frame = DiffFrame {
         width: layout_ctx.width,
-        rows: if unfolded {
-            DIFF_ROWS_UNFOLDED
-        } else {
-            DIFF_ROWS
+        rows: match unfolded {
+            true => DIFF_ROWS_UNFOLDED,
+            false => DIFF_ROWS,
         },
         hint: &hint,
         theme: layout_ctx.theme,
@@ -235,12 +223,8 @@ fn result(text: &str, layout_ctx: LayoutContext<'_>) -> Vec<Line<'static>> {
         .lines()
         .take(RESULT_LINES)
         .flat_map(|line| {
-            let shown = crate::base::text::head(line, 4_000).to_owned();
-            wrap::hard(
-                &[Span::styled(shown, dim)],
-                layout_ctx.width,
-                &HangingIndent::blanks(3),
-            )
+            let shown = [Span::styled(head(line, 4_000), dim)];
+            wrap::hard(&shown, layout_ctx.width, &HangingIndent::blanks(3))
         })
         .collect();
     let more = text.lines().count().saturating_sub(RESULT_LINES);
@@ -289,10 +273,8 @@ mod tests {
             now: since + Duration::from_secs(11),
             shows_thinking: false,
         };
-        rows(call, layout_ctx)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        let rows = rows(call, layout_ctx);
+        rows.iter().map(ToString::to_string).collect()
     }
 
     fn text(call: &ToolCallCell, width: usize) -> Vec<String> {
@@ -315,10 +297,8 @@ mod tests {
 
     #[test]
     fn the_line_shows_the_key_arguments() {
-        let mut grep = call(
-            "code_grep",
-            r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#,
-        );
+        let args = r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#;
+        let mut grep = call("code_grep", args);
         let start = Instant::now();
         assert!(text_at(&grep, 60, start)[0].ends_with(" queued"));
         grep.set_state(CallState::Running, start);
@@ -337,14 +317,10 @@ mod tests {
         let rows = text(&call("run_command", run), 80);
         let wanted = "run_command  ls -l description=\"list the files\" why=so ";
         assert!(rows[0].contains(wanted), "{rows:?}");
-        let rows = text(
-            &call("lamp_of_a_server", r#"{"room": "hall", "on": true}"#),
-            60,
-        );
-        assert!(
-            rows[0].contains("lamp_of_a_server  hall on=true "),
-            "{rows:?}"
-        );
+        let lamp = r#"{"room": "hall", "on": true}"#;
+        let rows = text(&call("lamp_of_a_server", lamp), 60);
+        let wanted = "lamp_of_a_server  hall on=true ";
+        assert!(rows[0].contains(wanted), "{rows:?}");
     }
 
     #[test]
@@ -376,11 +352,8 @@ mod tests {
             let rows = text(&run, 60);
             assert!(rows[0].ends_with(wanted), "{rows:?}");
             let reason = rows.iter().any(|row| row.contains("Error: why"));
-            let says_nothing = matches!(
-                outcome,
-                CallEnd::Success | CallEnd::Declined | CallEnd::Stopped
-            );
-            assert_eq!(reason, !says_nothing, "{outcome:?}");
+            let silent = [CallEnd::Success, CallEnd::Declined, CallEnd::Stopped];
+            assert_eq!(reason, !silent.contains(&outcome), "{outcome:?}");
         }
     }
 
@@ -435,17 +408,14 @@ mod tests {
             text: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
         };
         assert!(finished_rows("edit_lamp", "{}", Some(&patch))[0].ends_with("+1 −1"));
-        assert!(
-            finished_rows("create_file", r#"{"path": "a", "content": "x"}"#, None)[0].contains("✓")
-        );
+        let create = r#"{"path": "a", "content": "x"}"#;
+        assert!(finished_rows("create_file", create, None)[0].contains("✓"));
     }
 
     #[test]
     fn a_failed_edit_shows_the_reason_and_no_diff() {
-        let mut edit = call(
-            "apply_patch",
-            r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
-        );
+        let args = r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#;
+        let mut edit = call("apply_patch", args);
         let reason = "Error: no such text\nmore";
         let display = diff("one\n", "two\n");
         edit.finish(ended(CallEnd::Failure, 0, reason, Some(&display)));

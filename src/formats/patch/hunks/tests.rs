@@ -11,115 +11,89 @@ fn apply(old: &str, patch: &str) -> Result<String, String> {
         .map_err(|problem| problem.for_model())
 }
 
+#[track_caller]
+fn becomes(old: &str, patch: &str, new: &str) {
+    assert_eq!(apply(old, patch).as_deref(), Ok(new), "{patch}");
+}
+
 #[test]
 fn hunks_of_programs_and_models_apply() {
-    for (patch, line, new) in [
-        (
-            "--- a/n\n+++ b/n\n@@ -2,2 +2,2 @@ head\n two\n-three\n+3\n",
-            "three",
-            "3",
-        ),
+    for patch in [
+        "--- a/n\n+++ b/n\n@@ -2,2 +2,2 @@ head\n two\n-three\n+3\n",
         // Wrong counts, no file lines, a code fence.
-        (
-            "```diff\n@@ -2,9 +2,1 @@\n two\n-three\n+3\n```",
-            "three",
-            "3",
-        ),
+        "```diff\n@@ -2,9 +2,1 @@\n two\n-three\n+3\n```",
         // The line number is wrong.
-        ("@@ -40,2 +40,2 @@\n two\n-three\n+3\n", "three", "3"),
-        ("@@ -3 +3 @@\n-three\n+3", "three", "3"),
-        ("@@ ... @@\n two\n-three\n+3\n", "three", "3"),
-        ("@@ -3,1 +3,1 @@\r\n-three\r\n+3\r\n", "three", "3"),
+        "@@ -40,2 +40,2 @@\n two\n-three\n+3\n",
+        "@@ -3 +3 @@\n-three\n+3",
+        "@@ ... @@\n two\n-three\n+3\n",
+        "@@ -3,1 +3,1 @@\r\n-three\r\n+3\r\n",
         // White space at the ends of lines.
-        (
-            "@@ -2,2 +2,2 @@\n two  \n-three\n+3\n-- \n2.40\n",
-            "three",
-            "3",
-        ),
+        "@@ -2,2 +2,2 @@\n two  \n-three\n+3\n-- \n2.40\n",
     ] {
-        assert_eq!(apply(OLD, patch), Ok(OLD.replace(line, new)), "{patch}");
+        becomes(OLD, patch, &OLD.replace("three", "3"));
     }
-    assert_eq!(apply("", "@@ -0,0 +1,2 @@\n+a\n+b\n"), Ok("a\nb\n".into()));
-    assert_eq!(
-        apply("a\nb\n", "@@ -1,0 +2 @@\n+x\n"),
-        Ok("a\nx\nb\n".into())
-    );
-    assert_eq!(
-        apply(
-            "a\n\nb\n",
-            "@@ -1,3 +1,3 @@\n-a\n+A\n\n b\n\n\n@@ -3 +3,2 @@\n+c\n"
-        ),
-        Ok("A\n\nb\nc\n".into())
-    );
+    becomes("", "@@ -0,0 +1,2 @@\n+a\n+b\n", "a\nb\n");
+    becomes("a\nb\n", "@@ -1,0 +2 @@\n+x\n", "a\nx\nb\n");
+    let blanks = "@@ -1,3 +1,3 @@\n-a\n+A\n\n b\n\n\n@@ -3 +3,2 @@\n+c\n";
+    becomes("a\n\nb\n", blanks, "A\n\nb\nc\n");
 }
 
 #[test]
 fn requests_in_file_headers_are_refused_or_reported() {
     let new = "--- /dev/null\t1970-01-01\n+++ b/n.md\n@@ -0,0 +1 @@\n+one\n";
-    assert_eq!(apply("", new), Ok("one\n".into()));
+    becomes("", new, "one\n");
     let error = apply("old\n", new).unwrap_err();
-    assert!(
-        error.contains("makes a new file (--- /dev/null), and n.md exists with 1 line."),
-        "{error}"
-    );
-    let report = |patch: &str| apply_hunks("a\n", patch, "n.md").unwrap().report;
-    let gone = report("--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
-    assert!(
-        gone.last().unwrap().contains("the file is kept"),
-        "{gone:?}"
-    );
-    let other =
-        report("rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(
-        other
-            .last()
-            .unwrap()
-            .contains("to o.md; the file keeps its name")
-    );
+    let exists = "makes a new file (--- /dev/null), and n.md exists with 1 line.";
+    assert!(error.contains(exists), "{error}");
+    for (patch, words) in [
+        (
+            "--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+            "the file is kept",
+        ),
+        (
+            "rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n",
+            "to o.md; the file keeps its name",
+        ),
+    ] {
+        let report = apply_hunks("a\n", patch, "n.md").unwrap().report;
+        assert!(report.last().unwrap().contains(words), "{report:?}");
+    }
     // Within a hunk the same lines are text.
-    assert_eq!(
-        apply("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),
-        Ok("b\n--- /dev/null\n".into())
-    );
+    let text = "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n";
+    becomes("a\n", text, "b\n--- /dev/null\n");
 }
 
 #[test]
 fn line_breaks_are_kept_and_the_last_follows_its_marker() {
     let crlf = "@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
-    assert_eq!(apply("", crlf), Ok("a\r\nb\r\n".into()));
-    assert_eq!(apply("x\n", crlf), Ok("a\nb\nx\n".into()));
-    assert_eq!(
-        apply("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
-        Ok("x\r\ny\r\nb\r\n".into())
-    );
-    assert_eq!(apply("a\nb", "@@ -1 +1 @@\n-a\n+x\n"), Ok("x\nb".into()));
     let no = "\\ No newline at end of file";
-    assert_eq!(
-        apply("a\nb", &format!("@@ -2 +2 @@\n-b\n{no}\n+c\n")),
-        Ok("a\nc\n".into())
-    );
-    assert_eq!(
-        apply("a\nb\n", &format!("@@ -2 +2 @@\n-b\n+c\n{no}\n")),
-        Ok("a\nc".into())
-    );
-    assert_eq!(
-        apply("a\nb", &format!("@@ -1,2 +1,2 @@\n-a\n+x\n b\n{no}\n")),
-        Ok("x\nb".into())
-    );
-    assert_eq!(
-        apply("\u{feff}a\n", "@@ -1 +1 @@\n-a\n+b\n"),
-        Ok("\u{feff}b\n".into())
-    );
-    assert_eq!(apply("a\n", "@@ -1 +0,0 @@\n-a\n"), Ok(String::new()));
+    for (old, patch, new) in [
+        ("", crlf, "a\r\nb\r\n"),
+        ("x\n", crlf, "a\nb\nx\n"),
+        (
+            "a\r\nb\r\n",
+            "@@ -1 +1,2 @@\n-a\n+x\n+y\n",
+            "x\r\ny\r\nb\r\n",
+        ),
+        ("a\nb", "@@ -1 +1 @@\n-a\n+x\n", "x\nb"),
+        ("a\nb", &format!("@@ -2 +2 @@\n-b\n{no}\n+c\n"), "a\nc\n"),
+        ("a\nb\n", &format!("@@ -2 +2 @@\n-b\n+c\n{no}\n"), "a\nc"),
+        (
+            "a\nb",
+            &format!("@@ -1,2 +1,2 @@\n-a\n+x\n b\n{no}\n"),
+            "x\nb",
+        ),
+        ("\u{feff}a\n", "@@ -1 +1 @@\n-a\n+b\n", "\u{feff}b\n"),
+        ("a\n", "@@ -1 +0,0 @@\n-a\n", ""),
+    ] {
+        becomes(old, patch, new);
+    }
 }
 
 #[test]
 fn a_hunk_that_does_not_fit_is_shown_and_nothing_changes() {
-    let error = apply(
-        OLD,
-        "@@ -1 +1 @@\n-one\n+1\n@@ -5,2 +5,2 @@\n five\n-SIX\n+6\n",
-    )
-    .unwrap_err();
+    let second = "@@ -1 +1 @@\n-one\n+1\n@@ -5,2 +5,2 @@\n five\n-SIX\n+6\n";
+    let error = apply(OLD, second).unwrap_err();
     for part in [
         "Hunk 2 (@@ -5,2 +5,2 @@, line 4 of the patch)",
         "8 lines",
@@ -129,12 +103,11 @@ fn a_hunk_that_does_not_fit_is_shown_and_nothing_changes() {
     ] {
         assert!(error.contains(part), "{part} not in {error}");
     }
-    let error = apply(OLD, "@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n").unwrap_err();
-    assert!(
-        error.contains("line 1, before the end of an earlier hunk"),
-        "{error}"
-    );
     for (patch, words) in [
+        (
+            "@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n",
+            "line 1, before the end of an earlier hunk",
+        ),
         ("@@ -9,0 +30 @@\n+x\n", "does not fit"),
         ("@@\n+x\n", "does not say where"),
         ("@@ what\n-x\n", "not a hunk header"),
@@ -203,20 +176,15 @@ fn with_breaks_of(old: &str, new: &str) -> String {
 fn many_empty_lines_after_a_hunk_take_linear_time() {
     let old = "a\n".to_owned() + &"\n".repeat(20_000) + "x\n";
     let begun = crate::base::cpu_time::CpuTime::now();
-    let apply = apply_hunks(
+    let blanks = "\n".repeat(20_000);
+    becomes(
         &old,
-        &format!("@@\n-x\n+y\n{}", "\n".repeat(20_000)),
-        "n.md",
+        &format!("@@\n-x\n+y\n{blanks}"),
+        &old.replace('x', "y"),
     );
-    assert_eq!(apply.unwrap().text, old.replace('x', "y"));
-    let none = apply_hunks(
-        &old,
-        &format!("@@ -1 +1 @@\n-z\n{}", " \n".repeat(20_000)),
-        "n.md",
-    );
-    assert!(none.is_err());
-    let hunks: String = (0..3_000).map(|_| "@@ -1 +1 @@\n- \n+b\n").collect();
-    assert!(apply_hunks(&old, &hunks, "n.md").is_ok());
+    let blanks = " \n".repeat(20_000);
+    assert!(apply(&old, &format!("@@ -1 +1 @@\n-z\n{blanks}")).is_err());
+    assert!(apply(&old, &"@@ -1 +1 @@\n- \n+b\n".repeat(3_000)).is_ok());
     assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
 }
 

@@ -57,23 +57,23 @@ fn a_combining_mark_joins_the_previous_letter() {
 
 #[test]
 fn consecutive_kills_are_yanked_as_one() {
-    assert_eq!(
-        after(
+    for (before, actions, expected) in [
+        (
             "one two three|",
-            &[KillBlankBack, KillBlankBack, LineStart, Yank]
+            &[KillBlankBack, KillBlankBack, LineStart, Yank][..],
+            "two three|one ",
         ),
-        "two three|one "
-    );
-    assert_eq!(
-        after("a b|", &[KillBlankBack, Left, KillLine, Yank, YankPop]),
-        "b|"
-    );
-    assert_eq!(after("a b|", &[YankPop]), "a b|", "nothing was yanked");
-    assert_eq!(
-        after("ab|", &[KillLine, Yank, Left, YankPop]),
-        "a|b",
-        "only right after a yank"
-    );
+        (
+            "a b|",
+            &[KillBlankBack, Left, KillLine, Yank, YankPop],
+            "b|",
+        ),
+        // Nothing was yanked, or something came between.
+        ("a b|", &[YankPop], "a b|"),
+        ("ab|", &[KillLine, Yank, Left, YankPop], "a|b"),
+    ] {
+        assert_eq!(after(before, actions), expected, "{actions:?}");
+    }
 }
 
 #[test]
@@ -92,33 +92,26 @@ fn undo_removes_words_and_pastes_one_at_a_time() {
     assert_eq!(press(&mut editor, Redo), Outcome::Nothing);
     press(&mut editor, Undo);
     type_in(&mut editor, "!");
-    assert_eq!(
-        press(&mut editor, Redo),
-        Outcome::Nothing,
-        "what was typed instead stays"
-    );
+    let redone = press(&mut editor, Redo);
+    assert_eq!(redone, Outcome::Nothing, "what was typed instead stays");
 }
 
 #[test]
 fn deleting_character_by_character_is_one_step_and_a_motion_ends_a_step() {
-    assert_eq!(
-        after("one|", &[EraseBack, EraseBack, EraseBack, Undo]),
-        "one|"
-    );
-    assert_eq!(after("|one", &[EraseForward, EraseForward, Undo]), "|one");
-    assert_eq!(
-        after("|", &[Insert('a'), Left, Right, Insert('b'), Undo]),
-        "a|"
-    );
+    for (before, actions, expected) in [
+        ("one|", &[EraseBack, EraseBack, EraseBack, Undo][..], "one|"),
+        ("|one", &[EraseForward, EraseForward, Undo], "|one"),
+        ("|", &[Insert('a'), Left, Right, Insert('b'), Undo], "a|"),
+    ] {
+        assert_eq!(after(before, actions), expected, "{actions:?}");
+    }
 }
 
 #[test]
 fn enter_submits_and_clears_the_input() {
     let mut editor = at("hello\nworld");
-    assert_eq!(
-        press(&mut editor, Send),
-        Outcome::Submit("hello\nworld".into())
-    );
+    let sent = press(&mut editor, Send);
+    assert_eq!(sent, Outcome::Submit("hello\nworld".into()));
     assert!(editor.is_empty());
     assert_eq!(press(&mut editor, Undo), Outcome::Nothing);
     assert_eq!(editor.key_context(), KeyContext::Empty);

@@ -3,13 +3,13 @@
 use super::*;
 use Action::*;
 
+fn owned<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).into()
+}
+
 fn with_history() -> Editor {
     let mut editor = Editor::new();
-    editor.set_history(
-        ["cargo test", "two\nlines", "make tea"]
-            .map(str::to_owned)
-            .to_vec(),
-    );
+    editor.set_history(owned(["cargo test", "two\nlines", "make tea"]));
     editor
 }
 
@@ -33,16 +33,15 @@ fn up_walks_the_history_and_down_restores_the_draft() {
 fn in_multiline_text_up_moves_the_cursor_first() {
     let mut editor = with_history();
     editor.set_text("long line\nx\nlast line");
-    press(&mut editor, Up);
-    assert_eq!(shown(&editor), "long line\nx|\nlast line");
-    press(&mut editor, Up);
-    assert_eq!(
-        shown(&editor),
+    // The column is kept.
+    for expected in [
+        "long line\nx|\nlast line",
         "long line|\nx\nlast line",
-        "the column is kept"
-    );
-    press(&mut editor, Up);
-    assert_eq!(shown(&editor), "make tea|");
+        "make tea|",
+    ] {
+        press(&mut editor, Up);
+        assert_eq!(shown(&editor), expected);
+    }
     press(&mut editor, Up);
     press(&mut editor, Left);
     press(&mut editor, Up);
@@ -74,23 +73,16 @@ fn a_search_match_is_inserted_only_on_accept() {
     press(&mut editor, Search);
     assert_eq!(editor.rows(20, 3).rows, ["draft"]);
     type_in(&mut editor, "te");
-    assert_eq!(
-        editor.searching(),
-        Some(Searching {
-            query: "te",
-            failed: false
-        })
-    );
+    let (query, failed) = ("te", false);
+    assert_eq!(editor.searching(), Some(Searching { query, failed }));
     let view = editor.rows(20, 3);
     assert_eq!((view.rows, view.cursor), (vec!["make tea".into()], (5, 0)));
     press(&mut editor, Search);
     assert_eq!(editor.rows(20, 3).rows, ["cargo test"]);
     assert_eq!(editor.text(), "draft");
     press(&mut editor, Escape);
-    assert_eq!(
-        (shown(&editor).as_str(), editor.searching()),
-        ("draft|", None)
-    );
+    let after = (shown(&editor), editor.searching());
+    assert_eq!(after, ("draft|".to_owned(), None));
 
     press(&mut editor, Search);
     type_in(&mut editor, "CARGO");
@@ -99,11 +91,8 @@ fn a_search_match_is_inserted_only_on_accept() {
         press(&mut editor, EraseBack);
     }
     editor.insert("cargo");
-    assert_eq!(
-        press(&mut editor, Send),
-        Outcome::Changed,
-        "not sent unseen"
-    );
+    let sent = press(&mut editor, Send);
+    assert_eq!(sent, Outcome::Changed, "not sent unseen");
     assert_eq!(shown(&editor), "|cargo test");
     press(&mut editor, Undo);
     assert_eq!(editor.text(), "draft");
@@ -126,12 +115,10 @@ fn an_edit_accepts_the_match_and_edits_it() {
 struct House;
 impl Sources for House {
     fn commands(&self) -> Vec<String> {
-        ["/tools", "/tool", "/undo", "preferences"]
-            .map(str::to_owned)
-            .to_vec()
+        owned(["/tools", "/tool", "/undo", "preferences"])
     }
     fn profiles(&self) -> Vec<String> {
-        ["work", "play"].map(str::to_owned).to_vec()
+        owned(["work", "play"])
     }
     fn parameters(&self, tool: &str) -> Vec<String> {
         assert_eq!(tool, "tree");
@@ -145,6 +132,15 @@ fn tab(text: &str, actions: &[Action]) -> (String, Editor) {
         editor.act(*action, &House);
     }
     (shown(&editor), editor)
+}
+
+/// An editor after this was typed.
+fn typed(text: &str) -> Editor {
+    let mut editor = Editor::new();
+    for c in text.chars() {
+        editor.act(Insert(c), &House);
+    }
+    editor
 }
 
 #[test]
@@ -169,21 +165,12 @@ fn several_candidates_complete_to_their_common_prefix() {
     let (text, editor) = tab("!t|", &[Complete]);
     assert_eq!(text, "!tool|");
     let menu = editor.menu().unwrap();
-    assert_eq!(
-        (menu.candidates.as_slice(), menu.selected),
-        (&["!tools".to_owned(), "!tool".to_owned()][..], None)
-    );
+    assert_eq!(menu.candidates, ["!tools", "!tool"]);
+    assert_eq!(menu.selected, None);
 }
 
 #[test]
 fn the_menu_of_commands_opens_while_a_slash_word_is_typed() {
-    let typed = |text: &str| {
-        let mut editor = Editor::new();
-        for c in text.chars() {
-            editor.act(Insert(c), &House);
-        }
-        editor
-    };
     for (text, candidates) in [
         ("/", &["/tools", "/tool", "/undo"][..]),
         ("/T", &["/tools", "/tool"]),
@@ -191,13 +178,8 @@ fn the_menu_of_commands_opens_while_a_slash_word_is_typed() {
     ] {
         let editor = typed(text);
         let menu = editor.menu().unwrap();
-        assert_eq!(
-            (menu.candidates.as_slice(), menu.selected),
-            (
-                &candidates.iter().map(|&c| c.to_owned()).collect::<Vec<_>>()[..],
-                None
-            )
-        );
+        assert_eq!(menu.candidates, candidates);
+        assert_eq!(menu.selected, None);
     }
     for text in ["/x", "/undo ", "!t", "t", "a /t", "/usr/bin", "line\n/t"] {
         assert_eq!(typed(text).menu(), None, "{text:?}");
@@ -236,29 +218,18 @@ fn tab_cycles_the_menu_and_esc_restores_the_word() {
     assert_eq!(tab("!profile |", &[Complete, Complete]).0, "!profile work|");
     let round = [Complete, Complete, Complete, Complete];
     assert_eq!(tab("!profile |", &round).0, "!profile work|");
-    assert_eq!(
-        tab("!profile |", &[Complete, CompleteBack]).0,
-        "!profile play|"
-    );
+    let back = [Complete, CompleteBack];
+    assert_eq!(tab("!profile |", &back).0, "!profile play|");
     let (text, editor) = tab("!profile |", &[Complete, Down, Down, Escape]);
     assert_eq!((text.as_str(), editor.menu()), ("!profile |", None));
     let (text, mut editor) = tab("!profile |", &[Complete, Complete, Send]);
     assert_eq!((text.as_str(), editor.menu()), ("!profile work |", None));
-    assert_eq!(
-        editor.act(Send, &House),
-        Outcome::Submit("!profile work ".into())
-    );
+    let sent = editor.act(Send, &House);
+    assert_eq!(sent, Outcome::Submit("!profile work ".into()));
 }
 
 #[test]
 fn the_wheel_highlights_and_leaves_the_text_until_a_key_takes_it() {
-    let typed = |text: &str| {
-        let mut editor = Editor::new();
-        for c in text.chars() {
-            editor.act(Insert(c), &House);
-        }
-        editor
-    };
     // Of /tools, /tool and /undo.
     let mut editor = typed("/");
     for (rows, selected) in [
@@ -301,10 +272,8 @@ fn enter_without_a_selection_submits_and_typing_narrows() {
     assert!(editor.menu().is_some());
     editor.act(Insert('p'), &House);
     assert_eq!(editor.menu().unwrap().candidates, ["play"]);
-    assert_eq!(
-        editor.act(Send, &House),
-        Outcome::Submit("!profile p".into())
-    );
+    let sent = editor.act(Send, &House);
+    assert_eq!(sent, Outcome::Submit("!profile p".into()));
     assert_eq!(editor.menu(), None);
 }
 

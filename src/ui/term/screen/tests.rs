@@ -5,7 +5,9 @@ use std::num::NonZero;
 use proptest::prelude::*;
 use ratatui::style::Style;
 
+use super::differences::widest;
 use super::*;
+use crate::ui::term::ansi_writer::NAMED;
 use crate::ui::text::cell_mark;
 
 fn screen(width: u16, height: u16) -> Screen<Vec<u8>> {
@@ -65,7 +67,8 @@ impl Pair {
                 let text = contents == symbol
                     || (doubtful && symbol.starts_with(contents.chars().next().unwrap_or(' ')));
                 let look = look(cell);
-                let mut known = EMULATED_MODIFIERS;
+                let mut known: Modifier =
+                    EMULATED_MODIFIERS.map(|(one, _)| one).into_iter().collect();
                 if look.modifier.contains(WEIGHT) {
                     // The emulator supports only one of bold and dim at a time.
                     known = known.difference(WEIGHT);
@@ -92,20 +95,22 @@ impl Pair {
 }
 
 const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
-/// The modifiers that the emulator knows.
-const EMULATED_MODIFIERS: Modifier = Modifier::BOLD
-    .union(Modifier::DIM)
-    .union(Modifier::ITALIC)
-    .union(Modifier::UNDERLINED)
-    .union(Modifier::REVERSED);
+
+/// The modifiers that the emulator knows, and whether a cell has them.
+const EMULATED_MODIFIERS: [(Modifier, fn(&vt100::Cell) -> bool); 5] = [
+    (Modifier::BOLD, vt100::Cell::bold),
+    (Modifier::DIM, vt100::Cell::dim),
+    (Modifier::ITALIC, vt100::Cell::italic),
+    (Modifier::UNDERLINED, vt100::Cell::underline),
+    (Modifier::REVERSED, vt100::Cell::inverse),
+];
 
 fn emulated(cell: &vt100::Cell) -> CellStyle {
-    let mut modifier = Modifier::empty();
-    modifier.set(Modifier::BOLD, cell.bold());
-    modifier.set(Modifier::DIM, cell.dim());
-    modifier.set(Modifier::ITALIC, cell.italic());
-    modifier.set(Modifier::UNDERLINED, cell.underline());
-    modifier.set(Modifier::REVERSED, cell.inverse());
+    let known = EMULATED_MODIFIERS.into_iter();
+    let modifier = known
+        .filter(|(_, has)| has(cell))
+        .map(|(one, _)| one)
+        .collect();
     CellStyle {
         fg: colour(cell.fgcolor()),
         bg: colour(cell.bgcolor()),
@@ -115,24 +120,6 @@ fn emulated(cell: &vt100::Cell) -> CellStyle {
 }
 
 fn colour(colour: vt100::Color) -> Color {
-    const NAMED: [Color; 16] = [
-        Color::Black,
-        Color::Red,
-        Color::Green,
-        Color::Yellow,
-        Color::Blue,
-        Color::Magenta,
-        Color::Cyan,
-        Color::Gray,
-        Color::DarkGray,
-        Color::LightRed,
-        Color::LightGreen,
-        Color::LightYellow,
-        Color::LightBlue,
-        Color::LightMagenta,
-        Color::LightCyan,
-        Color::White,
-    ];
     match colour {
         vt100::Color::Default => Color::Reset,
         vt100::Color::Idx(n) => NAMED

@@ -3,23 +3,14 @@
 //! Bounded in rows and in time: omitted rows are counted.
 
 mod changed_words;
+mod paint;
 mod written;
 
-use super::clean::clean;
 use super::theme::Theme;
-use super::width;
-use super::wrap::{HangingIndent, hard, words};
-use crate::base::text::{head, plural};
 use crate::chat::change::{ChangeKind, FileChange, Hunk};
 use crate::chat::display::Display;
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
-use std::ops::Range;
-
-/// Rows of a frame that shows the end of a long change too.
-const ROOM_FOR_BOTH_ENDS: usize = 20;
-/// Maximum bytes of a line that are shown.
-const MAX_LINE_BYTES: usize = 1000;
+use paint::{draw, shown_part};
+use ratatui::text::Line;
 
 /// A change, ready to draw.
 #[derive(Clone, Debug, Default)]
@@ -205,176 +196,13 @@ fn pair_lines(rows: &mut [DiffRow<'_>]) {
     }
 }
 
-/// What all rows of a diff share.
-struct Painter<'a> {
-    frame: DiffFrame<'a>,
-    /// Digits of the highest line number.
-    digits: usize,
-    /// Comparisons of words that are left.
-    budget: usize,
-}
-
-/// The rows, as many as the frame has room for; `unknown` are lines of the change that there are no rows of.
-fn draw(rows: &[DiffRow<'_>], unknown: usize, frame: DiffFrame<'_>) -> Vec<Line<'static>> {
-    // What is removed comes before what takes its place: the end of a long change is as telling as its beginning.
-    let back = match frame.rows {
-        ROOM_FOR_BOTH_ENDS.. => frame.rows / 4,
-        _ => 0,
-    };
-    let near_start = rows.iter().take(frame.rows);
-    let highest = near_start.chain(rows.iter().rev().take(back));
-    let highest = highest.filter_map(|row| row.number).max();
-    let mut painter = Painter {
-        frame,
-        digits: highest.map_or(0, |number| number.to_string().len()),
-        budget: changed_words::MAX_COMPARISONS,
-    };
-    if rows.len() > frame.rows || unknown > 0 {
-        return painter.draw_ends(rows, unknown, back);
-    }
-    let mut out: Vec<Line<'static>> = Vec::new();
-    for row in rows {
-        out.extend(painter.row(row));
-        if out.len() > frame.rows {
-            return painter.draw_ends(rows, unknown, back);
-        }
-    }
-    out
-}
-
-impl Painter<'_> {
-    /// The beginning, a count of what is left out, and the end in at most `back` rows.
-    fn draw_ends(
-        &mut self,
-        rows: &[DiffRow<'_>],
-        unknown: usize,
-        back: usize,
-    ) -> Vec<Line<'static>> {
-        let frame = self.frame;
-        let mut end: Vec<Vec<Line<'static>>> = Vec::new();
-        let mut room = back;
-        for row in rows.iter().rev().take_while(|_| unknown == 0) {
-            let lines = self.row(row);
-            let Some(left) = room.checked_sub(lines.len()) else {
-                break;
-            };
-            room = left;
-            end.push(lines);
-        }
-        let mut out: Vec<Line<'static>> = Vec::new();
-        let mut room = frame.rows.saturating_sub(1 + back - room);
-        let mut whole = 0;
-        for row in rows {
-            let lines = self.row(row);
-            let left = room.checked_sub(lines.len());
-            out.extend(lines.into_iter().take(room));
-            let Some(left) = left else { break };
-            room = left;
-            whole += 1;
-        }
-        let left = rows.len().saturating_sub(whole + end.len());
-        let left = plural(left.saturating_add(unknown), "more line");
-        let left = width::clip(&format!("… {left}{}", frame.hint), frame.width);
-        out.push(Line::from(Span::styled(left, frame.theme.dim)));
-        out.extend(end.into_iter().rev().flatten());
-        out.truncate(frame.rows);
-        out
-    }
-
-    fn row(&mut self, row: &DiffRow<'_>) -> Vec<Line<'static>> {
-        let Painter { frame, digits, .. } = *self;
-        let theme = frame.theme;
-        let text = shown(row.text);
-        let (sign, style, part, tint) = match row.kind {
-            DiffRowKind::File => {
-                let style = theme.text.add_modifier(Modifier::BOLD);
-                return words(
-                    &[Span::styled(text, style)],
-                    frame.width,
-                    &HangingIndent::default(),
-                );
-            }
-            DiffRowKind::Note => {
-                return words(
-                    &[Span::styled(text, theme.dim)],
-                    frame.width,
-                    &HangingIndent::default(),
-                );
-            }
-            DiffRowKind::Same => (' ', theme.text, theme.text, Style::new()),
-            DiffRowKind::Added => ('+', theme.added, theme.added_part, theme.added_row),
-            DiffRowKind::Removed => ('-', theme.removed, theme.removed_part, theme.removed_row),
-        };
-        let number = match (digits, row.number) {
-            (0, _) => String::new(),
-            (_, Some(number)) => format!("{number:>digits$}  "),
-            (_, None) => " ".repeat(digits + 2),
-        };
-        let gutter = if sign == ' ' { theme.dim } else { style };
-        let hang = HangingIndent {
-            first: vec![Span::styled(format!("{sign} {number}"), gutter)],
-            rest: vec![Span::raw(" ".repeat(2 + number.len()))],
-        };
-        let changed = self.changed_words(row, &text);
-        let mut spans = marked(&text, &changed, style, part);
-        if width::of_spans(&hang.first) + 2 > frame.width {
-            spans.insert(0, Span::styled(sign.to_string(), gutter));
-        }
-        let mut lines = hard(&spans, frame.width, &hang);
-        for line in &mut lines {
-            line.style = tint;
-        }
-        lines
-    }
-
-    /// The ranges of a line that its counterpart does not have; `text` is the line as it is shown.
-    fn changed_words(&mut self, row: &DiffRow<'_>, text: &str) -> Vec<Range<usize>> {
-        let Some(other) = row.counterpart.map(shown) else {
-            return Vec::new();
-        };
-        let found = match row.kind {
-            DiffRowKind::Removed => {
-                changed_words::ranges(text, &other, &mut self.budget).map(|(old, _)| old)
-            }
-            _ => changed_words::ranges(&other, text, &mut self.budget).map(|(_, new)| new),
-        };
-        found.unwrap_or_default()
-    }
-}
-
-/// The line with these ranges in the style `part`.
-fn marked<'a>(text: &'a str, ranges: &[Range<usize>], style: Style, part: Style) -> Vec<Span<'a>> {
-    let piece = |range: Range<usize>, style| {
-        let text = text.get(range).unwrap_or_default();
-        Span::styled(text, style)
-    };
-    let mut spans = Vec::new();
-    let mut at = 0;
-    for range in ranges {
-        spans.push(piece(at..range.start, style));
-        spans.push(piece(range.clone(), part));
-        at = range.end;
-    }
-    spans.push(piece(at..text.len(), style));
-    spans
-}
-
-fn shown_part(line: &str) -> &str {
-    head(line, MAX_LINE_BYTES)
-}
-
-/// The beginning of a line, safe to show.
-fn shown(line: &str) -> String {
-    let kept = shown_part(line);
-    let more = if kept.len() < line.len() { "…" } else { "" };
-    format!("{}{more}", clean(kept).replace('\n', "\u{2424}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ui::text::theme::ColorMode;
+    use crate::ui::text::width;
     use proptest::prelude::*;
+    use ratatui::style::Style;
     use std::slice::from_ref;
 
     fn theme() -> Theme {
@@ -503,13 +331,10 @@ mod tests {
             ]
         );
         let changed = &drawn.lines[4].spans;
+        let changed = [1, 2].map(|at| (changed[at].content.as_ref(), changed[at].style));
         assert_eq!(
-            (changed[1].content.as_ref(), changed[1].style),
-            ("line ", theme.added)
-        );
-        assert_eq!(
-            (changed[2].content.as_ref(), changed[2].style),
-            ("nine", theme.added_part)
+            changed,
+            [("line ", theme.added), ("nine", theme.added_part)]
         );
         assert!(drawn.lines.iter().all(|line| line.style.bg.is_none()));
     }
@@ -534,31 +359,20 @@ mod tests {
         let new: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let theme = theme();
         let drawn = between("", &new, Some(1), frame(&theme, 40, 4));
-        assert_eq!(
-            rows(&drawn),
-            [
-                "+ 1  line 1",
-                "+ 2  line 2",
-                "+ 3  line 3",
-                "… 27 more lines"
-            ]
-        );
+        let first = [
+            "+ 1  line 1",
+            "+ 2  line 2",
+            "+ 3  line 3",
+            "… 27 more lines",
+        ];
+        assert_eq!(rows(&drawn), first);
         assert_eq!((drawn.added, drawn.removed), (30, 0));
         let exact = between("", "a\nb\n", Some(1), frame(&theme, 40, 2));
         assert_eq!(rows(&exact), ["+ 1  a", "+ 2  b"]);
-        assert_eq!(
-            rows(&between("same", "same", Some(1), frame(&theme, 40, 4))),
-            [] as [&str; 0]
-        );
-        assert_eq!(
-            rows(&between(
-                "",
-                "abcdefgh\u{1b}[2J",
-                Some(1),
-                frame(&theme, 9, 4)
-            )),
-            ["+ 1  abcd", "     efgh"]
-        );
+        let same = between("same", "same", Some(1), frame(&theme, 40, 4));
+        assert_eq!(rows(&same), [] as [&str; 0]);
+        let long = between("", "abcdefgh\u{1b}[2J", Some(1), frame(&theme, 9, 4));
+        assert_eq!(rows(&long), ["+ 1  abcd", "     efgh"]);
     }
 
     #[test]
@@ -581,14 +395,13 @@ mod tests {
             ]
         );
         let unified = "--- a/x\n+++ b/x\n@@ -9,2 +9,2 @@ fn\n a\n-b\n+c\n";
+        let unified = rows(&patch(unified, frame(&theme, 40, 100)));
         assert_eq!(
-            rows(&patch(unified, frame(&theme, 40, 100))),
-            ["b/x", "@@ -9,2 +9,2 @@ fn", "   9  a", "- 10  b", "+ 10  c",]
+            unified,
+            ["b/x", "@@ -9,2 +9,2 @@ fn", "   9  a", "- 10  b", "+ 10  c"]
         );
-        assert_eq!(
-            rows(&patch("+a\n-b\n", frame(&theme, 40, 100))),
-            ["+ a", "- b"]
-        );
+        let bare = rows(&patch("+a\n-b\n", frame(&theme, 40, 100)));
+        assert_eq!(bare, ["+ a", "- b"]);
     }
 
     #[test]
@@ -603,19 +416,11 @@ mod tests {
             (drawn.added, drawn.removed, drawn.lines.len()),
             (700_000, 700_000, 20)
         );
-        let drawn = between(
-            &"x".repeat(10 << 20),
-            &"y".repeat(10 << 20),
-            Some(1),
-            frame(&theme, 80, 40),
-        );
+        let [old, new] = ["x", "y"].map(|letter| letter.repeat(10 << 20));
+        let drawn = between(&old, &new, Some(1), frame(&theme, 80, 40));
         assert_eq!((drawn.lines.len(), drawn.added, drawn.removed), (28, 1, 1));
-        assert_eq!(
-            patch(&"+a\n".repeat(3 << 20), frame(&theme, 80, 20))
-                .lines
-                .len(),
-            20
-        );
+        let drawn = patch(&"+a\n".repeat(3 << 20), frame(&theme, 80, 20));
+        assert_eq!(drawn.lines.len(), 20);
     }
 
     proptest! {

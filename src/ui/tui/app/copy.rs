@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{App, HostAction, TERMINAL_GONE};
+use super::{App, TERMINAL_GONE};
 use crate::app::session::ui_update::CopiedText;
 use crate::base::text::plural;
 use crate::proc::clipboard::Copier;
@@ -91,9 +91,7 @@ impl App {
             Ok(false) => self.say(&format!(
                 "The {what} is too long for the terminal's clipboard."
             )),
-            Err(_) => self
-                .host_actions
-                .push_back(HostAction::Leave(TERMINAL_GONE)),
+            Err(_) => self.leave(TERMINAL_GONE),
         }
     }
 }

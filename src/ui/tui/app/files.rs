@@ -12,8 +12,7 @@ impl App {
     }
 
     pub(super) fn takes_files(&self) -> bool {
-        let declining = (self.open_question.as_ref()).is_some_and(|question| question.declining);
-        !declining && !self.session.has_shell()
+        !self.is_declining() && !self.session.has_shell()
     }
 
     /// Attaches the images whose paths were pasted: files that were dragged onto the terminal. False when it is anything else.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{App, HostAction};
+use super::App;
 use crate::app::session::choice::ChoiceList;
 use crate::ui::keys::Action;
 use crate::ui::tui::overlay::Overlay;
@@ -70,7 +70,7 @@ impl App {
                 self.session.answer_prompt(line);
                 self.receive();
             }
-            PickerOutcome::Leave => self.host_actions.push_back(HostAction::Leave(0)),
+            PickerOutcome::Leave => self.leave(0),
             PickerOutcome::Chosen(kind, id) => {
                 self.close_overlay();
                 self.session.choose_from_list(kind, &id);

@@ -59,6 +59,11 @@ impl App {
     }
 
     /// Gives the keys to the question, although there is a draft, or back to that.
+    /// The user writes why they decline.
+    pub(super) fn is_declining(&self) -> bool {
+        (self.open_question.as_ref()).is_some_and(|question| question.declining)
+    }
+
     pub(super) fn choose_question(&mut self) {
         if let Some(question) = &mut self.open_question {
             question.is_chosen = !question.is_chosen && !self.editor.is_empty();
@@ -67,11 +72,8 @@ impl App {
 
     /// Approves only a question that was shown in full.
     pub(super) fn approve(&mut self, verdict: Verdict) {
-        if self
-            .open_question
-            .as_ref()
-            .is_some_and(QuestionPrompt::is_read)
-        {
+        let question = self.open_question.as_ref();
+        if question.is_some_and(QuestionPrompt::is_read) {
             self.answer(verdict);
         } else {
             self.say("Space or PgDn shows the rest; then y approves.");

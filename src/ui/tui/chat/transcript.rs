@@ -15,7 +15,7 @@ impl Chat {
             profile: std::mem::take(&mut self.profile),
             unfold_all: self.unfold_all,
             shows_thinking: self.shows_thinking,
-            ..Self::new()
+            ..Self::default()
         };
         for entry in entries {
             let said = |role, text: &str| LogEntry {

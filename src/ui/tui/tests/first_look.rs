@@ -8,22 +8,10 @@ use ratatui::layout::Size;
 use super::super::view::RowLayout;
 use super::stage::{Stage, rows};
 use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
-use crate::ui::editor::complete::Sources;
+use crate::chat::event::{CallEnd, Event};
 use crate::ui::keys::Action;
 use crate::ui::term::screen::{Colours, Screen};
 use crate::ui::text::theme::ColorMode;
-
-struct Nothing;
-
-impl Sources for Nothing {
-    fn commands(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn about(&self, _: &str) -> Option<&'static str> {
-        None
-    }
-}
 
 fn short_talk() -> Stage {
     let mut stage = Stage::new();
@@ -44,13 +32,9 @@ fn a_short_talk_is_next_to_the_input() {
         let said = row_of(&rows, "Hi.");
         let input = row_of(&rows, "> ");
         let between = &rows[said + 1..input];
-        assert!(
-            between.len() <= 2
-                && between
-                    .iter()
-                    .all(|row| row.is_empty() || row.starts_with("──")),
-            "{height}: {rows:#?}"
-        );
+        let is_bare = |row: &String| row.is_empty() || row.starts_with("──");
+        assert!(between.len() <= 2, "{height}: {rows:#?}");
+        assert!(between.iter().all(is_bare), "{height}: {rows:#?}");
     }
 }
 
@@ -80,14 +64,12 @@ fn an_empty_input_says_what_can_be_typed() {
         assert!(cell.modifier.contains(Modifier::DIM), "{mode:?} {cell:?}");
         assert_eq!(stage.editor.whole_text(), "");
         // It goes with the first letter, and is never sent.
-        stage.editor.act(Action::Insert('x'), &Nothing);
+        stage.editor.act(Action::Insert('x'), &());
         let shown = rows(&mut stage, (80, 24), mode);
         assert_eq!(shown[input], "> x");
         stage.editor.set_text("");
-        assert_eq!(
-            stage.editor.act(Action::Send, &Nothing),
-            crate::ui::editor::Outcome::Nothing
-        );
+        let sent = stage.editor.act(Action::Send, &());
+        assert_eq!(sent, crate::ui::editor::Outcome::Nothing);
     }
 }
 
@@ -98,32 +80,24 @@ fn the_placeholder_fits_and_says_what_is_so() {
         let rows = rows(&mut stage, (width, 12), ColorMode::None);
         let input = rows.iter().rfind(|row| row.starts_with('>')).unwrap();
         assert!(!input.contains('…'), "{width}: {input:?}");
-        assert_eq!(
-            input.contains("Ask anything"),
-            width >= 15,
-            "{width}: {input:?}"
-        );
-        assert_eq!(
-            input.contains("/ commands"),
-            width >= 28,
-            "{width}: {input:?}"
-        );
+        for (words, least) in [("Ask anything", 15), ("/ commands", 28)] {
+            let is_shown = input.contains(words);
+            assert_eq!(is_shown, width >= least, "{width}: {input:?}");
+        }
     }
     stage.runs("", false);
-    let rows_now = rows(&mut stage, (80, 24), ColorMode::None);
-    let input = &rows_now[row_of(&rows_now, "> ")];
-    assert!(
-        input.contains("queue") && input.contains("Esc stops"),
-        "{input:?}"
-    );
+    let input_row = |stage: &mut Stage, sign: &str| {
+        let rows = rows(stage, (80, 24), ColorMode::None);
+        rows[row_of(&rows, sign)].clone()
+    };
+    let input = input_row(&mut stage, "> ");
+    let says_keys = input.contains("queue") && input.contains("Esc stops");
+    assert!(says_keys, "{input:?}");
     stage.status.running.clear();
     stage.status.shell = Some("/tmp".into());
-    let rows_now = rows(&mut stage, (80, 24), ColorMode::None);
-    let input = &rows_now[row_of(&rows_now, "$ ")];
-    assert!(
-        input.contains("/shell") && !input.contains("Ask"),
-        "{input:?}"
-    );
+    let input = input_row(&mut stage, "$ ");
+    let is_shell = input.contains("/shell") && !input.contains("Ask");
+    assert!(is_shell, "{input:?}");
     // Keys answer the question: the input invites to nothing.
     stage.status.shell = None;
     stage.ask("ls", "");
@@ -161,11 +135,8 @@ fn what_the_user_said_is_a_filled_band() {
         let mut filled: Vec<usize> = (first..=last).collect();
         filled.extend([row_of(&shown, "$ ls"), row_of(&shown, "queued  And")]);
         for y in 0..shown.len() {
-            assert_eq!(
-                is_filled(&buffer, y),
-                filled.contains(&y),
-                "{mode:?} {y}: {shown:#?}"
-            );
+            let is_filled = is_filled(&buffer, y);
+            assert_eq!(is_filled, filled.contains(&y), "{mode:?} {y}: {shown:#?}");
         }
         // The text begins where the row begins, and what is attached is told apart.
         assert!(shown[last].starts_with("Last line"), "{shown:#?}");
@@ -180,10 +151,8 @@ fn what_the_user_said_is_a_filled_band() {
     // Without colours a rule leads it; the text is as wide as before.
     let shown = rows(&mut stage, (80, 24), ColorMode::None);
     let label = &shown[row_of(&shown, "you  09:05")];
-    assert!(
-        label.starts_with("── you  09:05 ──") && label.ends_with("──"),
-        "{label:?}"
-    );
+    let is_rule = label.starts_with("── you  09:05 ──") && label.ends_with("──");
+    assert!(is_rule, "{label:?}");
     assert!(shown[row_of(&shown, "Last line")].starts_with("Last line"));
 }
 
@@ -204,7 +173,7 @@ fn nothing_slides_down_when_a_wait_ends() {
         check(&mut stage);
         stage.calls(&[("1", "tree", "{}")]);
         check(&mut stage);
-        stage.done("1", crate::chat::event::CallEnd::Success, "src");
+        stage.done("1", CallEnd::Success, "src");
         check(&mut stage);
         stage.delta("Another");
         check(&mut stage);
@@ -222,10 +191,8 @@ fn nothing_slides_down_when_a_wait_ends() {
         stage.you("Next.");
         stage.marvin("Yes.");
         let rows = rows(&mut stage, size, ColorMode::None);
-        assert!(
-            row_of(&rows, "Yes.") + 3 >= row_of(&rows, "> "),
-            "{rows:#?}"
-        );
+        let (answer, input) = (row_of(&rows, "Yes."), row_of(&rows, "> "));
+        assert!(answer + 3 >= input, "{rows:#?}");
     }
 }
 
@@ -241,9 +208,7 @@ fn a_frame_writes_what_has_changed_and_no_more() {
         };
         let mut stage = short_talk();
         stage.you(&"A long message in a band. ".repeat(20));
-        stage.show(&UiUpdate::Event(crate::chat::event::Event::Delta(
-            "An answer".to_owned(),
-        )));
+        stage.show(&UiUpdate::Event(Event::Delta("An answer".to_owned())));
         bytes(&mut stage);
         assert_eq!(bytes(&mut stage), 0, "{size}: nothing has changed");
         stage.delta(" goes on");
@@ -253,18 +218,14 @@ fn a_frame_writes_what_has_changed_and_no_more() {
         let moved = bytes(&mut stage);
         assert!(moved < 140, "{size}: {moved} bytes");
         stage.editor.set_text("x");
-        assert!(
-            bytes(&mut stage) < 80,
-            "{size}: a letter for the placeholder"
-        );
+        let letter = bytes(&mut stage);
+        assert!(letter < 80, "{size}: a letter for the placeholder");
         stage.editor.set_text("xy");
         assert!(bytes(&mut stage) < 20, "{size}: one letter");
         // A second row of the input moves the conversation as one.
         stage.editor.set_text("xy\nz");
         let grown = bytes(&mut stage);
-        assert!(
-            grown < 3 * usize::from(size.width) + 400,
-            "{size}: {grown} bytes"
-        );
+        let limit = 3 * usize::from(size.width) + 400;
+        assert!(grown < limit, "{size}: {grown} bytes");
     }
 }

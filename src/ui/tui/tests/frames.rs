@@ -1,6 +1,6 @@
 //! Frames of every element, each in every size.
 
-use super::stage::Stage;
+use super::stage::{Stage, rows};
 use crate::app::session::ui_update::{FoundFiles, Place, TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
@@ -10,6 +10,8 @@ use crate::chat::wait::Wait;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;
 use crate::ui::text::theme::ColorMode;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::Color;
 
 const ANSWER: &str = "Yes, though **not enthusiastically**. Tomorrow `11-16 °C`, rain from *14:00* \
 on, and a sentence that is long enough to be wrapped in most of the sizes that are looked at here.\n\n\
@@ -38,14 +40,15 @@ fn colours_carry_meaning_and_never_alone() {
     // NO_COLOR: bold, underline and the rest remain, no cell has a colour.
     talk().assert_style_snapshot("talk-no-color", ColorMode::None);
     let (buffer, _) = talk().draw((80, 24), ColorMode::None);
-    let plain = |cell: &ratatui::buffer::Cell| {
-        cell.fg == ratatui::style::Color::Reset && cell.bg == ratatui::style::Color::Reset
-    };
+    let plain = |cell: &Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
     assert!(buffer.content().iter().all(plain));
     let (coloured, _) = talk().draw((80, 24), ColorMode::True);
-    let symbols = |buffer: &ratatui::buffer::Buffer| -> Vec<String> {
-        let cells = buffer.content().iter();
-        cells.map(|cell| cell.symbol().to_owned()).collect()
+    let symbols = |buffer: &Buffer| {
+        buffer
+            .content()
+            .iter()
+            .map(|cell| cell.symbol().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(symbols(&buffer), symbols(&coloured));
 }
@@ -113,17 +116,11 @@ fn a_round_of_tools() {
     let mut stage = Stage::new();
     stage.you("The retry test is flaky, find out why and fix it.");
     stage.delta("I look where it sleeps.");
+    let grep = r#"{"pattern": "retry", "glob_filter": "*.rs"}"#;
+    let read = r#"{"path": "tests/retry.rs", "start_line": 1}"#;
     stage.calls(&[
-        (
-            "1",
-            "code_grep",
-            r#"{"pattern": "retry", "glob_filter": "*.rs"}"#,
-        ),
-        (
-            "2",
-            "read_file",
-            r#"{"path": "tests/retry.rs", "start_line": 1}"#,
-        ),
+        ("1", "code_grep", grep),
+        ("2", "read_file", read),
         ("3", "nosuch", "{}"),
     ]);
     stage.done("1", CallEnd::Success, "tests/retry.rs:41: retry\n");
@@ -143,11 +140,8 @@ fn a_round_of_tools() {
         first_line: None,
     };
     stage.done_showing("4", CallEnd::Success, "Replaced.", Some(patched));
-    stage.calls(&[(
-        "5",
-        "create_file",
-        r#"{"path": "new.txt", "content": "one\ntwo\n"}"#,
-    )]);
+    let create = r#"{"path": "new.txt", "content": "one\ntwo\n"}"#;
+    stage.calls(&[("5", "create_file", create)]);
     let written = Display::Diff {
         old: String::new(),
         new: "one\ntwo\n".to_owned(),
@@ -202,10 +196,9 @@ fn a_question_must_be_seen_in_full_before_a_key_approves() {
             let mut pages = 0;
             loop {
                 let (buffer, _) = stage.draw((width, height), ColorMode::None);
-                let rows: Vec<String> = (0..height)
-                    .map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect())
-                    .collect();
-                let visible_rows = rows.join("\n");
+                let rows = buffer.content().chunks(usize::from(width));
+                let rows = rows.map(|row| row.iter().map(Cell::symbol).collect::<String>());
+                let visible_rows = rows.collect::<Vec<_>>().join("\n");
                 assert!(
                     pages > 0 || visible_rows.contains("rm -r x"),
                     "{visible_rows}"
@@ -311,15 +304,7 @@ fn what_is_seen_while_something_runs() {
 }
 
 fn visible_rows(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
-    let (buffer, _) = stage.draw(size, ColorMode::None);
-    (0..size.1)
-        .map(|y| {
-            (0..size.0)
-                .map(|x| buffer[(x, y)].symbol())
-                .collect::<String>()
-        })
-        .map(|row| row.trim_end().to_owned())
-        .collect()
+    rows(stage, size, ColorMode::None)
 }
 
 #[test]
@@ -371,11 +356,8 @@ fn a_blank_answer_adds_no_entry() {
     let mut stage = Stage::new();
     stage.you("Say nothing.");
     stage.delta(" \n\n");
-    assert!(
-        !visible_rows(&mut stage, (60, 12))
-            .iter()
-            .any(|row| row.contains("marvin"))
-    );
+    let rows = visible_rows(&mut stage, (60, 12));
+    assert!(!rows.iter().any(|row| row.contains("marvin")), "{rows:#?}");
     stage.calls(&[("1", "tree", "{}")]);
     stage.done("1", CallEnd::Success, "src");
     stage.marvin("\n");

@@ -4,4 +4,4 @@ mod first_look;
 mod frames;
 mod resumed;
 mod run_time_tools;
-mod stage;
+pub(super) mod stage;

@@ -28,6 +28,33 @@ use crate::ui::text::theme::{ColorMode, Theme};
 /// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
+/// A session with this model, after one exchange.
+pub(in crate::ui::tui) fn status(model: &str) -> SessionStatus {
+    SessionStatus {
+        provider: Some("groq"),
+        model: model.to_owned(),
+        profile: "main".to_owned(),
+        messages: 2,
+        cost: 0.04,
+        cost_estimated: false,
+        credits: 0.0,
+        run_spent: None,
+        tokens: Tokens {
+            input: 1_200,
+            cached: 900,
+            output: 34,
+            ..Tokens::default()
+        },
+        context: Some(3),
+        coding: false,
+        shell: None,
+        place: None,
+        topics: 0,
+        running: Vec::new(),
+        voice: None,
+    }
+}
+
 /// Everything that a frame shows.
 pub(super) struct Stage {
     pub(super) chat: Chat,
@@ -44,33 +71,11 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new() -> Self {
         Self {
-            chat: Chat::new(),
+            chat: Chat::default(),
             editor: Editor::new(),
             open_question: None,
             help: None,
-            status: SessionStatus {
-                provider: Some("groq"),
-                model: "llama-3.3-70b-versatile".to_owned(),
-                profile: "main".to_owned(),
-                messages: 2,
-                cost: 0.04,
-                cost_estimated: false,
-                credits: 0.0,
-                run_spent: None,
-                tokens: Tokens {
-                    input: 1_200,
-                    cached: 900,
-                    output: 34,
-                    ..Tokens::default()
-                },
-                context: Some(3),
-                coding: false,
-                shell: None,
-                place: None,
-                topics: 0,
-                running: Vec::new(),
-                voice: None,
-            },
+            status: status("llama-3.3-70b-versatile"),
             flash: None,
             queue: Vec::new(),
             tools: Registry::default(),
