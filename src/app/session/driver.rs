@@ -22,7 +22,7 @@ use super::orders::{Orders, Request};
 use super::queued::not_sent;
 use super::run::Run;
 use super::turns::{self, GRACE, Turns};
-use super::ui_update::{CopiedText, SessionStatus, UiUpdate};
+use super::ui_update::{AnsweringModel, CopiedText, SessionStatus, UiUpdate};
 use super::voice::VoiceKey;
 use super::worker_event::WorkerEvent;
 use super::workers::Workers;
@@ -400,14 +400,13 @@ impl Session {
         let cost = self.core.conversation.saved().cost(self.run.spent());
         let jobs = self.core.jobs.rows().chain(self.core.workplace.rows());
         SessionStatus {
-            provider: target.map(|target| target.provider.name()),
-            model: target.map_or_else(String::new, |target| target.model.clone()),
+            model: target.map(|target| AnsweringModel {
+                provider: target.provider.name(),
+                name: target.model.clone(),
+            }),
             profile: context.profile(),
             messages: self.core.conversation.spoken(),
-            cost: cost.session.cost,
-            cost_estimated: cost.session.estimated,
-            credits: cost.session.credits,
-            run_spent: cost.run,
+            cost,
             tokens: context.ledger.totals().tokens(),
             context: context.gauge.percent(),
             coding: context.coding(),

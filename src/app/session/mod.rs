@@ -29,7 +29,7 @@ pub(crate) mod pasted_path;
 mod queued;
 mod run;
 mod said_before;
-mod session_cost;
+pub(crate) mod session_cost;
 pub(super) mod turn_job;
 mod turns;
 pub(crate) mod ui_update;

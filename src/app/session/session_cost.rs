@@ -5,11 +5,11 @@ use crate::store::sessions::record::Spent;
 
 /// What a session has cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct SessionCost {
+pub(crate) struct SessionCost {
     /// In all.
-    pub(super) session: Spent,
+    pub(crate) session: Spent,
     /// What this process has spent, where that is another amount: the session goes on from an earlier process, or is not the first of this one.
-    pub(super) run: Option<Spent>,
+    pub(crate) run: Option<Spent>,
 }
 
 impl SessionCost {

@@ -7,6 +7,7 @@ use crossbeam_channel::Sender;
 use serde::{Serialize, Serializer};
 
 use crate::app::session::choice::{ChoiceList, LinePrompt};
+use crate::app::session::session_cost::SessionCost;
 use crate::app::sessions::list::SessionRow;
 use crate::app::sessions::transcript::TranscriptEntry;
 use crate::app::theme_choice::ThemeChoice;
@@ -14,7 +15,6 @@ use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::chat::usage::Tokens;
 use crate::store::chat_log::LogEntry;
-use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::ApprovalRequest;
 
 /// A text that the user copies.
@@ -171,20 +171,12 @@ pub(crate) enum TurnOutcome {
 /// The state that a status line shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionStatus {
-    /// `None` while none is chosen.
-    pub provider: Option<&'static str>,
-    pub model: String,
+    /// Who answers; `None` while nobody is chosen.
+    pub model: Option<AnsweringModel>,
     pub profile: String,
     /// Messages in the conversation.
     pub messages: usize,
-    /// Cost of this session in US dollars, in this run and in earlier ones.
-    pub cost: f64,
-    /// Whether a part of the cost is an estimate.
-    pub cost_estimated: bool,
-    /// AI credits of this session, in this run and in earlier ones.
-    pub credits: f64,
-    /// What this run has spent, where that is not what the session has cost.
-    pub run_spent: Option<Spent>,
+    pub cost: SessionCost,
     /// Tokens of this run.
     pub tokens: Tokens,
     /// Percentage of the context window in use, if known.
@@ -200,6 +192,13 @@ pub(crate) struct SessionStatus {
     pub running: Vec<RunningCall>,
     /// `None` while voice mode is off and nothing is recorded.
     pub voice: Option<VoiceStatus>,
+}
+
+/// The model that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AnsweringModel {
+    pub provider: &'static str,
+    pub name: String,
 }
 
 /// What happens to a recording, for an interface that writes lines.

@@ -83,11 +83,13 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
             parts.push(part(CANCEL_HINT.to_owned(), theme.dim, priority::KEYS));
         }
     }
-    match status.provider {
-        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, priority::MODEL)),
-        Some(provider) => {
-            let symbol = provider_symbol(provider);
-            let model = clean_line(&status.model);
+    match &status.model {
+        Some(model) if model.provider == "offline" => {
+            parts.push(part("📴 offline".to_owned(), theme.text, priority::MODEL));
+        }
+        Some(model) => {
+            let symbol = provider_symbol(model.provider);
+            let model = clean_line(&model.name);
             let shorter = width::clip(&model, SHORT_MODEL_COLUMNS);
             let short = part(format!("{symbol} {shorter}"), theme.text, priority::MODEL);
             parts.push(short.or_elastic(priority::WHOLE_MODEL, format!("{symbol} {model}")));
@@ -118,9 +120,10 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         };
         parts.push(part(text, theme.dim, priority::MESSAGES));
     }
+    let (session, run) = (status.cost.session, status.cost.run);
     if status.tokens.total() > 0 {
         // Without a price the tokens are all there is to say.
-        let has_price = status.cost > 0.0 || status.run_spent.is_some_and(|run| run.cost > 0.0);
+        let has_price = session.cost > 0.0 || run.is_some_and(|run| run.cost > 0.0);
         let priority = match has_price {
             true => priority::TOKENS,
             false => priority::COST,
@@ -131,15 +134,14 @@ fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart>
         });
         parts.push(part(short, theme.dim, priority).or_longer(tokens(status.tokens)));
     }
-    let run = status.run_spent;
-    let session_money = money(status.cost, status.cost_estimated);
+    let session_money = money(session.cost, session.estimated);
     let run_money = run.and_then(|run| money(run.cost, run.estimated));
     // A new session of a process that has spent something has not cost anything yet.
     let session_money = session_money.or(run_money.as_ref().map(|_| "$0".to_owned()));
-    if let Some(session) = session_money {
-        parts.push(cost_part(session, run_money, theme));
+    if let Some(money) = session_money {
+        parts.push(cost_part(money, run_money, theme));
     }
-    let spent = credits("", status.credits);
+    let spent = credits("", session.credits);
     let run_spent = run.map(|run| credits("", run.credits));
     if !spent.is_empty() {
         parts.push(cost_part(spent, run_spent, theme));
@@ -244,6 +246,7 @@ pub(super) fn live(status: &SessionStatus, layout_ctx: LayoutContext<'_>) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::session::session_cost::SessionCost;
     use crate::app::session::ui_update::RunningCall;
     use crate::store::sessions::record::Spent;
     use crate::ui::text::theme::ColorMode;
@@ -290,8 +293,8 @@ mod tests {
     #[test]
     fn the_models_name_is_shortened_after_all_else() {
         let mut status = status();
-        status.model = "llama-3.3-70b-versatile".to_owned();
-        status.cost = 1.2;
+        status.model = stage::answering("llama-3.3-70b-versatile");
+        status.cost.session.cost = 1.2;
         status.place = place("fetcher", Some("retry-fix"));
         for columns in 43..=200 {
             let line = shown(&status, columns);
@@ -321,12 +324,12 @@ mod tests {
             (0.0, Some(run(0.5)), " · $0 ($0.50 this run) · "),
             (0.0, Some(run(0.001)), ""),
         ] {
-            (status.cost, status.run_spent) = (cost, run_spent);
+            (status.cost.session.cost, status.cost.run) = (cost, run_spent);
             let line = shown(&status, 120);
             assert!(line.contains(expected), "{line}");
             assert_eq!(line.contains('$'), !expected.is_empty(), "{line}");
         }
-        (status.cost, status.run_spent) = (1.204, Some(run(0.02)));
+        (status.cost.session.cost, status.cost.run) = (1.204, Some(run(0.02)));
         let narrow = shown(&status, 42);
         let is_short = narrow.contains("$1.20") && !narrow.contains("run");
         assert!(is_short, "{narrow}");
@@ -335,7 +338,7 @@ mod tests {
     #[test]
     fn a_free_model_shows_its_tokens_and_no_dollars() {
         let mut free = status();
-        free.cost = 0.0;
+        free.cost.session.cost = 0.0;
         let line = shown(&free, 80);
         assert!(
             line.contains(" · 1.2k in (900 cached), 34 out · "),
@@ -441,7 +444,7 @@ mod tests {
     #[test]
     fn at_forty_columns_the_cost_still_shows() {
         let mut narrow = status();
-        narrow.model = "llama-3.3-70b-versatile".to_owned();
+        narrow.model = stage::answering("llama-3.3-70b-versatile");
         narrow.coding = false;
         narrow.place = place("fetcher", Some("main"));
         let line = shown(&narrow, 40);
@@ -473,7 +476,7 @@ mod tests {
                 (spent, run_spent, context, place),
             )| {
                 SessionStatus {
-                    model,
+                    model: stage::answering(&model),
                     profile,
                     messages,
                     tokens: Tokens {
@@ -482,8 +485,13 @@ mod tests {
                     },
                     topics,
                     coding,
-                    cost: spent.cost,
-                    run_spent,
+                    cost: SessionCost {
+                        session: Spent {
+                            cost: spent.cost,
+                            ..Spent::default()
+                        },
+                        run: run_spent,
+                    },
                     context,
                     place: place.map(|(folder, branch)| Place { folder, branch }),
                     ..status()

@@ -481,7 +481,7 @@ fn wide_text_fits() {
          ```\n全角ｆｕｌｌ\n```\n",
     );
     stage.editor.set_text("日本👨‍👩‍👧é");
-    stage.status.model = "模型-七十億".to_owned();
+    stage.status.model = super::stage::answering("模型-七十億");
     stage.assert_snapshot("wide");
 }
 

@@ -11,14 +11,16 @@ use super::super::ask::{KeyTarget, QuestionPrompt};
 use super::super::chat::Chat;
 use super::super::frame_content::FrameContent;
 use super::super::view::{self, DrawnFrame, RowLayout};
+use crate::app::session::session_cost::SessionCost;
 use crate::app::session::ui_update::{
-    PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
+    AnsweringModel, PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
 };
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::chat::reply_event::ReplyEvent;
 use crate::chat::usage::Tokens;
+use crate::store::sessions::record::Spent;
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::registry::Registry;
 use crate::ui::editor::Editor;
@@ -28,17 +30,27 @@ use crate::ui::text::theme::{ColorMode, Theme};
 /// The sizes that are tested.
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 
+/// A model of Groq.
+pub(in crate::ui::tui) fn answering(name: &str) -> Option<AnsweringModel> {
+    Some(AnsweringModel {
+        provider: "groq",
+        name: name.to_owned(),
+    })
+}
+
 /// A session with this model, after one exchange.
 pub(in crate::ui::tui) fn status(model: &str) -> SessionStatus {
     SessionStatus {
-        provider: Some("groq"),
-        model: model.to_owned(),
+        model: answering(model),
         profile: "main".to_owned(),
         messages: 2,
-        cost: 0.04,
-        cost_estimated: false,
-        credits: 0.0,
-        run_spent: None,
+        cost: SessionCost {
+            session: Spent {
+                cost: 0.04,
+                ..Spent::default()
+            },
+            run: None,
+        },
         tokens: Tokens {
             input: 1_200,
             cached: 900,
