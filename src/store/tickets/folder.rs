@@ -291,9 +291,6 @@ impl Folder {
     }
 
     /// Creates a ticket's file; false when the name is taken.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
         let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
@@ -426,9 +423,6 @@ pub(crate) fn not_found(given: &str) -> Problem {
 }
 
 /// Creates the folder for the first ticket.
-///
-/// # Errors
-/// It cannot be made.
 pub(crate) fn make(dir: &Path, access: Access) -> Outcome<Folder> {
     atomic::make_folder(dir, access)?;
     Ok(Folder::new(dir))

@@ -31,9 +31,6 @@ pub(crate) struct GeocodeMatches {
 }
 
 /// Places called `name`, at most `most`. Requests are rate-limited, so two lookups run one after the other.
-///
-/// # Errors
-/// Errors of the services or the network.
 pub(crate) fn look_up(ctx: &ToolContext, name: &str, max: u64) -> Outcome<GeocodeMatches> {
     let Err(problem) = ctx.service(&NOMINATIM).allowed() else {
         return Ok(GeocodeMatches {
@@ -65,9 +62,6 @@ struct Towns {
 }
 
 /// Towns called `name` at Open-Meteo; text after a comma names their country or region. If there are none there, those elsewhere are returned.
-///
-/// # Errors
-/// Those of the service or the network.
 fn towns(ctx: &ToolContext, name: &str, max: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')

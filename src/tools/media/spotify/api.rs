@@ -51,9 +51,6 @@ impl<'a> Api<'a> {
     }
 
     /// Sends the request built by `make`, once more after a token refresh if the token is refused.
-    ///
-    /// # Errors
-    /// Errors of Spotify.
     pub(super) fn send(
         &mut self,
         make: &dyn Fn(RequestBuilder<'a>) -> Outcome<ServiceResponse>,
