@@ -284,6 +284,14 @@ impl ToolContext {
         }
     }
 
+    /// A context for tests: nobody listens to it, and nothing stops it.
+    #[cfg(test)]
+    pub(crate) fn for_tests(env: Env) -> Self {
+        let session = SessionContext::new(env, ToolPolicy::default());
+        let listener = Arc::new(crate::chat::event::NullSink);
+        Self::new(Arc::new(session), Cancel::new(), listener)
+    }
+
     /// A context for work outside a call.
     pub fn new(session: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
         Self {
