@@ -34,6 +34,7 @@ pub(crate) mod output {
 
     pub(crate) mod distance;
     pub(crate) mod file_edit;
+    pub(crate) mod found;
     pub(crate) mod labeled;
     pub(crate) mod measures;
     pub(crate) mod untrusted;

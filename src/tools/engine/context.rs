@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
@@ -320,6 +320,17 @@ impl ToolContext {
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
     pub fn guarded_client(&self) -> Outcome<GuardedClient> {
         Ok(GuardedClient::new(&self.session.env)?.with_contact(self.session.contact().as_deref()))
+    }
+
+    /// Waits for `time`, for example before a request is sent again.
+    ///
+    /// # Errors
+    /// The call was stopped meanwhile.
+    pub(crate) fn wait(&self, time: Duration) -> Outcome<()> {
+        match self.stop.sleep(time) {
+            true => Ok(()),
+            false => Err(Problem::cancelled()),
+        }
     }
 
     /// Reports the state of the call.
