@@ -84,9 +84,6 @@ impl AlertRecord {
     }
 
     /// Writes it.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn save(&self, paths: &Paths) -> Outcome<()> {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|error| Problem::internal("An alarm cannot be written.").because(error))?;
@@ -95,9 +92,6 @@ impl AlertRecord {
     }
 
     /// Removes script and record; missing files are not a problem.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
     pub(crate) fn remove(&self, paths: &Paths) -> Outcome<()> {
         for path in [self.script(paths)?, self.path(paths)?] {
             match fs::remove_file(&path) {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::text::{capitalize, did_you_mean};
+
 /// The kind of a [`Problem`]; independent of its wording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,6 +127,29 @@ impl Problem {
             format!("{what}: {}.", io_words(&reason)),
         )
         .because(reason)
+    }
+
+    /// Adds the names that are similar to `word`, if there are any.
+    #[must_use]
+    pub(crate) fn near<'a>(self, word: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        match did_you_mean(word, names) {
+            Some(hint) => self.next(capitalize(&hint)),
+            None => self,
+        }
+    }
+
+    /// Adds the names that are similar to `word`, or `other` if none is.
+    #[must_use]
+    pub(crate) fn near_or<'a>(
+        self,
+        word: &str,
+        names: impl IntoIterator<Item = &'a str>,
+        other: impl Into<String>,
+    ) -> Self {
+        match did_you_mean(word, names) {
+            Some(hint) => self.next(capitalize(&hint)),
+            None => self.next(other),
+        }
     }
 
     /// Adds a next step.

@@ -20,3 +20,13 @@ pub(crate) mod spotify_account;
 pub(crate) mod subscriptions;
 pub(crate) mod tickets;
 pub(crate) mod usage;
+
+/// A home folder of a test's own, and where Marvin's files are in it.
+#[cfg(test)]
+fn home() -> (tempfile::TempDir, crate::disk::paths::Paths) {
+    use crate::{base::env::Env, disk::paths::Paths};
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().to_str().unwrap();
+    let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+    (home, paths)
+}

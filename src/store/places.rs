@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
+use crate::base::text::{clip, escape_controls};
 use crate::disk::paths::ProfilePaths;
 use crate::disk::{atomic, json_records};
 
@@ -212,10 +212,8 @@ fn no_such_place(label: &str, labels: &[String]) -> Problem {
         "There is no saved place \"{}\".",
         clip(&escape_controls(label), 60)
     ));
-    match did_you_mean(label, labels.iter().map(String::as_str)) {
-        Some(hint) => problem.next(capitalize(&hint)),
-        None => problem.next("list_places shows them."),
-    }
+    let labels = labels.iter().map(String::as_str);
+    problem.near_or(label, labels, "list_places shows them.")
 }
 
 #[cfg(test)]

@@ -81,9 +81,6 @@ pub(crate) fn update(
 }
 
 /// Creates the file if it does not exist, for a user who wants to edit it.
-///
-/// # Errors
-/// The disk is not writable.
 pub(crate) fn make(profile: &ProfilePaths) -> Outcome<()> {
     lock::update(&profile.preferences(), LOCK_TIMEOUT, |old| match old {
         Some(_) => Ok(None),

@@ -107,13 +107,11 @@ pub(crate) fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
+    use crate::store::home;
 
     #[test]
     fn the_active_profile_is_the_last_one_that_exists() {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().to_str().unwrap();
-        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let (home, paths) = home();
         assert_eq!(active(&paths), "main");
         fs::create_dir_all(home.path().join("profiles/default")).unwrap();
         fs::create_dir_all(home.path().join("profiles/not a name")).unwrap();
@@ -131,9 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_said_becomes_a_name_or_is_refused() {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().to_str().unwrap();
-        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let (home, paths) = home();
         assert_eq!(name(&paths, " Ann Lee ").unwrap(), "ann_lee");
         fs::create_dir_all(home.path().join("profiles/Work")).unwrap();
         assert_eq!(name(&paths, "work").unwrap(), "Work");

@@ -173,9 +173,6 @@ pub(crate) fn read(root: &Root, id: &str) -> Outcome<ReviewJob> {
 }
 
 /// Every job whose record can be read, the latest last.
-///
-/// # Errors
-/// The folder cannot be read.
 pub(crate) fn all(root: &Root) -> Outcome<Vec<ReviewJob>> {
     let ids = ids(root)?;
     let readable = ids.iter().filter_map(|id| read(root, id).ok());

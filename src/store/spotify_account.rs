@@ -146,17 +146,11 @@ impl TokenStore {
     }
 
     /// Writes the token; other keys stay.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn write(&self, token: &AccountToken) -> Outcome<()> {
         self.change(|own| set(own, token))
     }
 
     /// Deletes the token if it is still the refused one.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn forget(&self, refused: &AccountToken) -> Outcome<()> {
         self.change(|own| {
             if AccountToken::of(&Value::Object(own.clone())).refresh == refused.refresh {
@@ -191,9 +185,6 @@ impl TokenStore {
     }
 
     /// The pending sign-in, unless it has expired.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn pending(&self) -> Outcome<Option<PendingAuth>> {
         Ok(self
             .pending_within(MAX_PENDING_SECONDS)?
@@ -201,9 +192,6 @@ impl TokenStore {
     }
 
     /// The pending sign-in if it is recent and belongs to this application and address.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn reusable(&self, client: &str, redirect: &str) -> Outcome<Option<PendingAuth>> {
         let same = |pending: &PendingAuth| pending.client == client && pending.redirect == redirect;
         Ok(self.pending_within(REUSABLE_SECONDS)?.filter(same))
@@ -228,9 +216,6 @@ impl TokenStore {
     }
 
     /// Saves a pending sign-in.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn begin(&self, pending: &PendingAuth) -> Outcome<()> {
         let value = json!({"state": pending.state, "verifier": pending.verifier, "redirect": pending.redirect,
             "client": pending.client, "started": self.now});

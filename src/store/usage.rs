@@ -267,8 +267,20 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 mod tests {
     use super::super::cost_log::calls_since;
     use super::*;
-    use crate::base::env::Env;
     use crate::chat::usage::TurnUsage;
+    use crate::store::home;
+
+    /// A turn of half a dollar.
+    fn turn(tokens: Tokens) -> TurnUsage {
+        TurnUsage {
+            provider: "p".into(),
+            model: "m".into(),
+            tokens,
+            cost: 0.5,
+            cost_estimated: false,
+            plan: None,
+        }
+    }
 
     fn totals() -> Totals {
         let mut totals = Totals::default();
@@ -280,27 +292,17 @@ mod tests {
             reasoning: 3,
             ..Tokens::default()
         };
-        totals.add_turn(
-            &TurnUsage {
-                provider: "p".into(),
-                model: "m".into(),
-                tokens,
-                cost: 0.5,
-                cost_estimated: false,
-                plan: None,
-            },
-            false,
-        );
+        totals.add_turn(&turn(tokens), false);
         totals
+    }
+
+    fn saved(paths: &Paths) -> Value {
+        serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap()
     }
 
     #[test]
     fn totals_are_added_and_unknown_keys_survive() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::new(&Env::from([(
-            "MARVIN_CONFIG_DIR",
-            home.path().to_str().unwrap(),
-        )]));
+        let (_home, paths) = home();
         std::fs::write(
             paths.usage().unwrap(),
             r#"{"total_cost": 1.0, "theirs": [1], "total_calls": {"tree": 2}}"#,
@@ -308,8 +310,7 @@ mod tests {
         .unwrap();
         add(&paths, &Clock::default(), &totals()).unwrap();
         add(&paths, &Clock::default(), &totals()).unwrap();
-        let got: Value =
-            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        let got = saved(&paths);
         assert_eq!(
             (
                 got["total_cost"].as_f64(),
@@ -327,16 +328,12 @@ mod tests {
 
     #[test]
     fn numbers_in_other_forms_are_added_to_and_other_things_never_replaced() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::new(&Env::from([(
-            "MARVIN_CONFIG_DIR",
-            home.path().to_str().unwrap(),
-        )]));
+        let (_home, paths) = home();
         let file = paths.usage().unwrap();
         let odd = r#"{"total_cost": "1.5", "total_llm_turns": 7.0, "total_ollama_turns": null, "total_model_cost": {"m": "2"}}"#;
         std::fs::write(&file, odd).unwrap();
         assert_eq!(add(&paths, &Clock::default(), &totals()).unwrap(), None);
-        let got: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let got = saved(&paths);
         assert_eq!(
             (&got["total_cost"], &got["total_llm_turns"]),
             (&json!(2.0), &json!(8))
@@ -357,9 +354,7 @@ mod tests {
 
     #[test]
     fn estimates_stay_marked_over_a_lifetime() {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().to_str().unwrap();
-        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let (_home, paths) = home();
         let mut estimated = totals();
         estimated.model_estimated_cost.insert("m".into(), 0.5);
         estimated
@@ -383,9 +378,7 @@ mod tests {
 
     #[test]
     fn calls_of_this_run_count_once_before_and_after_they_are_saved() {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().to_str().unwrap();
-        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        let (_home, paths) = home();
         let (ledger, clock) = (Ledger::default(), Clock::default());
         assert_eq!(lifetime(&paths, &ledger).unwrap(), None);
         std::fs::write(
@@ -394,19 +387,12 @@ mod tests {
         )
         .unwrap();
         let call = |ledger: &Ledger, ts: &str| {
-            let turn = TurnUsage {
-                provider: "p".into(),
-                model: "m".into(),
-                tokens: Tokens {
-                    input: 3,
-                    output: 4,
-                    ..Tokens::default()
-                },
-                cost: 0.5,
-                cost_estimated: false,
-                plan: None,
+            let tokens = Tokens {
+                input: 3,
+                output: 4,
+                ..Tokens::default()
             };
-            ledger.add_turn(turn, false, ts.to_owned());
+            ledger.add_turn(turn(tokens), false, ts.to_owned());
         };
         call(&ledger, "2026-03-01T00:00:00Z");
         assert_eq!(save(&ledger, &paths, &clock, "main"), None);
@@ -429,11 +415,7 @@ mod tests {
 
     #[test]
     fn a_corrupt_file_is_set_aside_and_many_writers_lose_nothing() {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::new(&Env::from([(
-            "MARVIN_CONFIG_DIR",
-            home.path().to_str().unwrap(),
-        )]));
+        let (home, paths) = home();
         std::fs::write(paths.usage().unwrap(), "{half").unwrap();
         assert!(
             add(&paths, &Clock::default(), &totals())
@@ -448,8 +430,7 @@ mod tests {
                 });
             }
         });
-        let got: Value =
-            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        let got = saved(&paths);
         assert_eq!(got["total_llm_turns"].as_u64(), Some(41));
         let kept = std::fs::read_dir(home.path())
             .unwrap()

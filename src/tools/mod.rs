@@ -36,6 +36,7 @@ pub(crate) mod output {
 
     pub(crate) mod distance;
     pub(crate) mod file_edit;
+    pub(crate) mod found;
     pub(crate) mod labeled;
     pub(crate) mod measures;
     pub(crate) mod untrusted;
@@ -127,7 +128,6 @@ pub(crate) mod session {
 mod test_mutate;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text;
 use engine::registry::Registry;
 pub(crate) use engine::result::{Effect, ToolOk};
 pub(crate) use engine::rules::{
@@ -214,11 +214,9 @@ pub(crate) fn parse_groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
             _ => match known.iter().find(|group| **group == word) {
                 Some(group) => chosen.push(*group),
                 None => {
-                    let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
-                    if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
-                        problem = problem.next(text::capitalize(&hint));
-                    }
-                    return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
+                    let problem = Problem::input(format!("There is no tool group \"{word}\"."));
+                    let groups = format!("Groups: {}, all, none.", known.join(", "));
+                    return Err(problem.near(word, known).next(groups));
                 }
             },
         }

@@ -23,9 +23,6 @@ pub(super) struct PrivateDir {
 
 impl PrivateDir {
     /// Makes the folder where the user's own temporary files are, in memory if the system has such a place, and removes those of killed Marvins.
-    ///
-    /// # Errors
-    /// It cannot be made.
     pub(super) fn new(env: &Env) -> Outcome<Self> {
         let own = env.get("XDG_RUNTIME_DIR").map(PathBuf::from);
         let parent = own

@@ -254,6 +254,13 @@ macro_rules! choice {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         $vis enum $name { $( $(#[$doc])* $variant ),* }
+        impl $name {
+            /// The word that stands for it.
+            #[allow(dead_code, reason = "not every choice is sent on by its word")]
+            $vis const fn word(self) -> &'static str {
+                match self { $( Self::$variant => $word ),* }
+            }
+        }
         impl $crate::base::params::Param for $name {
             const TYPE: $crate::base::params::Type = $crate::base::params::Type::Choice(&[$($word),*]);
             fn read(value: &serde_json::Value) -> Option<Self> {

@@ -41,9 +41,6 @@ impl CalendarFiles {
     }
 
     /// All files combined into one calendar. A damaged file among several is left out, with a notice.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub(crate) fn read(&self) -> Outcome<(Vec<u8>, Option<String>)> {
         let mut bytes = Vec::new();
         let mut odd = Vec::new();

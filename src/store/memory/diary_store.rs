@@ -11,9 +11,6 @@ use crate::base::problem::Outcome;
 
 impl MemoryStore {
     /// The rows, the oldest first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn diary_all(&self) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;
@@ -21,9 +18,6 @@ impl MemoryStore {
     }
 
     /// The row of a day and source.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn diary_get(&self, date: Date, source: DiarySource) -> Outcome<Option<DiaryRow>> {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;
@@ -32,9 +26,6 @@ impl MemoryStore {
 
     /// The `k` rows from `from` to `to` (both days included) that fit the words best, the newest first. If there are days but no hits, the newest rows of
     /// those days.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn diary_search(
         &self,
         words: &[String],
@@ -48,9 +39,6 @@ impl MemoryStore {
     }
 
     /// [`MemoryStore::diary_search`] by meaning too: `near` is what is looked for, as a vector of `model`.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub(crate) fn diary_search_near(
         &self,
         words: &[String],
@@ -68,9 +56,6 @@ impl MemoryStore {
     }
 
     /// At most `max` rows that have no vector of `model` yet, the newest first.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub(crate) fn rows_without_vector(&self, model: &str, max: usize) -> Outcome<Vec<DiaryRow>> {
         let mut files = self.files();
         let Files { diary, vectors, .. } = &mut *files;
@@ -100,9 +85,6 @@ impl MemoryStore {
     }
 
     /// Which rows of the conversation are in the diary.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn saved_rows(&self) -> Outcome<SavedRows> {
         let mut files = self.files();
         let diary = files.diary.get(&self.0.dir, None, |_| ())?;

@@ -25,9 +25,6 @@ impl MemoryStore {
     }
 
     /// All nodes, in no order.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn nodes(&self) -> Outcome<Vec<Node>> {
         self.graph(|graph| graph.nodes().to_vec())
     }
@@ -39,34 +36,22 @@ impl MemoryStore {
     }
 
     /// The children of a node, the most used first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn children(&self, id: &str) -> Outcome<Vec<Node>> {
         let now = self.now();
         self.graph(|graph| graph.children(id, now).into_iter().cloned().collect())
     }
 
     /// The nodes above, the root first.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn ancestors(&self, id: &str) -> Outcome<Vec<Node>> {
         self.graph(|graph| graph.ancestors(id).into_iter().cloned().collect())
     }
 
     /// The branch of a node; `None` for the root, and for a node that hangs on nothing.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn branch(&self, id: &str) -> Outcome<Option<Branch>> {
         self.graph(|graph| graph.branch(id))
     }
 
     /// The `k` nodes that fit the words best; each of them counts as used.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn search_nodes(&self, words: &[String], k: usize) -> Outcome<Vec<Node>> {
         let hits = self.find_nodes(words, k)?;
         for node in &hits {
@@ -76,18 +61,12 @@ impl MemoryStore {
     }
 
     /// [`MemoryStore::search_nodes`] for a person who looks around: nothing counts as used.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn find_nodes(&self, words: &[String], k: usize) -> Outcome<Vec<Node>> {
         let now = self.now();
         self.graph(|graph| graph.search(words, k, now))
     }
 
     /// The node counts as used. It is written with the next change, or by [`MemoryStore::flush`].
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub(crate) fn touch(&self, id: &str) -> Outcome<()> {
         let now = self.now();
         let mut files = self.files();

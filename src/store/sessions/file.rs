@@ -77,9 +77,6 @@ impl SessionFile {
     }
 
     /// Opens a file whose whole lines end at `length`; nothing is written yet.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(super) fn open(
         path: &Path,
         length: u64,

@@ -221,9 +221,6 @@ impl SessionLog {
     }
 
     /// Gives it a name. Before the first message the name waits for that.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn rename(&self, name: &str) -> Outcome<()> {
         let mut state = self.lock();
         state.name = Some(name.to_owned());
@@ -235,9 +232,6 @@ impl SessionLog {
     }
 
     /// Takes back the last message of the user and what followed it. Does nothing without one.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn undo(&self) -> Outcome<()> {
         let mut state = self.lock();
         let outcome = state.undo();

@@ -39,6 +39,13 @@ fn folder() -> Folder {
     }
 }
 
+/// A folder, and a session in it of which nothing is said yet.
+fn begun() -> (Folder, SessionLog) {
+    let folder = folder();
+    let log = folder.begin();
+    (folder, log)
+}
+
 impl Folder {
     fn begin(&self) -> SessionLog {
         self.begin_in("/work", None)
@@ -137,8 +144,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_session_without_a_message_leaves_no_file() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     log.rename("nothing").unwrap();
     assert_eq!(
         log.latest_turn()
@@ -156,8 +162,7 @@ fn a_session_without_a_message_leaves_no_file() {
 
 #[test]
 fn a_turn_with_calls_is_replayed_for_the_user_and_for_the_model() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let seed = [user("long ago"), reply("Yes.")];
     let turn = log.begin_turn();
     turn.say(&seed, &user("see @a.txt"), BY);
@@ -199,8 +204,7 @@ fn a_turn_with_calls_is_replayed_for_the_user_and_for_the_model() {
 
 #[test]
 fn what_a_compaction_drops_stays_visible_for_the_user_alone() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     exchange(&log, &mut messages, "two");
@@ -229,8 +233,7 @@ fn what_a_compaction_drops_stays_visible_for_the_user_alone() {
 
 #[test]
 fn an_undone_exchange_is_gone_for_both() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     exchange(&log, &mut messages, "two");
@@ -253,8 +256,7 @@ fn an_undone_exchange_is_gone_for_both() {
 
 #[test]
 fn a_call_without_a_result_gets_one_that_says_so() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("go"), BY);
     turn.sync(&[user("go"), call("c1")], ContextCause::Change);
@@ -264,8 +266,7 @@ fn a_call_without_a_result_gets_one_that_says_so() {
 
 #[test]
 fn a_turn_that_hangs_writes_nothing_into_the_next() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let hangs = log.begin_turn();
     hangs.say(&[], &user("one"), BY);
     let next = log.begin_turn();
@@ -279,8 +280,7 @@ fn a_turn_that_hangs_writes_nothing_into_the_next() {
 
 #[test]
 fn one_process_at_a_time_has_a_session() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     let open = || OpenedSession::open(&folder.store, log.id());
@@ -317,8 +317,7 @@ fn one_process_at_a_time_has_a_session() {
 
 #[test]
 fn a_file_torn_at_any_byte_goes_on() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     exchange(&log, &mut messages, "zw\u{f6}lf");
@@ -348,8 +347,7 @@ fn a_file_torn_at_any_byte_goes_on() {
 
 #[test]
 fn a_line_that_is_no_record_is_passed_over_and_counted() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     log.close();
@@ -382,8 +380,7 @@ fn a_line_that_is_no_record_is_passed_over_and_counted() {
 
 #[test]
 fn a_list_shows_the_latest_first_whatever_the_ends_hold() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "the first words\nand more");
     log.rename("fetcher").unwrap();
@@ -461,8 +458,7 @@ fn what_could_not_be_written_is_written_later() {
 
 #[test]
 fn a_change_of_the_model_is_a_record() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     log.begin_turn()
@@ -499,8 +495,7 @@ proptest! {
 
     #[test]
     fn whatever_happens_the_file_says_what_the_model_sees(steps in proptest::collection::vec(step(), 1..24)) {
-        let folder = folder();
-        let mut log = folder.begin();
+        let (folder, mut log) = begun();
         let mut messages: Vec<Message> = Vec::new();
         for step in steps {
             // Few texts, so that equal messages occur.
@@ -550,8 +545,7 @@ proptest! {
 
     #[test]
     fn any_change_of_a_file_is_read(at in 0..2_000usize, with in proptest::collection::vec(any::<u8>(), 0..9), gone in 0..60usize) {
-        let folder = folder();
-        let log = folder.begin();
+        let (folder, log) = begun();
         let mut messages = Vec::new();
         exchange(&log, &mut messages, "one");
         exchange(&log, &mut messages, "two");
@@ -573,8 +567,7 @@ proptest! {
 
 #[test]
 fn messages_that_wait_outlive_the_process_until_they_are_sent() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("one"), BY);
     log.set_waiting(vec!["two".to_owned(), "three".to_owned()]);
@@ -602,8 +595,7 @@ fn messages_that_wait_outlive_the_process_until_they_are_sent() {
 
 #[test]
 fn what_had_arrived_of_an_answer_is_there_after_a_kill() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("one"), BY);
     assert_eq!(turn.stream("The half of it"), None);
@@ -630,8 +622,7 @@ fn what_had_arrived_of_an_answer_is_there_after_a_kill() {
 
 #[test]
 fn pieces_of_an_answer_that_became_a_message_are_not_shown_twice() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("one"), BY);
     turn.stream("To ");
@@ -646,8 +637,7 @@ fn pieces_of_an_answer_that_became_a_message_are_not_shown_twice() {
 
 #[test]
 fn what_the_user_saw_of_a_call_is_kept_and_the_model_sees_the_same() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("go"), BY);
     let mut messages = vec![user("go"), call("c1")];
@@ -703,8 +693,7 @@ fn what_the_user_saw_of_a_call_is_kept_and_the_model_sees_the_same() {
 
 #[test]
 fn why_a_turn_failed_is_kept() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let turn = log.begin_turn();
     turn.say(&[], &user("one"), BY);
     let ending = TurnEnding {
@@ -723,8 +712,7 @@ fn why_a_turn_failed_is_kept() {
 
 #[test]
 fn a_note_from_before_the_first_message_is_of_the_conversation() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let before = [user("old"), reply("Old."), summary("a command was run")];
     log.begin_turn().say(&before, &user("one"), BY);
     let replay = folder.replay(&log);

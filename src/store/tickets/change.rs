@@ -225,9 +225,6 @@ pub(crate) fn add_note(
 }
 
 /// Whether `id` is `top` or a descendant of it.
-///
-/// # Errors
-/// A file cannot be read.
 pub(crate) fn descends(folder: &Folder, id: &str, top: &str) -> Outcome<bool> {
     let mut at = id.to_owned();
     let mut seen = std::collections::HashSet::new();

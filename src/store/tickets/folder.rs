@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, escape_controls};
+use crate::base::text::{clip, escape_controls};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::swap;
@@ -291,9 +291,6 @@ impl Folder {
     }
 
     /// Creates a ticket's file; false when the name is taken.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
         let fail = |cause| Problem::system(format!("Cannot write {}", path.display()), cause);
@@ -390,13 +387,7 @@ pub(crate) fn pick<'a>(
     found.dedup();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => {
-            let problem = not_found(wanted);
-            Err(match did_you_mean(wanted, names) {
-                Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
-                None => problem,
-            })
-        }
+        [] => Err(not_found(wanted).near(wanted, names)),
         several => {
             let shown: Vec<&str> = several.iter().copied().take(10).collect();
             let more = several.len() - shown.len();
@@ -426,9 +417,6 @@ pub(crate) fn not_found(given: &str) -> Problem {
 }
 
 /// Creates the folder for the first ticket.
-///
-/// # Errors
-/// It cannot be made.
 pub(crate) fn make(dir: &Path, access: Access) -> Outcome<Folder> {
     atomic::make_folder(dir, access)?;
     Ok(Folder::new(dir))

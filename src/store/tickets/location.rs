@@ -106,9 +106,6 @@ impl TicketLocation {
     }
 
     /// The folder, created if necessary.
-    ///
-    /// # Errors
-    /// It cannot be made.
     pub(crate) fn make(&self) -> Outcome<Folder> {
         crate::store::tickets::folder::make(&self.dir, self.access)
     }

@@ -237,20 +237,13 @@ fn pretty(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::base::cancel::Cancel;
     use crate::base::env::Env;
     use crate::base::problem::ProblemKind;
-    use crate::chat::event::NullSink;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
 
     #[test]
     fn code_beyond_the_limit_is_refused_before_blender_is_asked() {
-        let session = SessionContext::new(Env::default(), ToolPolicy::default());
-        let ctx = ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink));
+        let ctx = ToolContext::for_tests(Env::default());
         let code = "#".repeat(MAX_CODE_BYTES + 1);
         let problem = execute_code(&ctx, BlenderExecuteCode { code }).unwrap_err();
         assert_eq!(problem.kind, ProblemKind::Limit);

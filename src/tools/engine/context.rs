@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
@@ -284,6 +284,14 @@ impl ToolContext {
         }
     }
 
+    /// A context for tests: nobody listens to it, and nothing stops it.
+    #[cfg(test)]
+    pub(crate) fn for_tests(env: Env) -> Self {
+        let session = SessionContext::new(env, ToolPolicy::default());
+        let listener = Arc::new(crate::chat::event::NullSink);
+        Self::new(Arc::new(session), Cancel::new(), listener)
+    }
+
     /// A context for work outside a call.
     pub fn new(session: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
         Self {
@@ -312,6 +320,17 @@ impl ToolContext {
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
     pub fn guarded_client(&self) -> Outcome<GuardedClient> {
         Ok(GuardedClient::new(&self.session.env)?.with_contact(self.session.contact().as_deref()))
+    }
+
+    /// Waits for `time`, for example before a request is sent again.
+    ///
+    /// # Errors
+    /// The call was stopped meanwhile.
+    pub(crate) fn wait(&self, time: Duration) -> Outcome<()> {
+        match self.stop.sleep(time) {
+            true => Ok(()),
+            false => Err(Problem::cancelled()),
+        }
     }
 
     /// Reports the state of the call.

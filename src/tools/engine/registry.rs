@@ -174,13 +174,11 @@ impl Registry {
             "There is no tool \"{}\".",
             text::clip(&text::escape_controls(name), 64)
         ));
-        match text::did_you_mean(name, names.iter().copied()) {
-            Some(hint) => problem.next(text::capitalize(&hint)),
-            None if names.is_empty() => {
-                problem.next("No tools are available here; answer with text.")
-            }
-            None => problem.next(format!("The tools are: {}.", names.join(", "))),
-        }
+        let others = match names.is_empty() {
+            true => "No tools are available here; answer with text.".to_owned(),
+            false => format!("The tools are: {}.", names.join(", ")),
+        };
+        problem.near_or(name, names, others)
     }
 }
 

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::osm::credit;
 use super::osm::nominatim::{self, OsmPlace};
-use super::osm::{credit, shown};
 use super::point::Coordinates;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::short_line;
 
 /// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
@@ -31,9 +32,6 @@ pub(crate) struct GeocodeMatches {
 }
 
 /// Places called `name`, at most `most`. Requests are rate-limited, so two lookups run one after the other.
-///
-/// # Errors
-/// Errors of the services or the network.
 pub(crate) fn look_up(ctx: &ToolContext, name: &str, max: u64) -> Outcome<GeocodeMatches> {
     let Err(problem) = ctx.service(&NOMINATIM).allowed() else {
         return Ok(GeocodeMatches {
@@ -65,9 +63,6 @@ struct Towns {
 }
 
 /// Towns called `name` at Open-Meteo; text after a comma names their country or region. If there are none there, those elsewhere are returned.
-///
-/// # Errors
-/// Those of the service or the network.
 fn towns(ctx: &ToolContext, name: &str, max: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')
@@ -120,7 +115,7 @@ fn towns(ctx: &ToolContext, name: &str, max: u64) -> Outcome<Towns> {
         spots: nearly.into_iter().map(|(_, spot)| spot).take(max).collect(),
         elsewhere: Some(format!(
             "None of them is known to lie in \"{}\".",
-            shown(region)
+            short_line(region)
         )),
     })
 }
@@ -146,10 +141,10 @@ fn lies_in(row: &Value, region: &str) -> bool {
 
 fn town_of(row: &Value) -> Option<OsmPlace> {
     let point = Coordinates::found(row.number("latitude")?, row.number("longitude")?)?;
-    let name = row.text("name").map(shown)?;
+    let name = row.text("name").map(short_line)?;
     let regions = ["admin1", "country"].iter().filter_map(|key| row.text(key));
     let mut label = name.clone();
-    for region in regions.map(shown).filter(|region| *region != name) {
+    for region in regions.map(short_line).filter(|region| *region != name) {
         label.push_str(", ");
         label.push_str(&region);
     }

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use super::geocode;
 use super::osm::overpass::{self, Element};
-use super::osm::{query, shown, wanted};
+use super::osm::{query, wanted};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::output::found::joined;
+use crate::tools::output::found::short_line;
 use crate::tools::output::untrusted::fenced;
 
 tools! { "maps";
@@ -46,21 +48,17 @@ fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
         None => String::new(),
     };
     if found.places.is_empty() {
-        let _ = write!(out, "No results for \"{}\".", shown(&what));
+        let _ = write!(out, "No results for \"{}\".", short_line(&what));
         return Ok(out);
     }
-    for (i, spot) in found.places.iter().enumerate() {
+    for (spot, n) in found.places.iter().zip(1..) {
         let facts = [
-            Some(spot.kind.clone()),
+            Some(spot.kind.clone()).filter(|kind| !kind.is_empty()),
             Some(spot.point.to_string()),
-            spot.object.clone(),
+            spot.object.clone().filter(|object| !object.is_empty()),
         ];
-        let facts: Vec<String> = facts
-            .into_iter()
-            .flatten()
-            .filter(|fact| !fact.is_empty())
-            .collect();
-        let _ = writeln!(out, "{}. {}\n   {}", i + 1, spot.label, facts.join(" · "));
+        let facts = joined(facts, " · ");
+        let _ = writeln!(out, "{n}. {}\n   {facts}", spot.label);
     }
     let _ = write!(out, "\n{}", found.credit);
     Ok(out)
@@ -110,11 +108,8 @@ fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
 fn entry(number: usize, element: &Element, out: &mut String) {
     let name = element.tag("name").map(str::to_owned);
     let point = element.point.map(|point| point.to_string());
-    let head: Vec<String> = [name, Some(element.object()), point]
-        .into_iter()
-        .flatten()
-        .collect();
-    let _ = writeln!(out, "{number}. {}", head.join(" · "));
+    let head = joined([name, Some(element.object()), point], " · ");
+    let _ = writeln!(out, "{number}. {head}");
     let tags: Vec<String> = element
         .tags
         .iter()

@@ -34,3 +34,8 @@ pub(crate) fn stack_site(name: &str) -> String {
         name => format!("https://{name}.stackexchange.com"),
     }
 }
+
+/// How to get a service's key at `page`, and where to put it.
+pub(crate) fn how_to_get_key(page: &str, variable: &str) -> String {
+    format!("Get a free key at {page} and set {variable} (or write it into ~/.ssh/{variable}).")
+}

@@ -1,6 +1,7 @@
 //! Module `alarms`: rings once at a given time, through cron or at, and in every open session.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::civil::{DateTime, Time};
@@ -11,7 +12,7 @@ use crate::alerts::record::{self, AlertRecord};
 use crate::alerts::{Alerts, schedule};
 use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
+use crate::base::text::{clip, escape_controls};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::formats::duration;
@@ -129,7 +130,7 @@ fn label(given: &str) -> Outcome<String> {
 }
 
 /// The label, with a number appended if there is such an alarm already.
-fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
+fn free(folder: &Path, label: &str) -> Outcome<String> {
     let taken = |name: &str| folder.join(format!("{name}.json")).exists();
     let numbered = (2..=1_000).map(|number| format!("{label}-{number}"));
     std::iter::once(label.to_owned())
@@ -228,13 +229,18 @@ pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>
     Some((at, notice))
 }
 
+/// The alarms that are set; `odd` gets the files that cannot be read.
+fn alarms(ctx: &ToolContext, odd: &mut Vec<PathBuf>) -> Outcome<Vec<AlertRecord>> {
+    let session = &ctx.session;
+    let mut all = record::all(&session.paths, session.clock.zones(), odd)?;
+    all.retain(|record| record.of.is_none());
+    Ok(all)
+}
+
 fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
     let session = &ctx.session;
     let mut odd = Vec::new();
-    let alarms: Vec<AlertRecord> = record::all(&session.paths, session.clock.zones(), &mut odd)?
-        .into_iter()
-        .filter(|r| r.of.is_none())
-        .collect();
+    let alarms = alarms(ctx, &mut odd)?;
     let now = session.clock.now();
     let mut lines: Vec<String> = Vec::new();
     for alarm in &alarms {
@@ -265,11 +271,7 @@ fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
 
 fn cancel(ctx: &ToolContext, args: CancelAlarm) -> Outcome<String> {
     let session = &ctx.session;
-    let alarms: Vec<AlertRecord> =
-        record::all(&session.paths, session.clock.zones(), &mut Vec::new())?
-            .into_iter()
-            .filter(|r| r.of.is_none())
-            .collect();
+    let alarms = alarms(ctx, &mut Vec::new())?;
     let wanted = args.label.trim().replace(' ', "_");
     let Some(alarm) = alarms.iter().find(|alarm| alarm.label == wanted) else {
         let labels: BTreeSet<&str> = alarms.iter().map(|alarm| alarm.label.as_str()).collect();
@@ -277,14 +279,11 @@ fn cancel(ctx: &ToolContext, args: CancelAlarm) -> Outcome<String> {
             "There is no alarm \"{}\".",
             clip(&escape_controls(&wanted), 60)
         ));
-        return Err(match did_you_mean(&wanted, labels.iter().copied()) {
-            Some(near) => problem.next(capitalize(&near)),
-            None if labels.is_empty() => problem.next("No alarm is set."),
-            None => problem.next(format!(
-                "Alarms: {}.",
-                labels.into_iter().collect::<Vec<_>>().join(", ")
-            )),
-        });
+        let others = match labels.is_empty() {
+            true => "No alarm is set.".to_owned(),
+            false => format!("Alarms: {}.", Vec::from_iter(labels.clone()).join(", ")),
+        };
+        return Err(problem.near_or(&wanted, labels, others));
     };
     let trouble = schedule::remove(&session.alerts, std::slice::from_ref(alarm), &ctx.stop)?;
     Alerts::wake(&session.alerts);

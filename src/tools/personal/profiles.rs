@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::params::{Param, Type, choice};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
+use crate::base::text::{clip, escape_controls};
 use crate::store::{preferences, profiles};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
@@ -150,11 +150,7 @@ fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
         "There is no preference \"{}\".",
         clip(&escape_controls(key), 60)
     ));
-    let problem = match did_you_mean(key, known) {
-        Some(hint) => problem.next(capitalize(&hint)),
-        None => problem,
-    };
-    problem.next(format!(
+    problem.near(key, known).next(format!(
         "The preferences are: {}. What fits none of them goes to notes.",
         KEYS.join(", ")
     ))

@@ -8,7 +8,7 @@ use crate::alerts::Alerts;
 use crate::alerts::timer::Timer;
 use crate::base::params::{Param, Type};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::duration;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
@@ -133,9 +133,9 @@ fn stop(ctx: &ToolContext, args: TimerStop) -> Outcome<String> {
 fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Problem {
     let names: Vec<&str> = names.collect();
     let problem = Problem::missing(format!("There is no timer \"{name}\"."));
-    match did_you_mean(name, names.iter().copied()) {
-        Some(near) => problem.next(capitalize(&near)),
-        None if names.is_empty() => problem.next("No timer was started in this process."),
-        None => problem.next(format!("Timers: {}.", names.join(", "))),
-    }
+    let others = match names.is_empty() {
+        true => "No timer was started in this process.".to_owned(),
+        false => format!("Timers: {}.", names.join(", ")),
+    };
+    problem.near_or(name, names, others)
 }

@@ -196,13 +196,9 @@ fn show_tree(ctx: &ToolContext, args: TreeArgs) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::cancel::Cancel;
     use crate::base::env::Env;
     use crate::base::problem::ProblemKind;
-    use crate::chat::event::NullSink;
     use crate::tools::engine::approval::Approval;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
     use std::fs;
 
     fn set(ctx: &ToolContext, path: &Path) -> Outcome<ToolOk> {
@@ -211,9 +207,14 @@ mod tests {
     }
 
     fn ctx(dir: &Path, is_bound: bool) -> ToolContext {
-        let session = SessionContext::new(Env::default(), ToolPolicy::default());
-        session.working_dir.set(Root::open(dir).unwrap(), is_bound);
-        ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
+        ctx_with(Env::default(), dir, is_bound)
+    }
+
+    fn ctx_with(env: Env, dir: &Path, is_bound: bool) -> ToolContext {
+        let ctx = ToolContext::for_tests(env);
+        let root = Root::open(dir).unwrap();
+        ctx.session.working_dir.set(root, is_bound);
+        ctx
     }
 
     #[test]
@@ -277,11 +278,7 @@ mod tests {
             ("HOME", text(dir).as_str()),
             ("MARVIN_CONFIG_DIR", text(&dir.join("marvin")).as_str()),
         ]);
-        let session = SessionContext::new(env, ToolPolicy::default());
-        session
-            .working_dir
-            .set(Root::open(&dir.join("work")).unwrap(), false);
-        ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
+        ctx_with(env, &dir.join("work"), false)
     }
 
     #[test]

@@ -181,15 +181,10 @@ fn choose_manager(root: &Root, requested: &str) -> Outcome<&'static Manager> {
                     "\"{}\" is not a supported package manager here.",
                     clip(&escape_controls(&requested), 40)
                 ));
-                let hint = crate::base::text::did_you_mean(&requested, names.iter().copied());
-                hint.into_iter()
-                    .fold(problem, |problem, hint| {
-                        problem.next(crate::base::text::capitalize(&hint))
-                    })
-                    .next(format!(
-                        "One of: auto, {}. Nothing is installed with sudo.",
-                        names.join(", ")
-                    ))
+                let one_of = names.join(", ");
+                problem.near(&requested, names).next(format!(
+                    "One of: auto, {one_of}. Nothing is installed with sudo."
+                ))
             });
     }
     // uv itself searches parent folders for a project.

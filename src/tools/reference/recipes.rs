@@ -7,12 +7,14 @@ use serde_json::Value;
 use crate::base::json::JsonExt;
 use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls, one_line, plural, single_spaced};
+use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{Service, THEMEALDB};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::output::found::{joined, name, numbered, short_line};
+use crate::tools::output::labeled::LabeledText;
 use crate::tools::output::untrusted::fenced;
 
 /// The services used.
@@ -98,35 +100,26 @@ fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
             ));
         }
     };
-    let hits: Vec<String> = found
-        .iter()
-        .take(MAX_HITS)
-        .enumerate()
-        .map(|(index, meal)| hit(index + 1, meal))
-        .collect();
-    let head = if found.len() > MAX_HITS {
-        format!("{MAX_HITS} of {}", plural(found.len(), "recipe"))
-    } else {
-        plural(found.len(), "recipe")
+    let head = match found.len() > MAX_HITS {
+        true => format!("{MAX_HITS} of {}", plural(found.len(), "recipe")),
+        false => plural(found.len(), "recipe"),
     };
     Ok(format!(
         "{head} at TheMealDB for the {what} \"{requested}\" (whole recipe: recipe_lookup with the id):\n{}",
-        hits.join("\n")
+        numbered(found.iter().take(MAX_HITS).map(hit))
     ))
 }
 
 /// One hit: a line, and below it further details of a search by name.
-fn hit(index: usize, meal: &Value) -> String {
+fn hit(meal: &Value) -> String {
     let parts = [
-        word(meal, "strMeal").or(Some("(without a name)".to_owned())),
-        meal.word("idMeal").map(|id| format!("id {}", line(&id))),
-        word(meal, "strCategory"),
-        word(meal, "strArea"),
+        name(meal, "strMeal").or(Some("(without a name)".to_owned())),
+        meal.word("idMeal")
+            .map(|id| format!("id {}", short_line(&id))),
+        name(meal, "strCategory"),
+        name(meal, "strArea"),
     ];
-    let mut text = format!(
-        "{index:>2}. {}",
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    );
+    let mut text = joined(parts, ", ");
     let all: Vec<String> = ingredients(meal)
         .into_iter()
         .map(|(measure, name)| {
@@ -174,44 +167,35 @@ fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
         Meals::None | Meals::Said(_) => return Err(unknown()),
     };
     let meal = found.first().ok_or_else(unknown)?;
-    let mut lines = vec![word(meal, "strMeal").unwrap_or_else(|| "(without a name)".to_owned())];
-    let mut row = |label: &str, value: Option<String>| {
-        if let Some(value) = value {
-            lines.push(format!("{label}: {value}"));
-        }
-    };
-    row(
-        "Id",
-        Some(meal.word("idMeal").map_or(shown.clone(), |id| line(&id))),
-    );
-    row(
-        "Also called",
-        word(meal, "strMealAlternate").or_else(|| word(meal, "strDrinkAlternate")),
-    );
-    row("Category", word(meal, "strCategory"));
-    row("Cuisine", word(meal, "strArea"));
-    row("Tags", tags(meal));
-    row("Source", word(meal, "strSource"));
-    let video = word(meal, "strYoutube").filter(|link| link.starts_with("http"));
-    row("Video", video);
+    let title = name(meal, "strMeal").unwrap_or_else(|| "(without a name)".to_owned());
+    let mut sheet = LabeledText::new(&title);
+    let id = meal.word("idMeal").map(|id| short_line(&id));
+    sheet.row("Id", id.unwrap_or(shown));
+    let other = name(meal, "strMealAlternate").or_else(|| name(meal, "strDrinkAlternate"));
+    sheet.row("Also called", other);
+    sheet.row("Category", name(meal, "strCategory"));
+    sheet.row("Cuisine", name(meal, "strArea"));
+    sheet.words("Tags", &tags(meal));
+    sheet.row("Source", name(meal, "strSource"));
+    let video = name(meal, "strYoutube").filter(|link| link.starts_with("http"));
+    sheet.row("Video", video);
     let all = ingredients(meal);
     if !all.is_empty() {
-        lines.push(format!("\nIngredients ({}):", all.len()));
-        let is_wide = all.iter().map(|(measure, _)| measure.chars().count()).max();
-        let is_wide = is_wide.unwrap_or(0).min(20);
-        lines.extend(
-            all.into_iter()
-                .map(|(measure, name)| format!("  {measure:<is_wide$}  {name}")),
-        );
+        sheet.line(&format!("\nIngredients ({}):", all.len()));
+        let width = all.iter().map(|(measure, _)| measure.chars().count()).max();
+        let width = width.unwrap_or(0).min(20);
+        for (measure, name) in all {
+            sheet.line(&format!("  {measure:<width$}  {name}"));
+        }
     }
     match steps(meal.text("strInstructions").unwrap_or_default()) {
-        steps if steps.is_empty() => lines.push("\nTheMealDB has no method for it.".to_owned()),
-        steps => lines.push(format!(
+        steps if steps.is_empty() => sheet.line("\nTheMealDB has no method for it."),
+        steps => sheet.line(&format!(
             "\nMethod:\n{}",
             fenced("the recipe at TheMealDB", &steps)
         )),
     }
-    Ok(lines.join("\n"))
+    Ok(sheet.text())
 }
 
 /// Classifies a response; the order of the checks matters.
@@ -273,26 +257,18 @@ fn is_miss(words: &str) -> bool {
             .any(|miss| words.contains(miss))
 }
 
-fn line(text: &str) -> String {
-    clip(&one_line(text), 300)
-}
-
-fn word(meal: &Value, key: &str) -> Option<String> {
-    meal.text(key).map(line)
-}
-
 /// The tags, which come as one comma-separated text.
-fn tags(meal: &Value) -> Option<String> {
-    let tags: Vec<String> = meal.text("strTags")?.split(',').map(line).collect();
-    let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
-    (!tags.is_empty()).then(|| tags.join(", "))
+fn tags(meal: &Value) -> Vec<String> {
+    let tags = meal.text("strTags").unwrap_or_default().split(',');
+    let tags = tags.map(short_line).filter(|tag| !tag.is_empty());
+    tags.collect()
 }
 
 /// Measure and name of each ingredient: empty fields may precede used ones.
 fn ingredients(meal: &Value) -> Vec<(String, String)> {
     let field = |name: &str, index: usize| {
         let word = meal.word(&format!("{name}{index}"));
-        word.map(|word| line(&word)).unwrap_or_default()
+        word.map(|word| short_line(&word)).unwrap_or_default()
     };
     (1..=INGREDIENT_FIELDS)
         .map(|at| (field("strMeasure", at), field("strIngredient", at)))
@@ -363,11 +339,9 @@ mod tests {
 
     #[test]
     fn empty_tags_are_dropped() {
-        assert_eq!(
-            tags(&json!({"strTags": "Pasta,,Curry, "})).as_deref(),
-            Some("Pasta, Curry")
-        );
-        assert_eq!(tags(&json!({"strTags": ","})), None);
+        let tags = |text: &str| tags(&json!({"strTags": text}));
+        assert_eq!(tags("Pasta,,Curry, "), ["Pasta", "Curry"]);
+        assert_eq!(tags(","), [] as [String; 0]);
     }
 
     proptest! {
@@ -380,7 +354,7 @@ mod tests {
         #[test]
         fn any_meal_is_accepted(value in ".{0,40}", n in 1usize..=20) {
             let meal = json!({format!("strIngredient{n}"): value, "strTags": value, "strMeal": value, "strInstructions": value});
-            let text = hit(1, &meal);
+            let text = hit(&meal);
             prop_assert!(!text.contains("null"));
             prop_assert!(ingredients(&meal).len() <= 1);
         }

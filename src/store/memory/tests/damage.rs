@@ -76,7 +76,7 @@ fn files_that_are_not_understood_are_set_aside_with_one_warning() {
             (again.nodes().unwrap().len(), again.take_warnings().len()),
             (4, 0)
         );
-        memory.append("user", &texts(&["A fact"])).unwrap();
+        append(&memory, "user", &["A fact"]);
     }
 }
 
@@ -130,7 +130,7 @@ fn odd_files_are_read_as_well_as_they_can_be() {
     assert_eq!(memory.nodes().unwrap().len(), 7 + 3);
     assert_eq!(memory.branch("a").unwrap(), None);
     assert_eq!(memory.find_nodes(&texts(&["tea"]), 20).unwrap().len(), 7);
-    memory.append("a", &texts(&["more"])).unwrap();
+    append(&memory, "a", &["more"]);
     memory.delete("b").unwrap();
     let again = store(home.path());
     assert_eq!(again.nodes().unwrap().len(), 9);
@@ -164,7 +164,7 @@ fn several_writers_at_once_lose_nothing() {
             scope.spawn(move || {
                 for turn in 0..5 {
                     let day = date(2026, 1, 1 + i8::try_from(number * 5 + turn).unwrap());
-                    memory.diary_put(row(day, "A day", &[])).unwrap();
+                    put(&memory, day, "A day", &[]);
                     memory
                         .append("user", &[format!("Fact {number} {turn}")])
                         .unwrap();
@@ -193,16 +193,15 @@ fn several_writers_at_once_lose_nothing() {
 
 #[test]
 fn a_failed_write_leaves_file_and_memory_as_they_were() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    memory.append("user", &texts(&["One"])).unwrap();
+    let (home, memory) = new_store();
+    append(&memory, "user", &["One"]);
     let path = file(home.path(), "graph.json");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert!(memory.append("user", &texts(&["Two"])).is_err());
     fs::remove_dir(&path).unwrap();
     assert_eq!(memory.node("user").unwrap().unwrap().data, "");
-    memory.append("user", &texts(&["Three"])).unwrap();
+    append(&memory, "user", &["Three"]);
     assert_eq!(
         store(home.path()).node("user").unwrap().unwrap().data,
         "Three"

@@ -22,28 +22,17 @@ fn what_was_said_is_covered_by_word_day_or_everything() {
 
 #[test]
 fn an_export_comes_back_and_an_import_adds() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    memory
-        .diary_put(row(date(2026, 1, 1), "Tea.", &["tea"]))
-        .unwrap();
-    let pets = memory
-        .create("user", "Pets", "Animals", &texts(&["A dog"]))
-        .unwrap();
-    memory
-        .create(&pets.id, "Dogs", "", &texts(&["Pixel"]))
-        .unwrap();
+    let (home, memory) = new_store();
+    put(&memory, date(2026, 1, 1), "Tea.", &["tea"]);
+    let pets = create(&memory, "user", "Pets", "Animals", &["A dog"]);
+    create(&memory, &pets.id, "Dogs", "", &["Pixel"]);
     let bytes = serde_json::to_vec(&memory.export().unwrap()).unwrap();
     let parse = || MemoryExport::parse(&bytes).unwrap();
 
     let elsewhere = tempfile::tempdir().unwrap();
     let other = store(elsewhere.path());
-    other
-        .diary_put(row(date(2026, 1, 1), "Milk.", &["Tea", "milk"]))
-        .unwrap();
-    other
-        .create("user", "PETS", "", &texts(&["A cat"]))
-        .unwrap();
+    put(&other, date(2026, 1, 1), "Milk.", &["Tea", "milk"]);
+    create(&other, "user", "PETS", "", &["A cat"]);
     let count = other.import(parse()).unwrap();
     assert_eq!(
         count,
@@ -101,25 +90,13 @@ fn all_bytes(dir: &Path) -> String {
 
 fn full(home: &Path) -> MemoryStore {
     let memory = store(home);
-    memory
-        .diary_put(row(date(2026, 1, 1), "Their dog is Pixel.", &["dogs"]))
-        .unwrap();
-    memory
-        .diary_put(row(date(2026, 1, 2), "Tea.", &["Pixel"]))
-        .unwrap();
-    memory
-        .diary_put(row(date(2026, 1, 3), "Tea.", &["drinks"]))
-        .unwrap();
-    memory
-        .append("user", &texts(&["Has a dog, PIXEL", "Likes tea"]))
-        .unwrap();
-    let pets = memory.create("user", "Pets", "Such as Pixel", &[]).unwrap();
-    let pixel = memory
-        .create(&pets.id, "Pixel", "", &texts(&["Is fast"]))
-        .unwrap();
-    memory
-        .create(&pixel.id, "Food", "", &texts(&["Eats rice"]))
-        .unwrap();
+    put(&memory, date(2026, 1, 1), "Their dog is Pixel.", &["dogs"]);
+    put(&memory, date(2026, 1, 2), "Tea.", &["Pixel"]);
+    put(&memory, date(2026, 1, 3), "Tea.", &["drinks"]);
+    append(&memory, "user", &["Has a dog, PIXEL", "Likes tea"]);
+    let pets = create(&memory, "user", "Pets", "Such as Pixel", &[]);
+    let pixel = create(&memory, &pets.id, "Pixel", "", &["Is fast"]);
+    create(&memory, &pixel.id, "Food", "", &["Eats rice"]);
     write(
         home,
         "graph.json.bad-20260101_000000",
@@ -174,23 +151,16 @@ fn no_byte_of_a_forgotten_word_stays() {
 
 #[test]
 fn a_word_inside_another_one_is_not_forgotten() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (home, memory) = new_store();
     for (day, summary, topics) in [
         (1, "They planned a vacation.", &["education"]),
         (2, "They have a cat.", &["pets"]),
         (3, "新しい猫を飼った。", &["ペット"]),
     ] {
-        memory
-            .diary_put(row(date(2026, 1, day), summary, topics))
-            .unwrap();
+        put(&memory, date(2026, 1, day), summary, topics);
     }
-    memory
-        .append("user", &texts(&["Has a cat", "Likes locations"]))
-        .unwrap();
-    memory
-        .create("user", "Vacations", "", &texts(&["Went to Oban"]))
-        .unwrap();
+    append(&memory, "user", &["Has a cat", "Likes locations"]);
+    create(&memory, "user", "Vacations", "", &["Went to Oban"]);
     write(
         home.path(),
         "diary.json.bad-20260101_000000",
@@ -219,11 +189,8 @@ fn a_word_inside_another_one_is_not_forgotten() {
 
 #[test]
 fn copies_by_editors_are_erased_and_files_of_others_are_named() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    memory
-        .diary_put(row(date(2026, 1, 1), "Their dog is Pixel.", &[]))
-        .unwrap();
+    let (home, memory) = new_store();
+    put(&memory, date(2026, 1, 1), "Their dog is Pixel.", &[]);
     let copies = [
         "#diary.json#",
         ".graph.json.swp",

@@ -48,6 +48,31 @@ fn row(date: Date, summary: &str, topics: &[&str]) -> DiaryRow {
     )
 }
 
+fn new_store() -> (tempfile::TempDir, MemoryStore) {
+    let home = tempfile::tempdir().unwrap();
+    let memory = store(home.path());
+    (home, memory)
+}
+
+fn put(memory: &MemoryStore, date: Date, summary: &str, topics: &[&str]) {
+    memory.diary_put(row(date, summary, topics)).unwrap();
+}
+
+fn create(
+    memory: &MemoryStore,
+    parent: &str,
+    name: &str,
+    description: &str,
+    facts: &[&str],
+) -> Node {
+    let node = memory.create(parent, name, description, &texts(facts));
+    node.unwrap()
+}
+
+fn append(memory: &MemoryStore, node: &str, facts: &[&str]) {
+    memory.append(node, &texts(facts)).unwrap();
+}
+
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
@@ -64,8 +89,7 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn nothing_is_read_or_made_before_the_first_change() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (home, memory) = new_store();
     assert!(memory.diary_all().unwrap().is_empty());
     assert_eq!(memory.nodes().unwrap().len(), 4);
     assert_eq!(memory.search_nodes(&texts(&["told"]), 5).unwrap().len(), 1);
@@ -76,10 +100,9 @@ fn nothing_is_read_or_made_before_the_first_change() {
 
 #[test]
 fn a_day_has_one_row_for_each_source_and_keeps_its_creation() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (home, memory) = new_store();
     let day = date(2026, 3, 1);
-    memory.diary_put(row(day, "Tea.", &["drinks"])).unwrap();
+    put(&memory, day, "Tea.", &["drinks"]);
     let mut later = row(
         day,
         "Tea and token=abc123secret.",
@@ -161,8 +184,7 @@ fn the_best_rows_are_found_in_every_script() {
             &[],
         ),
     ];
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (_home, memory) = new_store();
     rows.iter()
         .for_each(|row| memory.diary_put(row.clone()).unwrap());
     for (words, days) in [
@@ -195,8 +217,7 @@ fn the_best_rows_are_found_in_every_script() {
 
 #[test]
 fn rare_words_short_rows_and_topics_count_more() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (_home, memory) = new_store();
     let day = |day| date(2026, 5, day);
     for (number, summary, topics) in [
         (1, "tea with milk and a word about the cat", &[][..]),
@@ -204,7 +225,7 @@ fn rare_words_short_rows_and_topics_count_more() {
         (3, "milk", &["tea"]),
         (4, "cello", &[]),
     ] {
-        memory.diary_put(row(day(number), summary, topics)).unwrap();
+        put(&memory, day(number), summary, topics);
     }
     let best = |words: &[&str]| {
         let found = memory.diary_search(&texts(words), None, None, 1).unwrap();
@@ -217,12 +238,9 @@ fn rare_words_short_rows_and_topics_count_more() {
 
 #[test]
 fn days_are_chosen_before_the_cut_and_stand_alone_without_hits() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (_home, memory) = new_store();
     for day in 1..=9 {
-        memory
-            .diary_put(row(date(2026, 1, day), "boots", &[]))
-            .unwrap();
+        put(&memory, date(2026, 1, day), "boots", &[]);
     }
     let days = |words: &[&str], from, to, k| -> Vec<i8> {
         let found = memory.diary_search(&texts(words), from, to, k).unwrap();
@@ -239,16 +257,14 @@ fn days_are_chosen_before_the_cut_and_stand_alone_without_hits() {
 
 #[test]
 fn the_graph_is_seeded_once_and_its_fixed_parts_stay() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    let pets = memory
-        .create(
-            "user",
-            " Pets ",
-            "Their animals",
-            &texts(&["Pixel is a greyhound", "pixel IS a  greyhound"]),
-        )
-        .unwrap();
+    let (home, memory) = new_store();
+    let pets = create(
+        &memory,
+        "user",
+        " Pets ",
+        "Their animals",
+        &["Pixel is a greyhound", "pixel IS a  greyhound"],
+    );
     assert_eq!(
         (pets.name.as_str(), pets.data.as_str(), pets.tokens),
         ("Pets", "Pixel is a greyhound", 5)
@@ -285,17 +301,16 @@ fn the_graph_is_seeded_once_and_its_fixed_parts_stay() {
 
 #[test]
 fn children_of_a_deleted_node_move_up() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    let pets = memory.create("user", "Pets", "", &[]).unwrap();
-    let dogs = memory.create(&pets.id, "Dogs", "", &[]).unwrap();
-    let old = memory.create(&dogs.id, "Old dogs", "", &[]).unwrap();
+    let (_home, memory) = new_store();
+    let pets = create(&memory, "user", "Pets", "", &[]);
+    let dogs = create(&memory, &pets.id, "Dogs", "", &[]);
+    let old = create(&memory, &dogs.id, "Old dogs", "", &[]);
     memory.delete(&dogs.id).unwrap();
     assert_eq!(memory.node(&old.id).unwrap().unwrap().parent, Some(pets.id));
     assert!(memory.node(&dogs.id).unwrap().is_none());
     let mut below = old.id;
     for _ in 4..=MAX_DEPTH {
-        below = memory.create(&below, "Deeper", "", &[]).unwrap().id;
+        below = create(&memory, &below, "Deeper", "", &[]).id;
     }
     let problem = memory.create(&below, "Too deep", "", &[]).unwrap_err();
     assert_eq!(problem.kind, ProblemKind::Limit);
@@ -319,10 +334,9 @@ fn what_is_used_comes_first_and_old_uses_fade() {
     );
     assert!(used(u64::MAX, 1).decayed_score(now).is_finite());
 
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    let one = memory.create("user", "Tea", "", &[]).unwrap();
-    let two = memory.create("user", "Tea too", "", &[]).unwrap();
+    let (home, memory) = new_store();
+    let one = create(&memory, "user", "Tea", "", &[]);
+    let two = create(&memory, "user", "Tea too", "", &[]);
     let found = |memory: &MemoryStore| -> Vec<String> {
         let found = memory.find_nodes(&texts(&["tea"]), 5).unwrap();
         found.into_iter().map(|node| node.id).collect()
@@ -347,23 +361,23 @@ fn what_is_used_comes_first_and_old_uses_fade() {
 
 #[test]
 fn names_and_descriptions_count_three_and_facts_one() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    let fact = memory
-        .create(
-            "world",
-            "Coast",
-            "",
-            &texts(&["Corvid LIGHTHOUSE was built in 1871"]),
-        )
-        .unwrap();
-    let name = memory.create("world", "Lighthouses", "", &[]).unwrap();
-    let both = memory
-        .create("world", "Sea lighthouses", "All about a lighthouse", &[])
-        .unwrap();
-    memory
-        .create("user", "灯台", "", &texts(&["ユーザーは灯台が好き"]))
-        .unwrap();
+    let (_home, memory) = new_store();
+    let fact = create(
+        &memory,
+        "world",
+        "Coast",
+        "",
+        &["Corvid LIGHTHOUSE was built in 1871"],
+    );
+    let name = create(&memory, "world", "Lighthouses", "", &[]);
+    let both = create(
+        &memory,
+        "world",
+        "Sea lighthouses",
+        "All about a lighthouse",
+        &[],
+    );
+    create(&memory, "user", "灯台", "", &["ユーザーは灯台が好き"]);
     let found = |words: &[&str], k| -> Vec<String> {
         let found = memory.find_nodes(&texts(words), k).unwrap();
         found.into_iter().map(|node| node.id).collect()
@@ -389,8 +403,7 @@ fn names_and_descriptions_count_three_and_facts_one() {
 
 #[test]
 fn listeners_hear_of_changes_until_they_go_and_may_panic() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
+    let (_home, memory) = new_store();
     let heard: Arc<Mutex<Vec<Mutation>>> = Arc::default();
     let panics = Arc::new(AtomicUsize::new(0));
     let count = panics.clone();
@@ -404,9 +417,9 @@ fn listeners_hear_of_changes_until_they_go_and_may_panic() {
         inner.nodes().unwrap();
         list.lock().unwrap().push(mutation.clone());
     });
-    let pets = memory.create("user", "Pets", "", &[]).unwrap();
-    memory.append(&pets.id, &texts(&["A fact"])).unwrap();
-    memory.append(&pets.id, &texts(&["a fact"])).unwrap();
+    let pets = create(&memory, "user", "Pets", "", &[]);
+    append(&memory, &pets.id, &["A fact"]);
+    append(&memory, &pets.id, &["a fact"]);
     memory.update(&pets.id, "Animals", "").unwrap();
     assert!(
         memory
@@ -420,11 +433,11 @@ fn listeners_hear_of_changes_until_they_go_and_may_panic() {
     );
     memory.touch(&pets.id).unwrap();
     memory.flush().unwrap();
-    memory.append("directives", &texts(&["Be brief"])).unwrap();
+    append(&memory, "directives", &["Be brief"]);
     memory.delete(&pets.id).unwrap();
     assert!(memory.create("nowhere", "x", "", &[]).is_err());
     drop(guard);
-    memory.append("world", &texts(&["Unheard"])).unwrap();
+    append(&memory, "world", &["Unheard"]);
     let heard = heard.lock().unwrap();
     let told: Vec<_> = heard.iter().map(|one| (one.action, one.branch)).collect();
     use MutationAction::{Append, Create, Delete, Update};
@@ -444,11 +457,7 @@ fn listeners_hear_of_changes_until_they_go_and_may_panic() {
 
 #[test]
 fn a_process_has_one_memory_for_each_folder() {
-    let home = tempfile::tempdir().unwrap();
-    let paths = Paths::new(&Env::from([(
-        "MARVIN_CONFIG_DIR",
-        home.path().to_str().unwrap(),
-    )]));
+    let (_home, paths) = crate::store::home();
     let open = |name: &str| MemoryStore::open(&paths.profile(name).unwrap(), &clock());
     let (one, same, other) = (open("main"), open("main"), open("other"));
     let heard = Arc::new(AtomicUsize::new(0));
@@ -461,8 +470,8 @@ fn a_process_has_one_memory_for_each_folder() {
         assert_eq!(*target, EraseTarget::Word("tea".to_owned()));
         erased.fetch_add(10, Ordering::SeqCst);
     });
-    same.append("user", &texts(&["A fact"])).unwrap();
-    other.append("user", &texts(&["A fact"])).unwrap();
+    append(&same, "user", &["A fact"]);
+    append(&other, "user", &["A fact"]);
     assert_eq!(heard.load(Ordering::SeqCst), 1);
     // Nothing is written about it yet, but it may have been said.
     same.erase(&EraseTarget::Word("tea".to_owned())).unwrap();
@@ -472,11 +481,8 @@ fn a_process_has_one_memory_for_each_folder() {
 
 #[test]
 fn a_split_moves_the_facts_down_in_one_write() {
-    let home = tempfile::tempdir().unwrap();
-    let memory = store(home.path());
-    memory
-        .append("user", &texts(&["Plays chess", "Has a dog"]))
-        .unwrap();
+    let (_home, memory) = new_store();
+    append(&memory, "user", &["Plays chess", "Has a dog"]);
     let part = |name: &str, fact: &str| NewNode {
         name: name.to_owned(),
         description: String::new(),
@@ -503,12 +509,8 @@ fn what_is_read_ahead_is_what_a_search_reads() {
     let home = tempfile::tempdir().unwrap();
     let day = date(2026, 11, 20);
     let first = store(home.path());
-    first
-        .diary_put(row(day, "Boats in the port.", &["boats"]))
-        .unwrap();
-    let node = first
-        .create("world", "Port", "Boats", &texts(&["It has boats."]))
-        .unwrap();
+    put(&first, day, "Boats in the port.", &["boats"]);
+    let node = create(&first, "world", "Port", "Boats", &["It has boats."]);
     let ahead = store(home.path());
     ahead.preload();
     let words = texts(&["boats"]);
@@ -516,9 +518,7 @@ fn what_is_read_ahead_is_what_a_search_reads() {
     assert_eq!(rows.len(), 1);
     assert_eq!(ahead.search_nodes(&words, 5).unwrap()[0].id, node.id);
     // A change by another process is seen all the same.
-    first
-        .diary_put(row(date(2026, 11, 21), "More boats.", &[]))
-        .unwrap();
+    put(&first, date(2026, 11, 21), "More boats.", &[]);
     assert_eq!(ahead.diary_search(&words, None, None, 5).unwrap().len(), 2);
 }
 

@@ -63,8 +63,7 @@ fn a_file_of_an_older_version_is_placed_by_its_folder() {
 
 #[test]
 fn the_end_of_a_long_session_is_found_behind_any_result() {
-    let folder = folder();
-    let log = folder.begin();
+    let (folder, log) = begun();
     let mut messages = Vec::new();
     exchange(&log, &mut messages, "one");
     let turn = log.begin_turn();

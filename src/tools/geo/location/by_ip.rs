@@ -9,8 +9,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::net::service::ServiceResponse;
 use crate::net::services::{IP_API, IPAPI_CO, IPINFO, Service};
 use crate::tools::engine::context::ToolContext;
-use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
+use crate::tools::output::found::short_line;
 
 /// Timeout of each service.
 const EACH: Duration = Duration::from_secs(5);
@@ -145,7 +145,11 @@ fn location_in(
         return Err(failed(answer, "it gave no coordinates"));
     };
     let mut parts: Vec<String> = Vec::new();
-    for name in names.iter().filter_map(|key| value.text(key)).map(shown) {
+    for name in names
+        .iter()
+        .filter_map(|key| value.text(key))
+        .map(short_line)
+    {
         if !parts.contains(&name) {
             parts.push(name);
         }
@@ -153,7 +157,7 @@ fn location_in(
     Ok(IpLocation {
         point,
         name: parts.join(", "),
-        zone: value.text("timezone").map(shown),
+        zone: value.text("timezone").map(short_line),
         service_name: answer.service.name,
     })
 }
@@ -161,6 +165,7 @@ fn location_in(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::env::Env;
     use proptest::prelude::*;
 
     fn read(body: &str, status: u16) -> Outcome<IpLocation> {
@@ -168,17 +173,7 @@ mod tests {
     }
 
     fn ipapi_or_info(body: &str, status: u16, service: &'static Service) -> Outcome<IpLocation> {
-        use crate::base::cancel::Cancel;
-        use crate::base::env::Env;
-        use crate::chat::event::NullSink;
-        use crate::tools::engine::context::SessionContext;
-        use crate::tools::engine::policy::ToolPolicy;
-        use std::sync::Arc;
-        let session = Arc::new(SessionContext::new(
-            Env::from([("HOME", "/nowhere")]),
-            ToolPolicy::default(),
-        ));
-        let ctx = ToolContext::new(session, Cancel::new(), Arc::new(NullSink));
+        let ctx = ToolContext::for_tests(Env::from([("HOME", "/nowhere")]));
         let answer = ServiceResponse::new(service, status, body.as_bytes().to_vec());
         let (.., read) = SERVICES
             .iter()

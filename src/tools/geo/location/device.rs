@@ -10,8 +10,8 @@ use crate::proc::child::ProgramSpec;
 use crate::proc::child_env;
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
+use crate::tools::output::found::short_line;
 
 const PROGRAM: &str = "where-am-i";
 /// Where distributions install it; these folders are not on the search path.
@@ -114,7 +114,7 @@ fn block(text: &str) -> Option<DeviceLocation> {
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),
         method: value("Description")
             .filter(|how| !how.is_empty())
-            .map(shown),
+            .map(short_line),
     })
 }
 

@@ -6,8 +6,8 @@ use crate::base::text::{thousands, trim_decimals};
 use crate::formats::distance::DistanceUnit;
 use crate::tools::geo::osm::nominatim::OsmPlace;
 use crate::tools::geo::osm::overpass::Element;
-use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Coordinates;
+use crate::tools::output::found::short_line;
 use crate::tools::output::web_links::{GOOGLE_MAPS, OPENSTREETMAP};
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ pub(super) struct PlaceEntry {
 impl PlaceEntry {
     /// A place from Google; `None` for an empty row.
     pub(super) fn google(row: &Value) -> Option<Self> {
-        let text = |key: &str| row.text(key).map(shown);
+        let text = |key: &str| row.text(key).map(short_line);
         let point = row
             .number("location/latitude")
             .zip(row.number("location/longitude"));
@@ -65,7 +65,7 @@ impl PlaceEntry {
             .texts("types")
             .into_iter()
             .filter(|kind| !EMPTY.contains(kind));
-        let kinds: Vec<String> = kinds.take(KINDS).map(shown).collect();
+        let kinds: Vec<String> = kinds.take(KINDS).map(short_line).collect();
         let reviews = row
             .whole("userRatingCount")
             .and_then(|count| u64::try_from(count).ok());
@@ -118,7 +118,7 @@ impl PlaceEntry {
 
     /// A place from Nominatim.
     pub(super) fn spot(spot: &OsmPlace) -> Self {
-        let tag = |key: &str| spot.tags.text(key).map(shown);
+        let tag = |key: &str| spot.tags.text(key).map(short_line);
         // The label starts with the name.
         let address = match &spot.name {
             Some(name) => spot

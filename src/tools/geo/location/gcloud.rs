@@ -10,7 +10,7 @@ use crate::proc::child::ProgramSpec;
 use crate::proc::child_env;
 use crate::proc::program::find_program;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::geo::osm::shown;
+use crate::tools::output::found::short_line;
 
 /// Timeout for a token; a run that exceeds it is not repeated.
 const TOKEN: Duration = Duration::from_secs(4);
@@ -124,7 +124,7 @@ pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<
         .find(|line| line.starts_with("ERROR"));
     let line = line.or_else(|| words.lines().map(str::trim).rfind(|line| !line.is_empty()));
     Ok(GcloudOutcome::Failed(match line {
-        Some(line) => shown(line),
+        Some(line) => short_line(line),
         None => output.ending(),
     }))
 }

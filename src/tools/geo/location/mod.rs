@@ -69,7 +69,7 @@ tools! { "location";
 
     /// Walk through gcloud login and enable the Places API.
     setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli").additive().idempotent()) {
-    } => set_up, says ["set up google places", "setup google auth"];
+    } => setup::run, says ["set up google places", "setup google auth"];
 }
 
 /// The longest that anything is waited for, a little less than the call's limit.
@@ -147,8 +147,4 @@ fn from_address(place: &by_ip::IpLocation) -> String {
         place.service_name
     );
     out
-}
-
-fn set_up(ctx: &ToolContext, _: SetupGoogleAuth) -> Outcome<String> {
-    setup::run(ctx)
 }

@@ -13,9 +13,10 @@ use crate::formats::distance::DistanceUnit;
 use crate::net::services::NOMINATIM;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::geocode;
-use crate::tools::geo::osm::{credit, kinds, nominatim, overpass, shown, wanted};
+use crate::tools::geo::osm::{credit, kinds, nominatim, overpass, wanted};
 use crate::tools::geo::point::Coordinates;
 use crate::tools::output::distance::preferred_unit;
+use crate::tools::output::found::short_line;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
@@ -52,7 +53,7 @@ pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<Stri
         add("locationBias", circle(centre, radius));
     }
     let unit = preferred_unit(&ctx.session);
-    let title = format!("for \"{}\"", shown(&query));
+    let title = format!("for \"{}\"", short_line(&query));
     let max = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
         GoogleResult::Found(mut entries) => {
@@ -132,14 +133,10 @@ pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<Str
         ))
         .next("For example [\"restaurant\", \"cafe\"]."));
     }
-    let rank = match args.rank_by {
-        RankBy::Popularity => "POPULARITY",
-        RankBy::Distance => "DISTANCE",
-    };
     let body = json!({
         "includedTypes": types,
         "maxResultCount": args.max_results,
-        "rankPreference": rank,
+        "rankPreference": args.rank_by.word(),
         "locationRestriction": circle(centre, radius),
     });
     let unit = preferred_unit(&ctx.session);

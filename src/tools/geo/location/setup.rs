@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::gcloud::{self, GcloudOutcome};
-use super::remembered;
+use super::{SetupGoogleAuth, remembered};
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::ToolContext;
-use crate::tools::geo::osm::shown;
+use crate::tools::output::found::short_line;
 
 /// Timeout for signing in with a browser; the call's timeout is slightly longer than all steps together.
 const SIGN_IN: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ struct SetupProgress<'a> {
 ///
 /// # Errors
 /// The step that failed, its message, and the command to run manually, with the steps that succeeded.
-pub(super) fn run(ctx: &ToolContext) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext, _: SetupGoogleAuth) -> Outcome<String> {
     if !gcloud::is_there(ctx) {
         return Err(Problem::missing("The program gcloud was not found.")
             .next("Install the Google Cloud CLI, or set GOOGLE_PLACES_API_KEY to a key of yours.")
@@ -100,7 +100,7 @@ impl SetupProgress<'_> {
         ])?;
         let output = output.unwrap_or_default();
         let account = output.lines().map(str::trim).find(|line| !line.is_empty());
-        Ok(account.map(|account| format!(" as {}", shown(account))))
+        Ok(account.map(|account| format!(" as {}", short_line(account))))
     }
 
     /// Signs in through the browser, if a user is present.
@@ -136,7 +136,7 @@ impl SetupProgress<'_> {
             "--limit=10",
         ]);
         let known = output.ok().and_then(Result::ok).unwrap_or_default();
-        let names: Vec<String> = known.split_whitespace().map(shown).collect();
+        let names: Vec<String> = known.split_whitespace().map(short_line).collect();
         let problem = Problem::config("gcloud has no project set.");
         match names.as_slice() {
             [] => problem

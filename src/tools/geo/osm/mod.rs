@@ -6,7 +6,7 @@ pub(crate) mod overpass;
 pub(crate) mod query;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, one_line, thousands};
+use crate::base::text::thousands;
 
 /// The attribution that the licence requires; `by` is the server that was used.
 pub(crate) fn credit(by: &str) -> String {
@@ -15,8 +15,6 @@ pub(crate) fn credit(by: &str) -> String {
 
 /// Longest search text in characters.
 const LONGEST: usize = 1_000;
-/// Longest field of a response in characters.
-const FIELD: usize = 300;
 
 /// The search text, on one line.
 ///
@@ -37,9 +35,4 @@ pub(crate) fn wanted(name: &str, text: &str) -> Outcome<String> {
             .next("Give a name or an address, for example \"Cologne Cathedral\"."));
     }
     Ok(words.join(" "))
-}
-
-/// A field of a response on one line, safe for a terminal.
-pub(crate) fn shown(text: &str) -> String {
-    clip(&one_line(text), FIELD)
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::shown;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::html;
@@ -12,6 +11,7 @@ use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::NOMINATIM;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
+use crate::tools::output::found::short_line;
 
 /// How long answers are cached: the server's policy forbids repeated queries.
 const KEEP: Duration = Duration::from_secs(3_600);
@@ -81,9 +81,7 @@ pub(crate) fn search(
     if answer.status == 503 {
         let wait = answer.retry_after().unwrap_or(OVERLOADED);
         if wait <= OVERLOADED {
-            if !ctx.stop.sleep(wait) {
-                return Err(Problem::cancelled());
-            }
+            ctx.wait(wait)?;
             answer = ask().get()?;
         }
     }
@@ -166,15 +164,15 @@ fn spot(row: &Value) -> Option<OsmPlace> {
     let object = row
         .text("osm_type")
         .zip(row.word("osm_id"))
-        .map(|(kind, id)| shown(&format!("{kind} {id}")));
-    let label = row.text("display_name").or(own).map(shown);
+        .map(|(kind, id)| short_line(&format!("{kind} {id}")));
+    let label = row.text("display_name").or(own).map(short_line);
     // A place without a label is still useful if its page can be opened.
     let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
     Some(OsmPlace {
-        name: own.map(shown).filter(|_| kind != "house"),
+        name: own.map(short_line).filter(|_| kind != "house"),
         label,
         point,
-        kind: shown(&match class {
+        kind: short_line(&match class {
             Some(class) if !kind.is_empty() => format!("{class}={kind}"),
             Some(class) => class.to_owned(),
             None => kind.to_owned(),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{credit, shown};
+use super::credit;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
@@ -13,6 +13,7 @@ use crate::net::service::{ServiceResponse, retry_time};
 use crate::net::services::OVERPASS;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::point::Coordinates;
+use crate::tools::output::found::short_line;
 
 /// Pause before the one retry of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
@@ -132,7 +133,7 @@ fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
     Ok(OverpassReply {
         elements,
         remark,
-        as_of: value.text("osm3s/timestamp_osm_base").map(shown),
+        as_of: value.text("osm3s/timestamp_osm_base").map(short_line),
     })
 }
 
@@ -214,7 +215,7 @@ fn page_words(page: &str) -> Option<String> {
 }
 
 fn element(value: &Value) -> Option<Element> {
-    let kind = shown(value.text("type")?);
+    let kind = short_line(value.text("type")?);
     let at = |lat: &str, lon: &str| Coordinates::found(value.number(lat)?, value.number(lon)?);
     let middle = || {
         let half = |a: &str, b: &str| Some((value.number(a)? + value.number(b)?) / 2.0);
@@ -226,11 +227,11 @@ fn element(value: &Value) -> Option<Element> {
     let tags = value.at("tags").and_then(Value::as_object);
     let tags = tags.into_iter().flatten().filter_map(|(key, value)| {
         let value = match value {
-            Value::String(text) => shown(text),
+            Value::String(text) => short_line(text),
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
-        (!value.is_empty()).then(|| (shown(key), value))
+        (!value.is_empty()).then(|| (short_line(key), value))
     });
     Some(Element {
         // A count has a number in place of an id.

@@ -67,9 +67,7 @@ pub(super) fn reply(
     if answer.status == 503 {
         let wait = answer.retry_after().unwrap_or_default().max(SECOND);
         if wait <= MAX_RETRY_WAIT && wait < left() {
-            if !ctx.stop.sleep(wait) {
-                return Err(Problem::cancelled());
-            }
+            ctx.wait(wait)?;
             answer = ask().max_retry_wait(Duration::ZERO).get()?;
         }
     }

@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use super::ask::{deadline, reply};
 use super::search::tracks;
-use super::words::{credit, joined, length, life, name, titled, used};
+use super::words::{credit, life, titled, used};
 use super::{Entity, MusicLookup};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{joined, name, objects, track_length};
+use crate::tools::output::labeled::LabeledText;
 
 /// Maximum linked items in a lookup response; more must be browsed.
 const MAX_LINKED: usize = 25;
@@ -64,44 +66,41 @@ pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
         .next("Try again later."));
     }
     let id = name(&record, "id").unwrap_or_else(|| mbid.clone());
-    let mut lines = vec![titled(&record, title)];
-    let mut row = |label: &str, value: Option<String>| {
-        if let Some(value) = value {
-            lines.push(format!("{label}: {value}"));
-        }
-    };
+    let mut sheet = LabeledText::new(&titled(&record, title));
     match kind {
         Entity::Artist => {
-            row(
+            sheet.row(
                 "Type",
                 joined_or_none([name(&record, "type"), name(&record, "gender")]),
             );
-            row("From", origin(&record));
-            row("Life", life(&record));
-            row("Genres", used(&record, "genres", 10));
-            row("Tags", used(&record, "tags", 10));
-            row("MBID", Some(id));
+            sheet.row("From", origin(&record));
+            sheet.row("Life", life(&record));
+            sheet.row("Genres", used(&record, "genres", 10));
+            sheet.row("Tags", used(&record, "tags", 10));
+            sheet.row("MBID", Some(id));
             let (groups, cut) = discography(ctx, &mbid, &record, deadline)?;
-            lines.extend(by_kind(&groups, cut));
+            by_kind(&groups, cut)
+                .iter()
+                .for_each(|line| sheet.line(line));
         }
         Entity::Release => {
-            row("By", credit(&record));
-            row("Date", name(&record, "date"));
-            row("Country", name(&record, "country"));
-            row("Status", name(&record, "status"));
-            row("Label", labels(&record));
-            row("Barcode", name(&record, "barcode"));
-            row("Genres", used(&record, "genres", 10));
-            row("Tracks", tracks(&record));
-            row("MBID", Some(id));
-            lines.extend(track_list(&record));
+            sheet.row("By", credit(&record));
+            sheet.row("Date", name(&record, "date"));
+            sheet.row("Country", name(&record, "country"));
+            sheet.row("Status", name(&record, "status"));
+            sheet.row("Label", labels(&record));
+            sheet.row("Barcode", name(&record, "barcode"));
+            sheet.row("Genres", used(&record, "genres", 10));
+            sheet.row("Tracks", tracks(&record));
+            sheet.row("MBID", Some(id));
+            track_list(&record).iter().for_each(|line| sheet.line(line));
         }
         Entity::Recording => {
-            row("By", credit(&record));
-            row("Length", length(&record, "length"));
-            row("Video", record.flag("video").then(|| "yes".to_owned()));
-            row("First release", name(&record, "first-release-date"));
-            row(
+            sheet.row("By", credit(&record));
+            sheet.row("Length", track_length(&record, "length"));
+            sheet.row("Video", record.flag("video").then(|| "yes".to_owned()));
+            sheet.row("First release", name(&record, "first-release-date"));
+            sheet.row(
                 "ISRC",
                 joined_or_none(
                     record
@@ -110,12 +109,12 @@ pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
                         .map(|isrc| Some(clip(&escape_controls(isrc), 20))),
                 ),
             );
-            row("Genres", used(&record, "genres", 10));
-            row("MBID", Some(id));
-            lines.extend(releases(&record));
+            sheet.row("Genres", used(&record, "genres", 10));
+            sheet.row("MBID", Some(id));
+            releases(&record).iter().for_each(|line| sheet.line(line));
         }
     }
-    Ok(lines.join("\n"))
+    Ok(sheet.text())
 }
 
 /// The MBID in the input: itself, or the address of the record's page.
@@ -133,7 +132,7 @@ fn mbid(given: &str) -> Option<String> {
 }
 
 fn joined_or_none(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
-    let text = joined(parts);
+    let text = joined(parts, ", ");
     (!text.is_empty()).then_some(text)
 }
 
@@ -292,7 +291,7 @@ fn track_line(track: &Value, whole: Option<&str>) -> String {
     let own = credit(track).or_else(|| track.at("recording").and_then(credit));
     let own = own.filter(|own| Some(own.as_str()) != whole);
     let by = own.map_or_else(String::new, |own| format!(" by {own}"));
-    let long = length(track, "length").or_else(|| length(track, "recording/length"));
+    let long = track_length(track, "length").or_else(|| track_length(track, "recording/length"));
     let long = long.map_or_else(String::new, |long| format!("  {long}"));
     format!(
         "  {number:>3}. {}{by}{long}",
@@ -302,25 +301,21 @@ fn track_line(track: &Value, whole: Option<&str>) -> String {
 
 /// Releases that contain a recording.
 fn releases(recording: &Value) -> Vec<String> {
-    let all = recording.list("releases");
-    let rows = all
-        .iter()
-        .filter(|release| release.is_object())
-        .map(|release| {
-            let format = release
-                .list("media")
-                .first()
-                .and_then(|medium| name(medium, "format"));
-            let text = joined([
-                Some(titled(release, "title")),
-                name(release, "date"),
-                name(release, "country"),
-                name(release, "status"),
-                format,
-                name(release, "id").map(|id| format!("MBID {id}")),
-            ]);
-            format!("  {text}")
-        });
+    let rows = objects(recording, "releases").into_iter().map(|release| {
+        let format = release
+            .list("media")
+            .first()
+            .and_then(|medium| name(medium, "format"));
+        let parts = [
+            Some(titled(release, "title")),
+            name(release, "date"),
+            name(release, "country"),
+            name(release, "status"),
+            format,
+            name(release, "id").map(|id| format!("MBID {id}")),
+        ];
+        format!("  {}", joined(parts, ", "))
+    });
     let rows: Vec<String> = rows.collect();
     if rows.is_empty() {
         return rows;

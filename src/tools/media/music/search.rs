@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::ask::{deadline, escaped, reply};
-use super::words::{credit, joined, length, life, name, titled};
+use super::words::{credit, life, titled};
 use super::{Entity, MusicSearch};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls, plural, thousands};
+use crate::base::text::{clip, escape_controls, plural};
 use crate::net::service::encoded;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, joined, name, numbered, objects, shown_of, track_length};
 
 /// Searches MusicBrainz.
 ///
@@ -39,13 +40,8 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
         .next("Try again later."));
     }
     let max = usize::try_from(args.max_results).unwrap_or(25);
-    let hits: Vec<String> = list
-        .iter()
-        .filter(|hit| hit.is_object())
-        .take(max)
-        .enumerate()
-        .map(|(index, hit)| format!("{:>2}. {}", index + 1, describe(kind, hit)))
-        .collect();
+    let mut hits = objects(&found, kind.list());
+    hits.truncate(max);
     let requested = clip(&escape_controls(args.query.trim()), 100);
     if hits.is_empty() {
         return Ok(format!(
@@ -53,15 +49,11 @@ pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
             kind.list()
         ));
     }
-    let all = found.whole("count").and_then(|all| u64::try_from(all).ok());
-    let head = match all.filter(|all| *all > hits.len() as u64) {
-        Some(all) => format!("{} of {} {}", hits.len(), thousands(all), kind.list()),
-        None => plural(hits.len(), kind.word()),
-    };
     Ok(format!(
-        "{head} at MusicBrainz for \"{requested}\" (details: music_lookup with the MBID and entity {}):\n{}",
+        "{} at MusicBrainz for \"{requested}\" (details: music_lookup with the MBID and entity {}):\n{}",
+        shown_of(hits.len(), count(&found, "count"), kind.word()),
         kind.word(),
-        hits.join("\n")
+        numbered(hits.into_iter().map(|hit| describe(kind, hit)))
     ))
 }
 
@@ -73,22 +65,28 @@ fn describe(kind: Entity, hit: &Value) -> String {
         None => title,
     };
     match kind {
-        Entity::Artist => joined([
-            Some(titled(hit, "name")),
-            name(hit, "type"),
-            name(hit, "country").or_else(|| name(hit, "area/name")),
-            life(hit),
-            id,
-        ]),
-        Entity::Release => joined([
-            Some(by(titled(hit, "title"))),
-            name(hit, "release-group/primary-type"),
-            name(hit, "date"),
-            name(hit, "country"),
-            name(hit, "status"),
-            tracks(hit),
-            id,
-        ]),
+        Entity::Artist => joined(
+            [
+                Some(titled(hit, "name")),
+                name(hit, "type"),
+                name(hit, "country").or_else(|| name(hit, "area/name")),
+                life(hit),
+                id,
+            ],
+            ", ",
+        ),
+        Entity::Release => joined(
+            [
+                Some(by(titled(hit, "title"))),
+                name(hit, "release-group/primary-type"),
+                name(hit, "date"),
+                name(hit, "country"),
+                name(hit, "status"),
+                tracks(hit),
+                id,
+            ],
+            ", ",
+        ),
         Entity::Recording => {
             let album = hit.list("releases").first().and_then(|release| {
                 let title = name(release, "title")?;
@@ -97,13 +95,16 @@ fn describe(kind: Entity, hit: &Value) -> String {
                     None => format!("on {title}"),
                 })
             });
-            joined([
-                Some(by(titled(hit, "title"))),
-                hit.flag("video").then(|| "video".to_owned()),
-                length(hit, "length"),
-                album.or_else(|| name(hit, "first-release-date")),
-                id,
-            ])
+            joined(
+                [
+                    Some(by(titled(hit, "title"))),
+                    hit.flag("video").then(|| "video".to_owned()),
+                    track_length(hit, "length"),
+                    album.or_else(|| name(hit, "first-release-date")),
+                    id,
+                ],
+                ", ",
+            )
         }
     }
 }

@@ -3,19 +3,7 @@
 use serde_json::Value;
 
 use crate::base::json::JsonExt;
-use crate::base::text::{clip, one_line};
-
-/// Maximum bytes of a title or name.
-const MAX_NAME_BYTES: usize = 300;
-
-/// A title or name at `path`, on one line.
-pub(super) fn name(value: &Value, path: &str) -> Option<String> {
-    value.text(path).map(line)
-}
-
-fn line(text: &str) -> String {
-    clip(&one_line(text), MAX_NAME_BYTES)
-}
+use crate::tools::output::found::{name, short_line};
 
 /// The credited artists, joined as in the record; `None` if it has none.
 pub(super) fn credit(value: &Value) -> Option<String> {
@@ -24,19 +12,8 @@ pub(super) fn credit(value: &Value) -> Option<String> {
         let join = part.at("joinphrase").and_then(Value::as_str);
         format!("{}{}", name.unwrap_or_default(), join.unwrap_or_default())
     });
-    let whole = line(&parts.collect::<String>());
+    let whole = short_line(&parts.collect::<String>());
     (!whole.is_empty()).then_some(whole)
-}
-
-/// Milliseconds as `4:05`; `None` when the length is unknown.
-pub(super) fn length(value: &Value, path: &str) -> Option<String> {
-    let millis = value.whole(path).filter(|millis| *millis > 0)?;
-    let seconds = millis.saturating_add(500) / 1_000;
-    let (minutes, seconds) = (seconds / 60, seconds % 60);
-    Some(match minutes {
-        0..60 => format!("{minutes}:{seconds:02}"),
-        _ => format!("{}:{:02}:{seconds:02}", minutes / 60, minutes % 60),
-    })
 }
 
 /// The years in which an artist lived or a group played.
@@ -74,28 +51,10 @@ pub(super) fn titled(value: &Value, path: &str) -> String {
     }
 }
 
-/// The existing parts, separated by commas.
-pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn lengths_are_minutes_and_seconds() {
-        let length = |millis: Value| length(&json!({"length": millis}), "length");
-        assert_eq!(length(json!(178_000)).as_deref(), Some("2:58"));
-        assert_eq!(length(json!("59999")).as_deref(), Some("1:00"));
-        assert_eq!(length(json!(3_725_000)).as_deref(), Some("1:02:05"));
-        assert_eq!(
-            (length(json!(null)), length(json!(0)), length(json!(-5))),
-            (None, None, None)
-        );
-        assert!(length(json!(i64::MAX)).is_some());
-    }
 
     #[test]
     fn credits_are_joined_as_in_the_record() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::SpotifyAddTracks;
-use super::api::{Api, artists, name, uri};
+use super::api::{Api, artists, uri};
 use super::link::{SpotifyLink, is_id, isrc};
 use super::rank::{TrackName, best};
 use super::search::{PAGE_HITS, page};
@@ -13,6 +13,7 @@ use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::name;
 
 /// Maximum tracks of one request.
 const MAX_BATCH_TRACKS: usize = 100;

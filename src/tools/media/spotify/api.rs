@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::account::{access, refreshed};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, one_line};
 use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::SPOTIFY_API;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::name;
 
 /// The longest requested wait that is granted.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
@@ -51,9 +51,6 @@ impl<'a> Api<'a> {
     }
 
     /// Sends the request built by `make`, once more after a token refresh if the token is refused.
-    ///
-    /// # Errors
-    /// Errors of Spotify.
     pub(super) fn send(
         &mut self,
         make: &dyn Fn(RequestBuilder<'a>) -> Outcome<ServiceResponse>,
@@ -131,11 +128,6 @@ fn lacks_scope(ctx: &ToolContext) {
     });
     // The user is told even if that could not be saved.
     let _ = marked;
-}
-
-/// A name at `path`, in one line.
-pub(super) fn name(value: &Value, path: &str) -> Option<String> {
-    value.text(path).map(|text| clip(&one_line(text), 300))
 }
 
 /// The names of a list of artists.

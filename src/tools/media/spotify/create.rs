@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::SpotifyCreatePlaylist;
-use super::api::{Api, name, web};
+use super::api::{Api, web};
 use super::search::SERVICE_TIMEOUT;
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, single_spaced};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::name;
 
 /// Maximum characters of a name and of a description (the service's own limits).
 const MAX_NAME_CHARS: usize = 100;

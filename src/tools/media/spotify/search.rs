@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::api::{Api, artists, name, uri, web};
+use super::api::{Api, artists, uri, web};
 use super::link::isrc;
 use super::{CatalogType, SpotifySearch};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, escape_controls, plural, single_spaced, thousands};
+use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{joined, name, numbered, shown_of, track_length};
 
 /// Maximum hits of a page.
 pub(super) const PAGE_HITS: usize = 10;
@@ -19,17 +20,6 @@ pub(super) const PAGE_HITS: usize = 10;
 const MAX_PAGES: usize = 4;
 /// Time limit for Spotify, below the call's ten seconds, so that a timeout names the service.
 pub(super) const SERVICE_TIMEOUT: Duration = Duration::from_secs(8);
-
-impl CatalogType {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Track => "track",
-            Self::Artist => "artist",
-            Self::Album => "album",
-            Self::Playlist => "playlist",
-        }
-    }
-}
 
 /// Searches the catalogue.
 ///
@@ -81,21 +71,12 @@ pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> 
             kind.word()
         ));
     }
-    let head = match u64::try_from(all) {
-        Ok(all) if all > found.len() as u64 => {
-            format!("{} of {} {}s", found.len(), thousands(all), kind.word())
-        }
-        _ => plural(found.len(), kind.word()),
-    };
-    let lines = found
-        .iter()
-        .enumerate()
-        .map(|(index, item)| format!("{:>2}. {}", index + 1, describe(kind, item)));
-    let mut lines: Vec<String> = lines.collect();
-    lines.extend(missed.map(|reason| format!("The others could not be read: {}", reason.what)));
+    let missed = missed.map(|reason| format!("\nThe others could not be read: {}", reason.what));
     Ok(format!(
-        "{head} at Spotify for \"{shown}\":\n{}",
-        lines.join("\n")
+        "{} at Spotify for \"{shown}\":\n{}{}",
+        shown_of(found.len(), u64::try_from(all).ok(), kind.word()),
+        numbered(found.iter().map(|item| describe(kind, item))),
+        missed.unwrap_or_default()
     ))
 }
 
@@ -143,7 +124,7 @@ fn describe(kind: CatalogType, item: &Value) -> String {
         CatalogType::Track => vec![
             Some(by),
             name(item, "album/name").map(|album| format!("on {album}")),
-            length(item),
+            track_length(item, "duration_ms"),
             item.flag("explicit").then(|| "explicit".to_owned()),
         ],
         CatalogType::Artist => vec![Some(title), genres(item)],
@@ -167,20 +148,10 @@ fn describe(kind: CatalogType, item: &Value) -> String {
         ],
     };
     parts.extend([uri(item, kind.word()), web(item)]);
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    joined(parts, ", ")
 }
 
 fn genres(artist: &Value) -> Option<String> {
     let genres = artist.texts("genres");
     (!genres.is_empty()).then(|| clip(&escape_controls(&genres.join("/")), 100))
-}
-
-/// A track's length as `4:05`.
-fn length(track: &Value) -> Option<String> {
-    let millis = track.whole("duration_ms").filter(|millis| *millis > 0)?;
-    let seconds = millis.saturating_add(500) / 1_000;
-    Some(match seconds / 60 {
-        minutes @ 0..60 => format!("{minutes}:{:02}", seconds % 60),
-        minutes => format!("{}:{:02}:{:02}", minutes / 60, minutes % 60, seconds % 60),
-    })
 }

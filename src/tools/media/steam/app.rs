@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::price::GamePrice;
 use super::{
-    COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamAppDetails, app_id, count, pause_if_limited,
-    platforms, reply, text_at,
+    COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamAppDetails, app_id, pause_if_limited, platforms, reply,
 };
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
@@ -13,6 +12,7 @@ use crate::base::text::{escape_controls, thousands};
 use crate::formats::html;
 use crate::net::services::STEAM_STORE;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, text_at};
 use crate::tools::output::labeled::{LabeledText, cut, plain};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;

@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::price::GamePrice;
-use super::{
-    COUNTRY, HALF_TIMEOUT, LANGUAGE, SteamFeatured, count, day, pause_if_limited, reply, text_at,
-};
+use super::{COUNTRY, HALF_TIMEOUT, LANGUAGE, SteamFeatured, day, pause_if_limited, reply};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::STEAM_STORE;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, numbered, text_at};
 
 /// The lists of the response, the most prominent first.
 const FEATURED_LISTS: [&str; 4] = [
@@ -102,17 +101,15 @@ fn section(ctx: &ToolContext, out: &mut String, title: &str, items: &[&Value]) {
     if items.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{title}");
-    for (i, item) in items.iter().enumerate() {
-        let mut line = line(item);
-        let until = item
-            .whole("discount_expiration")
-            .filter(|_| item.flag("discounted"));
-        if let Some(day) = until.and_then(|until| day(ctx, until)) {
-            let _ = write!(line, ", until {day}");
+    let lines = items.iter().map(|item| {
+        let until = item.whole("discount_expiration");
+        let until = until.filter(|_| item.flag("discounted"));
+        match until.and_then(|until| day(ctx, until)) {
+            Some(day) => format!("{}, until {day}", line(item)),
+            None => line(item),
         }
-        let _ = writeln!(out, "{:>2}. {line}", i + 1);
-    }
+    });
+    let _ = writeln!(out, "{title}\n{}", numbered(lines));
 }
 
 fn line(item: &Value) -> String {

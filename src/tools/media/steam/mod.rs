@@ -18,7 +18,7 @@ use crate::net::services::{KEY_ADVICE, STEAM_API, STEAM_STORE, Service};
 use crate::tools::READ;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
-use crate::tools::output::labeled::{plain, quoted};
+use crate::tools::output::labeled::quoted;
 use crate::tools::output::web_links;
 
 static STORE: [&Service; 1] = [&STEAM_STORE];
@@ -155,30 +155,19 @@ fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
     }
 }
 
-/// A service's key, or how to get it.
-fn key(ctx: &ToolContext, service: &'static Service, tool: &str) -> Outcome<String> {
-    let variable = service.key.unwrap_or_default();
-    service.key_in(&ctx.session.env).ok_or_else(|| {
+/// The key of the Web API, which `tool` needs, or how to get it.
+fn key(ctx: &ToolContext, tool: &str) -> Outcome<String> {
+    STEAM_API.key_in(&ctx.session.env).ok_or_else(|| {
         Problem::new(
             ProblemKind::Auth,
-            format!("{variable} is not set, and {tool} needs it."),
+            format!("STEAM_API_KEY is not set, and {tool} needs it."),
         )
-        .next(format!(
-            "Get a free key at {} and set {variable} (or write it into ~/.ssh/{variable}).",
-            web_links::STEAM_KEY
+        .next(web_links::how_to_get_key(
+            web_links::STEAM_KEY,
+            "STEAM_API_KEY",
         ))
         .next(KEY_ADVICE)
     })
-}
-
-/// A non-empty text of the service.
-fn text_at(value: &Value, path: &str) -> Option<String> {
-    value.text(path).map(plain)
-}
-
-/// A number of things; `None` for anything else.
-fn count(value: &Value, path: &str) -> Option<u64> {
-    u64::try_from(value.whole(path)?).ok()
 }
 
 /// The supported systems, from an object with a flag for each.

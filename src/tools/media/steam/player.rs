@@ -5,15 +5,14 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::stats::RETRY_WAIT;
-use super::{
-    SERVICE_TIMEOUT, SteamUserGames, SteamUserSummary, count, day, key, reply, text_at, user,
-};
+use super::{SERVICE_TIMEOUT, SteamUserGames, SteamUserSummary, day, key, reply, user};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{plural, thousands, trim_decimals};
 use crate::net::service::ServiceResponse;
 use crate::net::services::STEAM_API;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, numbered, objects, text_at};
 use crate::tools::output::labeled::{LabeledText, plain};
 
 /// Maximum games that are shown.
@@ -37,11 +36,7 @@ pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> 
     let Some(found) = found.at("response").filter(|found| found.is_object()) else {
         return Err(answer.unreadable());
     };
-    let games: Vec<&Value> = found
-        .list("games")
-        .iter()
-        .filter(|game| game.is_object())
-        .collect();
+    let games = objects(found, "games");
     match (count(found, "game_count"), games.is_empty()) {
         (Some(0), true) => Ok(format!("The user {id} owns no games.")),
         (None, true) => Err(Problem::refused(format!(
@@ -59,7 +54,7 @@ fn request(
     tool: &str,
     pairs: &[(&str, &str)],
 ) -> Outcome<ServiceResponse> {
-    let key = key(ctx, &STEAM_API, tool)?;
+    let key = key(ctx, tool)?;
     let request = ctx
         .service(&STEAM_API)
         .path(path)
@@ -89,12 +84,11 @@ fn listed(ctx: &ToolContext, id: &str, total: Option<u64>, games: &[&Value]) -> 
         let _ = write!(out, ", {all} played in all");
     }
     out.push(':');
-    for (i, game) in ranked.iter().take(MAX_SHOWN).enumerate() {
-        let last = game
-            .whole("rtime_last_played")
-            .and_then(|when| day(ctx, when));
-        let _ = write!(out, "\n{:>2}. {}", i + 1, line(game, last));
-    }
+    let shown = ranked.into_iter().take(MAX_SHOWN).map(|game| {
+        let last = game.whole("rtime_last_played");
+        line(game, last.and_then(|when| day(ctx, when)))
+    });
+    let _ = write!(out, "\n{}", numbered(shown));
     if total > MAX_SHOWN.min(games.len()) {
         let _ = write!(out, "\nand {} more", total - MAX_SHOWN.min(games.len()));
     }

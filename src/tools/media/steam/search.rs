@@ -1,19 +1,14 @@
 //! The store's search: prices in hundredths or missing, scores as text and often empty.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 use super::price::GamePrice;
-use super::{
-    COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamSearch, count, pause_if_limited, platforms, reply,
-    text_at,
-};
+use super::{COUNTRY, LANGUAGE, SERVICE_TIMEOUT, SteamSearch, pause_if_limited, platforms, reply};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{plural, thousands};
 use crate::net::services::STEAM_STORE;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, numbered, shown_of, text_at};
 use crate::tools::output::labeled::quoted;
 use crate::tools::output::web_links;
 
@@ -43,26 +38,13 @@ pub(super) fn run(ctx: &ToolContext, args: SteamSearch) -> Outcome<String> {
         return Ok(nothing(query));
     }
     let shown = items.len().min(args.max_results);
-    let total = count(&found, "total").unwrap_or_default();
-    let total = total.max(items.len() as u64);
-    let mut out = if total > shown as u64 {
-        format!("{shown} of {} hits", thousands(total))
-    } else {
-        plural(shown, "hit")
-    };
-    let _ = writeln!(
-        out,
-        " for {} in the Steam store (prices in the US):",
-        quoted(query)
-    );
-    for (i, item) in items.iter().take(shown).enumerate() {
-        let (line, link) = entry(item);
-        let _ = writeln!(out, "{:>2}. {line}", i + 1);
-        if let Some(link) = link {
-            let _ = writeln!(out, "    {link}");
-        }
-    }
-    Ok(out.trim_end().to_owned())
+    let total = count(&found, "total").max(Some(items.len() as u64));
+    Ok(format!(
+        "{} for {} in the Steam store (prices in the US):\n{}",
+        shown_of(shown, total, "hit"),
+        quoted(query),
+        numbered(items.into_iter().take(shown).map(entry))
+    ))
 }
 
 fn nothing(query: &str) -> String {
@@ -78,8 +60,8 @@ fn item_type(item: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// A hit in one line, and the address of its page.
-fn entry(item: &Value) -> (String, Option<String>) {
+/// A hit in one line, and below it the address of its page.
+fn entry(item: &Value) -> String {
     let mut parts = vec![text_at(item, "name").unwrap_or_else(|| "Untitled".to_owned())];
     parts.push(price(item).unwrap_or_else(|| "no price listed".to_owned()));
     parts.extend(
@@ -93,8 +75,8 @@ fn entry(item: &Value) -> (String, Option<String>) {
     let id = count(item, "id");
     parts.extend(id.map(|id| format!("{noun} {id}")));
     parts.retain(|part| !part.is_empty());
-    let link = id.map(|id| format!("{}{folder}/{id}/", web_links::STEAM_STORE));
-    (parts.join(", "), link)
+    let link = id.map(|id| format!("\n    {}{folder}/{id}/", web_links::STEAM_STORE));
+    parts.join(", ") + &link.unwrap_or_default()
 }
 
 /// An item's price; `None` for free items without a price and for unreleased ones.
@@ -116,24 +98,28 @@ mod tests {
 
     #[test]
     fn missing_fields_are_omitted() {
-        let line = |item: Value| entry(&item).0;
-        assert_eq!(line(json!({})), "Untitled, no price listed");
-        assert_eq!(
-            line(
-                json!({"name": "A", "id": 5, "price": {"final": 0, "currency": "USD"}, "metascore": "", "platforms": null})
+        let free = json!({"name": "A", "id": 5, "price": {"final": 0, "currency": "USD"}, "metascore": "", "platforms": null});
+        let half = json!({"name": "B", "id": "6", "type": "bundle", "price": {"final": 500, "initial": 1000}, "metascore": 88,
+            "platforms": {"mac": true, "linux": true}});
+        for (item, shown, page) in [
+            (json!({}), "Untitled, no price listed", ""),
+            (free, "A, free, app 5", "app/5/"),
+            (
+                half,
+                "B, 5.00 (-50%, was 10.00), Metascore 88, macOS/Linux, bundle 6",
+                "bundle/6/",
             ),
-            "A, free, app 5"
-        );
-        assert_eq!(
-            line(
-                json!({"name": "B", "id": "6", "type": "bundle", "price": {"final": 500, "initial": 1000}, "metascore": 88,
-                "platforms": {"mac": true, "linux": true}})
+            (
+                json!({"id": 6, "type": "sub"}),
+                "Untitled, no price listed, package 6",
+                "sub/6/",
             ),
-            "B, 5.00 (-50%, was 10.00), Metascore 88, macOS/Linux, bundle 6"
-        );
-        assert_eq!(
-            entry(&json!({"id": 6, "type": "sub"})).1.as_deref(),
-            Some("https://store.steampowered.com/sub/6/")
-        );
+        ] {
+            let link = match page {
+                "" => String::new(),
+                page => format!("\n    https://store.steampowered.com/{page}"),
+            };
+            assert_eq!(entry(&item), format!("{shown}{link}"));
+        }
     }
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{HALF_TIMEOUT, SteamPlayerStats, app_id, count, rate_limited, reply, text_at};
+use super::{HALF_TIMEOUT, SteamPlayerStats, app_id, rate_limited, reply};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, trim_decimals};
 use crate::net::service::RequestBuilder;
 use crate::net::services::STEAM_API;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, numbered, text_at};
 
 /// Maximum achievements that are shown.
 const MAX_SHOWN: usize = 10;
@@ -114,9 +115,9 @@ fn ranked(found: &Value) -> Vec<(String, f64)> {
 
 fn listed(out: &mut String, rates: &[(String, f64)]) {
     out.push_str("\nAchievements, by the share of players who have them:");
-    for (i, (name, share)) in rates.iter().take(MAX_SHOWN).enumerate() {
-        let _ = write!(out, "\n{:>2}. {name}: {}%", i + 1, trim_decimals(*share, 1));
-    }
+    let shown = rates.iter().take(MAX_SHOWN);
+    let shown = shown.map(|(name, share)| format!("{name}: {}%", trim_decimals(*share, 1)));
+    let _ = write!(out, "\n{}", numbered(shown));
     if rates.len() > MAX_SHOWN {
         let _ = write!(out, "\nand {} more", rates.len() - MAX_SHOWN);
     }

@@ -14,20 +14,8 @@ use crate::tools::READ;
 use crate::tools::engine::tool::tools;
 
 choice! {
-    /// Kind of title.
+    /// Kind of title, by the word that OMDb and people use; empty for any.
     pub(crate) enum TitleKind { Any = "", Movie = "movie", Series = "series", Episode = "episode" }
-}
-
-impl TitleKind {
-    /// The word that OMDb and people use; empty for any.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Any => "",
-            Self::Movie => "movie",
-            Self::Series => "series",
-            Self::Episode => "episode",
-        }
-    }
 }
 
 static FILMS: [&Service; 3] = [&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];

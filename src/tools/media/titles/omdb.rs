@@ -9,11 +9,11 @@ use super::{
 };
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind as Sort};
-use crate::base::text::{plural, thousands};
 use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::OMDB;
 use crate::tools::engine::context::ToolContext;
 use crate::tools::media::titles::web_fallback::{self, ServiceKey};
+use crate::tools::output::found::{count, numbered, objects, shown_of};
 use crate::tools::output::labeled::{LabeledText, plain, quoted};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
@@ -215,30 +215,23 @@ fn nothing(query: &str, year: Option<&str>, kind: TitleKind) -> String {
 }
 
 fn listed(query: &str, found: &Value) -> String {
-    let items: Vec<&Value> = found
-        .list("Search")
-        .iter()
-        .filter(|item| item.is_object())
-        .collect();
+    let items = objects(found, "Search");
     let shown = items.len().min(PAGE_RESULTS);
-    let total = found
-        .whole("totalResults")
-        .and_then(|n| u64::try_from(n).ok());
-    let total = total.unwrap_or_default().max(shown as u64);
-    let mut out = if total > shown as u64 {
-        format!("{shown} of {} titles", thousands(total))
-    } else {
-        plural(shown, "title")
+    let total = count(found, "totalResults");
+    let narrows = match total.is_some_and(|total| total > shown as u64) {
+        true => "A year, a type or a longer title narrows it. ",
+        false => "",
     };
-    let _ = writeln!(out, " for {}:", quoted(query));
-    for (i, item) in items.iter().take(PAGE_RESULTS).enumerate() {
-        let _ = writeln!(out, "{:>2}. {}", i + 1, head(item));
+    // What is wrong in a list leaves it empty.
+    let mut list = numbered(items.into_iter().take(shown).map(head));
+    if !list.is_empty() {
+        list.push('\n');
     }
-    if total > shown as u64 {
-        out.push_str("A year, a type or a longer title narrows it. ");
-    }
-    out.push_str("get_movie_details tells more of one by its id.");
-    out
+    format!(
+        "{} for {}:\n{list}{narrows}get_movie_details tells more of one by its id.",
+        shown_of(shown, total, "title"),
+        quoted(query)
+    )
 }
 
 /// A known value: OMDb writes N/A for unknown ones.

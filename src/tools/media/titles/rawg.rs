@@ -13,6 +13,7 @@ use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::{KEY_ADVICE, RAWG};
 use crate::tools::engine::context::ToolContext;
 use crate::tools::media::titles::web_fallback::{self, ServiceKey};
+use crate::tools::output::found::{count, numbered, objects, shown_of, text_at};
 use crate::tools::output::labeled::{LabeledText, cut, plain, quoted};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
@@ -37,11 +38,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchGames) -> Outcome<String> {
         .query("page_size", args.max_results)
         .get()?;
     let found = reply(&answer)?;
-    let items: Vec<&Value> = found
-        .list("results")
-        .iter()
-        .filter(|item| item.is_object())
-        .collect();
+    let items = objects(&found, "results");
     if items.is_empty() {
         // A missing list is an empty one only if the count agrees.
         let known = found.at("results").is_some_and(Value::is_array);
@@ -51,21 +48,13 @@ pub(super) fn search(ctx: &ToolContext, args: SearchGames) -> Outcome<String> {
         };
     }
     let shown = items.len().min(args.max_results);
-    let count = found.whole("count").and_then(|n| u64::try_from(n).ok());
-    let mut out = match count {
-        Some(count) if count > shown as u64 => format!("{shown} of {} games", thousands(count)),
-        _ => plural(shown, "game"),
-    };
-    let _ = writeln!(out, " for {}:", quoted(query));
-    for (i, item) in items.iter().take(args.max_results).enumerate() {
-        let _ = writeln!(out, "{:>2}. {}", i + 1, line(item));
-    }
-    let _ = write!(
-        out,
-        "get_game_details tells more of one by its id. Data: RAWG, {}",
+    Ok(format!(
+        "{} for {}:\n{}\nget_game_details tells more of one by its id. Data: RAWG, {}",
+        shown_of(shown, count(&found, "count"), "game"),
+        quoted(query),
+        numbered(items.into_iter().take(shown).map(line)),
         web_links::RAWG
-    );
-    Ok(out)
+    ))
 }
 
 pub(super) fn details(ctx: &ToolContext, args: GetGameDetails) -> Outcome<String> {
@@ -161,18 +150,13 @@ fn reply(answer: &ServiceResponse) -> Outcome<Value> {
     }
 }
 
-/// A non-empty text of the service.
-fn known_text(value: &Value, path: &str) -> Option<String> {
-    value.text(path).map(plain)
-}
-
 /// The names in a list of objects, without duplicates; `path` is the path to the name.
 fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in value
         .list(list)
         .iter()
-        .filter_map(|item| known_text(item, path))
+        .filter_map(|item| text_at(item, path))
     {
         if !out.contains(&name) {
             out.push(name);
@@ -182,7 +166,7 @@ fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
 }
 
 fn released(game: &Value) -> Option<String> {
-    match known_text(game, "released") {
+    match text_at(game, "released") {
         Some(date) => Some(date),
         None if game.flag("tba") => Some("to be announced".to_owned()),
         None => None,
@@ -192,14 +176,12 @@ fn released(game: &Value) -> Option<String> {
 /// `4.38/5 by 3,596 people`; `None` for a game without ratings.
 fn rating(game: &Value) -> Option<String> {
     let rating = game.number("rating").filter(|rating| *rating > 0.0)?;
-    let count = game.whole("ratings_count").unwrap_or_default();
-    let mut out = format!("{}/5", trim_decimals(rating, 2));
-    match u64::try_from(count) {
-        Ok(1) => out.push_str(" by 1 person"),
-        Ok(count) if count > 1 => drop(write!(out, " by {} people", thousands(count))),
-        _ => {}
-    }
-    Some(out)
+    let by = match count(game, "ratings_count").unwrap_or_default() {
+        0 => String::new(),
+        1 => " by 1 person".to_owned(),
+        count => format!(" by {} people", thousands(count)),
+    };
+    Some(format!("{}/5{by}", trim_decimals(rating, 2)))
 }
 
 fn metacritic(game: &Value) -> Option<String> {
@@ -209,21 +191,16 @@ fn metacritic(game: &Value) -> Option<String> {
 
 /// A game in a list, on one line.
 fn line(game: &Value) -> String {
-    let mut parts = vec![known_text(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
+    let mut parts = vec![text_at(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
     parts.extend(released(game));
     parts.extend(rating(game).map(|rating| format!("rated {rating}")));
     parts.extend(metacritic(game).map(|score| format!("Metacritic {score}")));
     let platforms = names(game, "platforms", "platform/name");
-    let mut shown = platforms
-        .iter()
-        .take(MAX_PLATFORMS)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join("/");
-    if platforms.len() > MAX_PLATFORMS {
-        let _ = write!(shown, " and {} more", platforms.len() - MAX_PLATFORMS);
-    }
-    parts.push(shown);
+    let (shown, more) = platforms.split_at(platforms.len().min(MAX_PLATFORMS));
+    parts.push(match more.len() {
+        0 => shown.join("/"),
+        more => format!("{} and {more} more", shown.join("/")),
+    });
     parts.extend(game.word("id").map(|id| format!("id {}", plain(&id))));
     parts.retain(|part| !part.is_empty());
     parts.join(", ")
@@ -231,7 +208,7 @@ fn line(game: &Value) -> String {
 
 /// All about one game; `None` when it has no name.
 fn render(game: &Value, requested: i64) -> Option<String> {
-    let mut head = known_text(game, "name")?;
+    let mut head = text_at(game, "name")?;
     let id = game.whole("id");
     if let Some(id) = id {
         let _ = write!(head, ", RAWG id {id}");
@@ -248,17 +225,16 @@ fn render(game: &Value, requested: i64) -> Option<String> {
     sheet.words("Genres", &names(game, "genres", "name"));
     sheet.words("Developers", &names(game, "developers", "name"));
     sheet.words("Publishers", &names(game, "publishers", "name"));
-    let hours = game.whole("playtime").and_then(|n| usize::try_from(n).ok());
+    let hours = count(game, "playtime").and_then(|n| usize::try_from(n).ok());
+    let hours = hours.filter(|hours| *hours > 0);
     sheet.row(
         "Playtime",
-        hours
-            .filter(|hours| *hours > 0)
-            .map(|hours| format!("about {}", plural(hours, "hour"))),
+        hours.map(|hours| format!("about {}", plural(hours, "hour"))),
     );
-    sheet.row("ESRB", known_text(game, "esrb_rating/name"));
+    sheet.row("ESRB", text_at(game, "esrb_rating/name"));
     sheet.row(
         "Website",
-        known_text(game, "website").filter(|url| url.starts_with("http")),
+        text_at(game, "website").filter(|url| url.starts_with("http")),
     );
     let description = game.text("description_raw").map(plain);
     let description =
@@ -280,8 +256,8 @@ fn render(game: &Value, requested: i64) -> Option<String> {
 /// The distribution of the ratings: `exceptional 1,891 (52%)`.
 fn votes(game: &Value) -> Vec<String> {
     let vote = |rating: &Value| {
-        let title = known_text(rating, "title")?;
-        let count = u64::try_from(rating.whole("count")?).ok()?;
+        let title = text_at(rating, "title")?;
+        let count = count(rating, "count")?;
         let share = rating.number("percent");
         let share = share.map_or_else(String::new, |share| {
             format!(" ({}%)", trim_decimals(share, 0))

@@ -3,6 +3,7 @@
 use crate::base::problem::{Outcome, ProblemKind};
 use crate::net::services::{KEY_ADVICE, Service};
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::web_links;
 use crate::tools::web::browsing;
 
 /// How many web results are shown.
@@ -31,12 +32,7 @@ impl ServiceKey {
 
     /// How to set it.
     pub(crate) fn hint(&self) -> String {
-        format!(
-            "Get a free key at {} and set {} (or write it into ~/.ssh/{}).",
-            self.page,
-            self.variable(),
-            self.variable()
-        )
+        web_links::how_to_get_key(self.page, self.variable())
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use jiff::civil::{Date, Time};
 use jiff::{Span, Zoned};
 
+use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls, plural};
 use crate::base::zones::ZoneFiles;
@@ -23,7 +24,7 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
 use crate::tools::personal::alarms;
 use crate::tools::{OUTSIDE, READ};
-use new::{EventTime, NewEvent, uuid};
+use new::{EventTime, NewEvent};
 
 tools! { "calendar";
     /// Add an event and its reminders.
@@ -97,7 +98,7 @@ fn add(ctx: &ToolContext, args: AddEvent) -> Outcome<String> {
         start,
         end,
     };
-    let uid = uuid();
+    let uid = ids::uuid();
     let text = event.text(&uid, now.timestamp());
     files(ctx)?.add(&text, &uid)?;
     let (Some(from), Some(to)) = (event.start.here(&zone), event.end.here(&zone)) else {

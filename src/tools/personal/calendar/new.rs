@@ -4,7 +4,6 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
-use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
@@ -191,29 +190,10 @@ impl NewEvent {
     }
 }
 
-/// A random UUID (version 4).
-pub(crate) fn uuid() -> String {
-    let hex = ids::hex(16);
-    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    let variant = match part(16, 17) {
-        "0" | "1" | "2" | "3" => "8",
-        "4" | "5" | "6" | "7" => "9",
-        "8" | "9" | "a" | "b" => "a",
-        _ => "b",
-    };
-    format!(
-        "{}-{}-4{}-{variant}{}-{}",
-        part(0, 8),
-        part(8, 12),
-        part(13, 16),
-        part(17, 20),
-        part(20, 32)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids;
 
     fn times(start: &str, end: &str) -> Result<String, String> {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
@@ -289,7 +269,7 @@ mod tests {
 
     #[test]
     fn ids_are_uuids() {
-        let id = uuid();
+        let id = ids::uuid();
         assert_eq!((id.len(), id.as_bytes()[14]), (36, b'4'));
         assert!(b"89ab".contains(&id.as_bytes()[19]), "{id}");
     }

@@ -11,9 +11,6 @@ use crate::base::text::clip;
 use crate::tools::engine::context::ToolContext;
 
 /// Schedules the reminders of an event; returns what the user has to know about them.
-///
-/// # Errors
-/// They cannot be written.
 pub(crate) fn add(
     ctx: &ToolContext,
     uid: &str,
@@ -74,9 +71,6 @@ pub(crate) fn add(
 }
 
 /// Removes the reminders of an event; returns their number and any problem with the scheduler.
-///
-/// # Errors
-/// Their files cannot be removed.
 pub(crate) fn remove(ctx: &ToolContext, uid: &str) -> Outcome<(usize, Option<String>)> {
     let session = &ctx.session;
     let profile = session.profile();

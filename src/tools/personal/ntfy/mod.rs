@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::{clip, did_you_mean, escape_controls, plural};
+use crate::base::text::{clip, escape_controls, plural};
 use crate::net::services::{NTFY, Service};
 use crate::store::subscriptions::{LastSeen, MessageReader, Subscription, is_name};
 use crate::tools::engine::approval::ApprovalRequest;
@@ -169,17 +169,12 @@ fn find_subscription(
 fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     let shown = clip(&escape_controls(given.trim()), 80);
     let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));
-    let names = || all.iter().map(|one| one.topic.as_str());
-    match did_you_mean(given, names()) {
-        Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
-        None if all.is_empty() => {
-            problem.next("There are none yet; generate_ntfy_topic makes one.")
-        }
-        None => problem.next(format!(
-            "Subscribed: {}.",
-            names().take(20).collect::<Vec<_>>().join(", ")
-        )),
-    }
+    let names: Vec<&str> = all.iter().map(|one| one.topic.as_str()).collect();
+    let others = match names.get(..names.len().min(20)).unwrap_or_default() {
+        [] => "There are none yet; generate_ntfy_topic makes one.".to_owned(),
+        first => format!("Subscribed: {}.", first.join(", ")),
+    };
+    problem.near_or(given, names, others)
 }
 
 fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {

@@ -123,29 +123,6 @@ tools! { "tickets", in_children;
     } => pass;
 }
 
-impl TicketKind {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Bug => "bug",
-            Self::Feature => "feature",
-            Self::Task => "task",
-            Self::Epic => "epic",
-            Self::Chore => "chore",
-        }
-    }
-}
-
-impl TicketStatus {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Any => "",
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Closed => "closed",
-        }
-    }
-}
-
 /// The tickets of this session: the project's in coding mode, else the user's own.
 fn ticket_cli(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
     let session = &ctx.session;

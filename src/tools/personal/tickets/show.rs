@@ -28,9 +28,6 @@ impl Filter {
 const CLOSED_WINDOW: usize = 100;
 
 /// All tickets with their dependencies, one per line.
-///
-/// # Errors
-/// The folder cannot be read.
 pub(crate) fn list(folder: &Folder, filter: &Filter, stop: &Cancel) -> Outcome<String> {
     let mut out = String::new();
     for ticket in folder.load(stop)?.iter().filter(|t| filter.lets(t)) {
@@ -52,9 +49,6 @@ fn arrow(out: &mut String, deps: &[String]) {
 }
 
 /// The tickets that are ready, or with `waiting` the blocked ones and what blocks them.
-///
-/// # Errors
-/// The folder cannot be read.
 pub(crate) fn to_do(
     folder: &Folder,
     waiting: bool,
@@ -75,9 +69,6 @@ pub(crate) fn to_do(
 }
 
 /// The last `limit` tickets that were closed.
-///
-/// # Errors
-/// The folder cannot be read.
 pub(crate) fn closed(
     folder: &Folder,
     limit: usize,
@@ -162,9 +153,6 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
 }
 
 /// One JSON object per ticket: its front matter in file order, lists as arrays, everything else as strings.
-///
-/// # Errors
-/// The folder cannot be read.
 pub(crate) fn json_lines(folder: &Folder, stop: &Cancel) -> Outcome<String> {
     let objects = folder.map(&folder.names()?, stop, |bytes| {
         let doc = FrontMatter::parse(bytes);

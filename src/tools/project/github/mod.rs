@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::base::params::choice;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, escape_controls, plural, thousands};
+use crate::base::text::{clip, escape_controls, plural, thousands};
 use crate::disk::beneath::{FileKind, ListingOptions, Root};
 use crate::net::download::size;
 use crate::net::services;
@@ -195,11 +195,7 @@ fn open_clone(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
     if !is_there(&dest) {
         let known = present(&ctx.session.paths.clones()?);
         let problem = Problem::missing(format!("{name} is not cloned."));
-        let near = did_you_mean(&name.to_string(), known.iter().map(String::as_str));
-        let problem = match near {
-            Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
-            None => problem,
-        };
+        let problem = problem.near(&name.to_string(), known.iter().map(String::as_str));
         return Err(problem.next(format!("Call github_clone with repo \"{name}\" first.")));
     }
     let root = Root::open(&dest)?.called(format!("clone of {name}"));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{GithubSearch, SearchType};
 use crate::base::env::Env;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, escape_controls, thousands};
 use crate::proc::child::{ProgramOutput, ProgramSpec};
@@ -172,22 +173,16 @@ pub(super) fn lines(text: &str, max: usize) -> Vec<String> {
 }
 
 fn line(hit: &Value) -> String {
-    let word = |path: &str| {
-        let found = path.split('.').try_fold(hit, |value, key| value.get(key));
-        found.and_then(Value::as_str).unwrap_or_default().trim()
-    };
-    let first = |texts: &[&str]| -> String {
-        let found = texts
-            .iter()
-            .map(|path| word(path))
-            .find(|text| !text.is_empty());
+    let word = |path: &str| hit.text(path).unwrap_or_default();
+    let first = |paths: &[&str]| -> String {
+        let found = paths.iter().find_map(|path| hit.text(path));
         found.unwrap_or_default().to_owned()
     };
     let number = |key: &str| hit.get(key).and_then(Value::as_u64);
     let repository = first(&[
-        "repository.nameWithOwner",
-        "repository.fullName",
-        "repository.full_name",
+        "repository/nameWithOwner",
+        "repository/fullName",
+        "repository/full_name",
     ]);
     let url = first(&["html_url", "url"]);
     let one_line = |text: &str| {
@@ -210,9 +205,9 @@ fn line(hit: &Value) -> String {
             one_line(word("description")),
             url,
         ]
-    } else if !word("sha").is_empty() && !word("commit.message").is_empty() {
+    } else if !word("sha").is_empty() && !word("commit/message").is_empty() {
         let short = word("sha").get(..9).unwrap_or(word("sha")).to_owned();
-        vec![repository, short, one_line(word("commit.message")), url]
+        vec![repository, short, one_line(word("commit/message")), url]
     } else if !word("path").is_empty() {
         vec![format!("{repository}:{}", word("path")), url]
     } else {

@@ -92,9 +92,6 @@ pub(super) struct ScanOptions {
 }
 
 /// The first hits of a file with their context. `buffer` is reused between files.
-///
-/// # Errors
-/// The file cannot be read.
 pub(super) fn file(
     file: File,
     path: &str,

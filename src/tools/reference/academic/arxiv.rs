@@ -6,10 +6,11 @@ use super::atom::{Paper, PaperFeed, read};
 use super::terms::{SearchTerms, terms};
 use super::{SearchArxiv, SortBy, authors, found, listed, shortened};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::thousands;
+use crate::base::text::counted;
 use crate::net::service::ServiceResponse;
 use crate::net::services::ARXIV;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::joined;
 use crate::tools::output::untrusted::line;
 
 /// Minimum pause between two requests by the terms of use; also before the retry.
@@ -22,9 +23,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     let mut answer = send_request(ctx, &args, &terms)?;
     let mut feed = read(&answer.text());
     if let Some(wait) = wait(&answer, feed.as_ref()) {
-        if !ctx.stop.sleep(wait) {
-            return Err(Problem::cancelled());
-        }
+        ctx.wait(wait)?;
         answer = send_request(ctx, &args, &terms)?;
         feed = read(&answer.text());
     }
@@ -34,10 +33,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
         return match feed.total {
             Some(total) if total > 0 => Err(Problem::network(format!(
                 "arXiv found {} and sent none, twice.",
-                match total {
-                    1 => "1 paper".to_owned(),
-                    total => format!("{} papers", thousands(total)),
-                }
+                counted(total, "paper")
             ))
             .next("Try again later.")),
             _ => Ok(format!("arXiv has no papers for \"{shown}\".")),
@@ -67,14 +63,7 @@ fn send_request(
     send_request
         .query("start", 0)
         .query("max_results", args.max_results)
-        .query(
-            "sortBy",
-            match args.sort_by {
-                SortBy::Relevance => "relevance",
-                SortBy::Updated => "lastUpdatedDate",
-                SortBy::Submitted => "submittedDate",
-            },
-        )
+        .query("sortBy", args.sort_by.word())
         .query("sortOrder", "descending")
         .without_retry()
         .get()
@@ -148,14 +137,11 @@ fn entry(paper: &Paper) -> String {
         (Some(first), Some(last)) if first != last => Some(format!("{first}, updated {last}")),
         (first, last) => first.or(last).map(str::to_owned),
     };
-    let facts: Vec<String> = [
+    let facts = [
         authors(&paper.authors),
         date,
         (!paper.categories.is_empty()).then(|| paper.categories.join(", ")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    ];
     let pdf = match paper.pdf.as_str() {
         "" if paper.page.is_empty() => String::new(),
         "" => "No PDF".to_owned(),
@@ -167,7 +153,7 @@ fn entry(paper: &Paper) -> String {
     };
     let lines = [
         format!("{title}{mark}"),
-        facts.join(" · "),
+        joined(facts, " · "),
         paper.page.clone(),
         pdf,
         labelled("DOI", &paper.doi),

@@ -6,12 +6,11 @@ mod scholar;
 mod terms;
 
 use crate::base::params::choice;
-use crate::base::problem::Outcome;
-use crate::base::text::{clip, thousands};
+use crate::base::text::clip;
 use crate::net::services::{ARXIV, SEMANTIC_SCHOLAR, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::tool::tools;
+use crate::tools::output::found::shown_of;
 use crate::tools::output::untrusted::{fenced, line};
 
 const SCHOLAR: &[&Service] = &[&SEMANTIC_SCHOLAR];
@@ -30,7 +29,7 @@ tools! { "academic";
         year_max: i64 = 0;
         /// only with a free PDF
         open_access_only: bool = false;
-    } => papers, says ["search papers on {query}", "papers on {query} since {year_min}", "find papers about {query}"];
+    } => scholar::search, says ["search papers on {query}", "papers on {query} since {year_min}", "find papers about {query}"];
 
     /// Search arXiv.
     search_arxiv(SearchArxiv; READ.seconds(15).service("arxiv").asks(PREPRINTS)) {
@@ -40,7 +39,7 @@ tools! { "academic";
         max_results: u32 = 5, min: 1, max: 20, alias: &["limit"];
         /// order
         sort_by: SortBy = "relevance";
-    } => arxiv, says ["search arxiv for {query}", "latest on arxiv about {query} {sort_by=submittedDate}"];
+    } => arxiv::search, says ["search arxiv for {query}", "latest on arxiv about {query} {sort_by=submittedDate}"];
 }
 
 choice! {
@@ -59,14 +58,6 @@ choice! {
 const MAX_AUTHORS: usize = 4;
 /// Maximum characters of an abstract that are shown.
 const MAX_ABSTRACT_CHARS: usize = 200;
-
-fn papers(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
-    scholar::search(ctx, args)
-}
-
-fn arxiv(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
-    arxiv::search(ctx, args)
-}
 
 /// The first authors, and how many more there are.
 fn authors(names: &[String]) -> Option<String> {
@@ -91,10 +82,8 @@ fn shortened(text: &str) -> String {
 
 /// The heading of a list: source, how many of how many, and the query.
 fn found(source: &str, shown: usize, total: Option<u64>, query: &str) -> String {
-    let count = match total.filter(|total| *total > shown as u64) {
-        Some(total) => format!("{shown} of {} papers", thousands(total)),
-        None if shown == 1 => "1 paper".to_owned(),
-        None => format!("{shown} papers"),
-    };
-    format!("{source}: {count} for \"{query}\"")
+    format!(
+        "{source}: {} for \"{query}\"",
+        shown_of(shown, total, "paper")
+    )
 }

@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::{SearchPapers, authors, found, listed, shortened};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
-use crate::base::text::thousands;
+use crate::base::text::counted;
 use crate::net::service::ServiceResponse;
 use crate::net::services::SEMANTIC_SCHOLAR;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, joined};
 use crate::tools::output::untrusted::line;
 use crate::tools::output::web_links::arxiv_page;
 
@@ -40,16 +41,12 @@ pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
             "Semantic Scholar is busy, trying again in {} s",
             wait.as_secs()
         ));
-        if !ctx.stop.sleep(wait) {
-            return Err(Problem::cancelled());
-        }
+        ctx.wait(wait)?;
         answer = send_request(ctx, &args, &query, years.as_deref())?;
     }
     let value = check_response(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.session.env).is_some())?;
     let papers: Vec<String> = value.list("data").iter().filter_map(paper).collect();
-    let total = value
-        .whole("total")
-        .and_then(|total| u64::try_from(total).ok());
+    let total = count(&value, "total");
     let describe_filters = describe_filters(&args);
     let sent = value
         .at("data")
@@ -169,20 +166,12 @@ fn paper(value: &Value) -> Option<String> {
         .filter_map(|author| author.text("name"))
         .map(line)
         .collect();
-    let cited = value
-        .whole("citationCount")
-        .and_then(|count| u64::try_from(count).ok());
-    let facts: Vec<String> = [
+    let facts = [
         authors(&names),
         value.text("venue").map(line),
-        cited.map(|count| match count {
-            1 => "1 citation".to_owned(),
-            count => format!("{} citations", thousands(count)),
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+        count(value, "citationCount").map(|count| counted(count, "citation")),
+    ];
+    let facts = joined(facts, " · ");
     let page = match value.text("url") {
         Some(url) => Some(line(url)),
         None => value
@@ -195,7 +184,7 @@ fn paper(value: &Value) -> Option<String> {
             Some(year) => format!("{title} ({year})"),
             None => title,
         }),
-        (!facts.is_empty()).then(|| facts.join(" · ")),
+        Some(facts).filter(|facts| !facts.is_empty()),
         page,
         pdf.map(|url| format!("PDF: {}", line(url))),
         value
@@ -203,13 +192,7 @@ fn paper(value: &Value) -> Option<String> {
             .map(|id| format!("arXiv: {}", arxiv_page(&line(&id)))),
         value.text("abstract").map(shortened),
     ];
-    Some(
-        lines
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("\n   "),
-    )
+    Some(joined(lines, "\n   "))
 }
 
 #[cfg(test)]

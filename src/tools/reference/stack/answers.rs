@@ -10,6 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural};
 use crate::formats::html;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{joined, objects};
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
@@ -25,7 +26,7 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
         return Err(Problem::input(format!("{id} is not a question id."))
             .next("stack_search shows the ids of questions."));
     }
-    let (site, name) = args.site.names();
+    let (site, name) = (args.site.word(), args.site.name());
     let path = format!("/questions/{id}/answers");
     let method = Method {
         name: "/questions/answers",
@@ -40,11 +41,7 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
             .query("filter", "withbody")
     })?;
     let home = stack_site(site);
-    let mut items: Vec<&Value> = value
-        .list("items")
-        .iter()
-        .filter(|item| item.is_object())
-        .collect();
+    let mut items = objects(&value, "items");
     items.sort_by_key(|item| std::cmp::Reverse(item.whole("score").unwrap_or_default()));
     let remaining = quota_line(&value, is_keyed(ctx))
         .map_or(String::new(), |remaining| format!("\n{remaining}"));
@@ -75,11 +72,7 @@ pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> 
 fn answer(n: usize, value: &Value, site: &str) -> String {
     let score = value.whole("score").map(|score| format!("score {score}"));
     let accepted = value.flag("is_accepted").then(|| "accepted".to_owned());
-    let facts: Vec<String> = [score, accepted, day(value)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let facts = match facts.join(" · ") {
+    let facts = match joined([score, accepted, day(value)], " · ") {
         facts if facts.is_empty() => format!("Answer {n}"),
         facts => format!("Answer {n}: {facts}"),
     };
@@ -94,14 +87,13 @@ fn answer(n: usize, value: &Value, site: &str) -> String {
         .map_or("CC BY-SA".to_owned(), line);
     let link = value.text("share_link").or(value.text("link")).map(line);
     let link = link.or_else(|| value.whole("answer_id").map(|id| format!("{site}/a/{id}")));
-    let source = [Some(format!("by {author}")), Some(licence), link];
-    let source: Vec<String> = source.into_iter().flatten().collect();
+    let source = joined([Some(format!("by {author}")), Some(licence), link], ", ");
     let text = body::text(value.text("body").unwrap_or_default(), site);
     let text = match text.trim_end() {
         "" => "(no text)".to_owned(),
         text => clip(text, MAX_ANSWER_CHARS),
     };
-    format!("{facts}\n{}\n\n{text}", source.join(", "))
+    format!("{facts}\n{source}\n\n{text}")
 }
 
 #[cfg(test)]

@@ -55,9 +55,7 @@ pub(super) fn get(
         && answer.retry_after().is_none()
         && !answer.value().as_ref().is_some_and(is_error)
     {
-        if !ctx.stop.sleep(PAUSE) {
-            return Err(Problem::cancelled());
-        }
+        ctx.wait(PAUSE)?;
         answer = send_request()?;
     }
     let value = answer.value();

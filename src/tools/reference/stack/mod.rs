@@ -79,17 +79,17 @@ choice! {
 }
 
 impl Site {
-    /// Its name in the API, and the one that people use.
-    fn names(self) -> (&'static str, &'static str) {
+    /// The name that people use.
+    fn name(self) -> &'static str {
         match self {
-            Self::StackOverflow => ("stackoverflow", "Stack Overflow"),
-            Self::ServerFault => ("serverfault", "Server Fault"),
-            Self::SuperUser => ("superuser", "Super User"),
-            Self::AskUbuntu => ("askubuntu", "Ask Ubuntu"),
-            Self::Unix => ("unix", "Unix & Linux"),
-            Self::Math => ("math", "Mathematics"),
-            Self::Physics => ("physics", "Physics"),
-            Self::Gaming => ("gaming", "Arqade"),
+            Self::StackOverflow => "Stack Overflow",
+            Self::ServerFault => "Server Fault",
+            Self::SuperUser => "Super User",
+            Self::AskUbuntu => "Ask Ubuntu",
+            Self::Unix => "Unix & Linux",
+            Self::Math => "Mathematics",
+            Self::Physics => "Physics",
+            Self::Gaming => "Arqade",
         }
     }
 }

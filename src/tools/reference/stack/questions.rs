@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use super::StackSearch;
 use super::api::{Method, get, is_keyed, quota_line};
-use super::{QuestionOrder, StackSearch};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::html;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::joined;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
@@ -21,13 +22,7 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
                 .next("Give words in query, or tags in tagged."),
         );
     }
-    let (site, name) = args.site.names();
-    let sort = match args.sort {
-        QuestionOrder::Relevance => "relevance",
-        QuestionOrder::Votes => "votes",
-        QuestionOrder::Creation => "creation",
-        QuestionOrder::Activity => "activity",
-    };
+    let (site, name) = (args.site.word(), args.site.name());
     let method = Method {
         name: "/search/advanced",
         path: "/search/advanced",
@@ -37,7 +32,7 @@ pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
             .query_if("q", Some(&query).filter(|query| !query.is_empty()))
             .query("site", site)
             .query_if("tagged", Some(&tags).filter(|tags| !tags.is_empty()))
-            .query("sort", sort)
+            .query("sort", args.sort.word())
             .query("order", "desc")
             .query("pagesize", args.max_results)
     })?;
@@ -102,30 +97,24 @@ fn question(value: &Value, site: &str) -> Option<String> {
     let answers = value
         .whole("answer_count")
         .and_then(|n| usize::try_from(n).ok());
-    let day = day(value);
     let tags: Vec<String> = value.texts("tags").into_iter().map(line).collect();
-    let facts: Vec<String> = [
+    let facts = [
         value.whole("score").map(|score| format!("score {score}")),
-        Some(match answers {
-            Some(0) => "no answers".to_owned(),
-            Some(count) => plural(count, "answer"),
-            None => String::new(),
+        answers.map(|count| match count {
+            0 => "no answers".to_owned(),
+            count => plural(count, "answer"),
         }),
-        day,
-        Some(tags.join(", ")),
+        day(value),
+        (!tags.is_empty()).then(|| tags.join(", ")),
         Some(format!("id {id}")),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|fact| !fact.is_empty())
-    .collect();
+    ];
     let link = match value.text("link") {
         Some(link) => line(link),
         None => format!("{site}/q/{id}"),
     };
     Some(format!(
         "{title}{mark}\n   {}\n   {link}",
-        facts.join(" · ")
+        joined(facts, " · ")
     ))
 }
 

@@ -1,7 +1,7 @@
 //! Languages by code or name (ISO 639-1, English names and some native ones).
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, escape_controls, single_spaced};
+use crate::base::text::{clip, escape_controls, single_spaced};
 
 /// Codes and names, a language a line; the first name is shown.
 const LANGUAGES: &str = "\
@@ -194,11 +194,8 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     let shown = clip(&escape_controls(&line), 40);
     let problem = Problem::input(format!("\"{shown}\" is not a known language."));
     let names = languages().flat_map(|(_, names)| names.split('|'));
-    let near = did_you_mean(&clip(&line, 40), names);
-    Err(problem.next(near.map_or_else(
-        || "Give a code such as en, it or pt-BR, or an English name such as Italian.".to_owned(),
-        |near| crate::base::text::capitalize(&near),
-    )))
+    let form = "Give a code such as en, it or pt-BR, or an English name such as Italian.";
+    Err(problem.near_or(&clip(&line, 40), names, form))
 }
 
 /// A language tag in standard capitalization (BCP 47): two-letter codes must be known, three-letter codes need not.

@@ -44,9 +44,7 @@ pub(super) fn action(
     };
     let mut answer = send()?;
     if let Some(wait) = retry_wait(&answer) {
-        if !ctx.stop.sleep(wait) {
-            return Err(Problem::cancelled());
-        }
+        ctx.wait(wait)?;
         answer = send()?;
     }
     check_response(ctx, &answer)

@@ -101,13 +101,11 @@ pub(super) fn find(dir: &Path, requested: &Title) -> Outcome<SavedArticle> {
 }
 
 fn unsaved(requested: &Title, titles: &[&str]) -> Problem {
-    let problem = Problem::missing(format!("The article \"{requested}\" is not saved yet.")).next(
-        format!("Call wiki_full with the title \"{requested}\" first."),
-    );
-    match crate::base::text::did_you_mean(&requested.to_string(), titles.iter().copied()) {
-        Some(near) => problem.next(crate::base::text::capitalize(&near)),
-        None => problem,
-    }
+    Problem::missing(format!("The article \"{requested}\" is not saved yet."))
+        .next(format!(
+            "Call wiki_full with the title \"{requested}\" first."
+        ))
+        .near(&requested.to_string(), titles.iter().copied())
 }
 
 fn index(dir: &Path) -> PathBuf {

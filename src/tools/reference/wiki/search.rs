@@ -7,9 +7,10 @@ use super::title::split;
 use super::{LICENCE, WikiSearch};
 use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands};
+use crate::base::text::clip;
 use crate::formats::html;
 use crate::tools::engine::context::ToolContext;
+use crate::tools::output::found::{count, shown_of};
 use crate::tools::output::untrusted::{fenced, line};
 
 /// Search results.
@@ -36,10 +37,7 @@ pub(super) fn search(ctx: &ToolContext, args: WikiSearch) -> Outcome<String> {
         }
         return Ok(out);
     }
-    let count = match found.total.filter(|total| *total > found.hits.len() as u64) {
-        Some(total) => format!("{} of {} articles", found.hits.len(), thousands(total)),
-        None => plural(found.hits.len(), "article"),
-    };
+    let count = shown_of(found.hits.len(), found.total, "article");
     let mut out = String::new();
     for (n, (title, snippet)) in found.hits.iter().enumerate() {
         let title = match &language {
@@ -88,9 +86,7 @@ fn read(value: &Value) -> Option<WikiHits> {
         ))
     });
     Some(WikiHits {
-        total: value
-            .whole("query/searchinfo/totalhits")
-            .and_then(|total| u64::try_from(total).ok()),
+        total: count(value, "query/searchinfo/totalhits"),
         suggestion: value.text("query/searchinfo/suggestion").map(line),
         hits: hits.collect(),
     })

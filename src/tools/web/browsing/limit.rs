@@ -26,30 +26,14 @@ pub(super) fn with_time_limit<T>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::base::problem::Problem;
-    use crate::chat::event::NullSink;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
 
     #[test]
     fn only_the_slow_part_times_out() {
-        let env = Env::from([("HOME", "/nowhere")]);
-        let bounds = ToolPolicy::new(&env, &mut |_| {});
-        let stop = Cancel::new();
-        let ctx = ToolContext::new(
-            Arc::new(SessionContext::new(env, bounds)),
-            stop.clone(),
-            Arc::new(NullSink),
-        );
-        let wait = |ctx: &ToolContext| match ctx.stop.sleep(Duration::from_secs(60)) {
-            true => Ok(()),
-            false => Err(Problem::cancelled()),
-        };
+        let ctx = ToolContext::for_tests(Env::from([("HOME", "/nowhere")]));
+        let stop = ctx.stop.clone();
+        let wait = |ctx: &ToolContext| ctx.wait(Duration::from_secs(60));
         let late = with_time_limit(&ctx, Duration::from_millis(20), "The sea", wait).unwrap_err();
         assert_eq!(late.what, "The sea did not answer within 1 s.");
         assert!(!stop.is_fired());

@@ -34,7 +34,7 @@ static NEWS: [&Service; 5] = [
 ];
 
 choice! {
-    /// How old a page may be.
+    /// How old a page may be, by the value of DuckDuckGo's form field.
     pub(crate) enum Recency {
         /// Of any age.
         Any = "",

@@ -7,17 +7,6 @@ use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 impl Recency {
-    /// The value of DuckDuckGo's form field.
-    fn code(self) -> &'static str {
-        match self {
-            Self::Any => "",
-            Self::Day => "d",
-            Self::Week => "w",
-            Self::Month => "m",
-            Self::Year => "y",
-        }
-    }
-
     /// After "No results for …".
     fn words(self) -> &'static str {
         match self {
@@ -31,7 +20,7 @@ impl Recency {
 }
 
 pub(super) fn search(ctx: &ToolContext, args: WebSearch) -> Outcome<String> {
-    let hits = duckduckgo::search(ctx, &args.query, args.time_filter.code())?;
+    let hits = duckduckgo::search(ctx, &args.query, args.time_filter.word())?;
     if !hits.is_empty() {
         return Ok(listed(&hits, args.max_results));
     }

@@ -212,9 +212,8 @@ fn duckduckgo_news(ctx: &ToolContext, news_query: &NewsQuery) -> Outcome<Vec<Art
     };
     let recency = match news_query.age {
         // DuckDuckGo has no filter for two days; the keyed sources, which are a day behind, cover the other day.
-        NewsAge::Usual | NewsAge::Day => "d",
-        NewsAge::Week => "w",
-        NewsAge::Month => "m",
+        NewsAge::Usual => NewsAge::Day.word(),
+        age => age.word(),
     };
     let answer = query_sources()
         .path("/news.js")

@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,17 +10,7 @@ use crossbeam_channel::{Receiver, unbounded};
 
 use super::super::driver::Family;
 use super::*;
-use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::chat::event::{Event, EventSink};
-use crate::tools::engine::context::SessionContext;
-use crate::tools::engine::policy::ToolPolicy;
-
-struct NullSink;
-
-impl EventSink for NullSink {
-    fn emit(&self, _event: Event) {}
-}
 
 /// A server whose page waits for a script that never comes; sends a message for each request.
 fn slow() -> (u16, Receiver<()>) {
@@ -66,8 +55,7 @@ fn pairs() -> (Vec<DriverPair>, String) {
 fn context(port: u16, path: &str) -> ToolContext {
     let allowed = format!("127.0.0.1:{port}");
     let env = Env::from([("PATH", path), ("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
-    let session = SessionContext::new(env, ToolPolicy::default());
-    ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink))
+    ToolContext::for_tests(env)
 }
 
 /// Loads the page at `port` with short time limits.
@@ -160,9 +148,8 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                 ("TMPDIR", mark.as_str()),
                 ("MARVIN_ALLOW_PRIVATE", "127.0.0.1"),
             ]);
-            let session = SessionContext::new(env, ToolPolicy::default());
             let ctx = ToolContext {
-                session: Arc::new(session),
+                session: ToolContext::for_tests(env).session,
                 ..ctx
             };
             let stop = ctx.stop.clone();
