@@ -235,18 +235,10 @@ mod tests {
 
     #[test]
     fn a_summary_says_who_said_what_and_where_the_whole_is() {
-        let call = |id: &str| ToolCall {
-            id: id.into(),
-            name: "tree".into(),
-            args: "{\"path\":\"src\"}".into(),
-            provider_state: None,
-        };
+        let call = |id: &str| ToolCall::new(id, "tree", "{\"path\":\"src\"}");
         let talk = [
             Message::user("start"),
-            Message::Assistant(Assistant {
-                calls: vec![call("1"), call("2")],
-                ..Assistant::default()
-            }),
+            Message::Assistant(Assistant::new("", vec![call("1"), call("2")])),
         ];
         let made = summary(
             &talk,

@@ -10,25 +10,12 @@ use crate::chat::tokens::TokenMeter;
 const WHOLE: &str = ".marvin/logs/context-backup-1.jsonl";
 
 fn calls(ids: &[String], args: &str) -> Message {
-    let call = |id: &String| ToolCall {
-        id: id.clone(),
-        name: "tree".into(),
-        args: args.into(),
-        provider_state: None,
-    };
-    Message::Assistant(Assistant {
-        calls: ids.iter().map(call).collect(),
-        ..Assistant::default()
-    })
+    let call = |id: &String| ToolCall::new(id.clone(), "tree", args);
+    Message::Assistant(Assistant::new("", ids.iter().map(call).collect()))
 }
 
 fn result(id: &str, text: impl Into<String>) -> Message {
-    Message::Tool(ToolOutput {
-        id: id.into(),
-        name: "tree".into(),
-        text: text.into(),
-        failed: false,
-    })
+    Message::Tool(ToolOutput::ok(id, "tree", text))
 }
 
 /// A token for every three bytes.

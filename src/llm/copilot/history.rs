@@ -178,26 +178,12 @@ mod tests {
     use crate::chat::message::ToolCall;
 
     fn tool(id: &str) -> Message {
-        Message::Tool(ToolOutput {
-            id: id.into(),
-            name: "tree".into(),
-            text: format!("result {id}"),
-            failed: false,
-        })
+        Message::Tool(ToolOutput::ok(id, "tree", format!("result {id}")))
     }
 
     fn calling(text: &str, ids: &[&str]) -> Message {
-        let call = |id: &&str| ToolCall {
-            id: (*id).into(),
-            name: "tree".into(),
-            args: "{}".into(),
-            provider_state: None,
-        };
-        Message::Assistant(Assistant {
-            text: text.into(),
-            calls: ids.iter().map(call).collect(),
-            provider_state: None,
-        })
+        let call = |id: &&str| ToolCall::new(*id, "tree", "{}");
+        Message::Assistant(Assistant::new(text, ids.iter().map(call).collect()))
     }
 
     fn said(text: &str) -> Option<NewMessages<'static>> {

@@ -133,12 +133,7 @@ mod tests {
     use super::*;
 
     fn call(name: &str, args: &str) -> ToolCall {
-        ToolCall {
-            id: "a".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        }
+        ToolCall::new("a", name, args)
     }
 
     fn tools() -> ToolSet {

@@ -131,12 +131,7 @@ impl ChatModel for Script {
             Turn::Calls(calls) => Ok(Reply {
                 calls: calls
                     .into_iter()
-                    .map(|(name, args)| ToolCall {
-                        id: String::new(),
-                        name: name.to_owned(),
-                        args: args.to_string(),
-                        provider_state: None,
-                    })
+                    .map(|(name, args)| ToolCall::new("", name, args.to_string()))
                     .collect(),
                 ..Reply::default()
             }),
@@ -231,11 +226,7 @@ impl Run {
 
     /// The results, in order.
     fn outputs(&self) -> Vec<&ToolOutput> {
-        let outputs = self.rows.iter().filter_map(|row| match row {
-            Message::Tool(output) => Some(output),
-            _ => None,
-        });
-        outputs.collect()
+        outputs(&self.rows)
     }
 
     /// The calls, in order.
@@ -260,6 +251,14 @@ impl Run {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn outputs(rows: &[Message]) -> Vec<&ToolOutput> {
+    let outputs = rows.iter().filter_map(|row| match row {
+        Message::Tool(output) => Some(output),
+        _ => None,
+    });
+    outputs.collect()
 }
 
 /// What a test sets.
@@ -380,6 +379,19 @@ fn run(case: Case) -> Run {
         outcome,
         rows,
     }
+}
+
+/// A large model takes these turns.
+fn run_large(turns: Vec<Turn>) -> Run {
+    run(Case {
+        turns,
+        ..Case::default()
+    })
+}
+
+/// A small model takes these turns.
+fn run_small(turns: Vec<Turn>) -> Run {
+    run(Case { turns, ..small() })
 }
 
 fn read(path: &'static str) -> Turn {
