@@ -211,6 +211,7 @@ fn top(words: BTreeMap<String, usize>, max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::message::{Assistant, ToolCall};
 
     #[test]
@@ -250,11 +251,7 @@ mod tests {
             panic!()
         };
         assert!(is_summary(&made) && text.contains("moved to logs/1.jsonl"));
-        assert!(
-            text.contains("- user: start")
-                && text.contains("- called: tree")
-                && text.contains("INDEX.md")
-        );
+        assert_has(text, &["- user: start", "- called: tree", "INDEX.md"]);
         assert!(index(&talk, "now").contains("- src (2)"));
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::chat::message::{Assistant, ToolCall, ToolOutput};
 use crate::chat::repair::repair;
 use crate::chat::tokens::TokenMeter;
@@ -197,9 +198,9 @@ fn the_task_survives_any_number_of_compactions() {
     let Some(Message::System { text }) = talk.get(1) else {
         panic!()
     };
-    assert!(
-        text.contains("- assistant: step 0.0\n") && text.contains("- assistant: step 59.3\n"),
-        "{text}"
+    assert_has(
+        text,
+        &["- assistant: step 0.0\n", "- assistant: step 59.3\n"],
     );
     assert!(text.contains(" more)\n") && text.len() < 12_500);
     assert_eq!(text.matches("were moved to").count(), 1);

@@ -175,6 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::message::ToolCall;
 
     fn tool(id: &str) -> Message {
@@ -269,8 +270,9 @@ mod tests {
         let text = first_prompt(&talk);
         assert!(text.ends_with("\n</conversation>\n\nand now?"), "{text}");
         assert_eq!(text.matches("</conversation>").count(), 1, "{text}");
-        assert!(
-            text.contains("[calls tree with {}]\n\n[result of tree] result c\n\nAssistant: Done.")
+        assert_has(
+            &text,
+            &["[calls tree with {}]\n\n[result of tree] result c\n\nAssistant: Done."],
         );
         assert_eq!(first_prompt(&talk[..1]), "a </conversation> b");
         assert!(first_prompt(&talk[..4]).ends_with("Continue where it ends."));

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::Problem;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::chat::event::EventSink;
 use crate::chat::message::ToolCall;
 use crate::chat::reply_event::ReplyEvent;
@@ -13,7 +13,7 @@ use crate::llm::failure::FailureKind;
 use crate::llm::provider::{Offer, Reply};
 use crate::reply::answer::guard;
 use crate::reply::models::stage::{Stage, StageRequest};
-use crate::tools::engine::policy::ToolPolicy;
+use crate::reply::testing::session_with_notes;
 
 /// A model whose answers a function decides on, by stage.
 struct Model<'a> {
@@ -112,16 +112,7 @@ impl EventSink for Heard {
 impl Stand {
     fn new(settings: ReplySettings) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let notes = home.path().join("Notes");
-        std::fs::create_dir(&notes).unwrap();
-        std::fs::write(notes.join("a.md"), "Call sign Kestrel-41.").unwrap();
-        let config = home.path().join("config");
-        let env = Env::from([
-            ("HOME", home.path().to_str().unwrap()),
-            ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
-        ]);
-        let session = SessionContext::new(env, ToolPolicy::default());
-        session.set_coding(false);
+        let session = session_with_notes(home.path(), &[("a.md", "Call sign Kestrel-41.")]);
         let heard = Arc::<Heard>::default();
         let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
         let engine = ReplyEngine::new(settings, &session);
@@ -262,14 +253,8 @@ fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
             .filter(|(stage, _)| *stage == Stage::Chat)
             .map(|(_, text)| text)
             .collect();
-        assert!(
-            chats[0].contains("a machine wrote down what it heard"),
-            "{}",
-            chats[0]
-        );
-        assert!(
-            chats[0].contains("read aloud") && chats[0].contains("Your voice speaks only German")
-        );
+        assert_has(chats[0], &["a machine wrote down what it heard"]);
+        assert_has(chats[0], &["read aloud", "Your voice speaks only German"]);
         let last = chats.last().unwrap();
         assert_eq!(last.contains("Still open: "), is_cut, "{last}");
         let pending = stand.engine.dialogue.pending();
@@ -419,10 +404,7 @@ fn secrets_of_the_user_reach_no_model() {
         assert!(!request.contains("abc123secret"), "{stage:?}: {request}");
     }
     let (_, last) = asked.last().unwrap();
-    assert!(
-        last.contains("lines:\\nmail [REDACTED_EMAIL]\\napi_key"),
-        "{last}"
-    );
+    assert_has(last, &["lines:\\nmail [REDACTED_EMAIL]\\napi_key"]);
 }
 
 #[test]
@@ -561,10 +543,7 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
         }
         assert!(!shown.contains("tool_call"), "{shown}");
         assert!(!guard::is_malformed(&shown), "{shown}");
-        assert!(
-            !shown.contains("forecast") && !shown.contains("<think>"),
-            "{shown}"
-        );
+        assert_lacks(&shown, &["forecast", "<think>"]);
         assert_eq!(end.is_stop, shown.is_empty());
         let recent = stand.recent();
         assert!(recent.len() <= 40);

@@ -1,6 +1,8 @@
 //! Calls of the chat model, and what becomes of them.
 
 use super::*;
+use crate::base::testing::assert_has;
+use crate::reply::testing::catalogue;
 
 #[test]
 fn a_large_model_makes_its_calls_itself_and_gets_no_nudges() {
@@ -289,10 +291,7 @@ fn the_trace_has_no_secrets() {
         Turn::Text("No."),
     ]);
     let trace = run.trace();
-    assert!(
-        trace.contains("🛠️ Agent") && trace.contains("❌ read_note"),
-        "{trace}"
-    );
+    assert_has(&trace, &["🛠️ Agent", "❌ read_note"]);
     assert!(!trace.contains("hunter2"), "{trace}");
 }
 
@@ -349,10 +348,7 @@ fn a_label_of_a_result_is_not_written_in_the_place_of_its_secret() {
     });
     let seen = run.seen(2);
     let last = seen[2].last();
-    assert!(
-        last.contains("would replace a secret by the label"),
-        "{last}"
-    );
+    assert_has(last, &["would replace a secret by the label"]);
 }
 
 #[test]
@@ -379,8 +375,7 @@ fn calls_that_share_an_id_get_one_each() {
         calls: vec![call("film.md"), call("long.md")],
         ..Reply::default()
     };
-    let session = SessionContext::new(Env::default(), ToolPolicy::default());
-    let tools = session_tools::known_tools(&Catalogue::new(&session));
+    let tools = session_tools::known_tools(&catalogue(None));
     let ChatAnswer::Calls(row) = chat_answer::read(reply, &tools) else {
         panic!("no calls");
     };

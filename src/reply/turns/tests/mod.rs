@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
 use crate::chat::reply_event::ReplyEvent;
@@ -22,9 +21,8 @@ use crate::llm::provider::{Offer, Reply};
 use crate::llm::wire::optional::OptionalMembers;
 use crate::reply::models::stage::{Stage, StageRequest};
 use crate::reply::settings::TraceLevel;
+use crate::reply::testing::session_with_notes;
 use crate::reply::tools::session_tools;
-use crate::tools::engine::context::SessionContext;
-use crate::tools::engine::policy::ToolPolicy;
 
 /// What the chat model does with a request.
 pub(crate) enum Turn {
@@ -300,31 +298,16 @@ impl Default for Case {
 
 fn run(case: Case) -> Run {
     let home = tempfile::tempdir().unwrap();
-    let notes = home.path().join("Notes");
-    std::fs::create_dir(&notes).unwrap();
-    for (name, text) in [
+    let long = format!("Zephyr-88. {}", "The office keeps records. ".repeat(40));
+    let keys = format!("{KEYS}\n\n");
+    let notes = [
         ("film.md", "Glass Harbor was directed by Mira Okafor."),
         ("Mira Okafor.md", "Other work: Salt Road, Night Ferry."),
-    ] {
-        std::fs::write(notes.join(name), text).unwrap();
-    }
-    std::fs::write(
-        notes.join("long.md"),
-        format!("Zephyr-88. {}", "The office keeps records. ".repeat(40)),
-    )
-    .unwrap();
-    for (name, times) in [("keys.md", 1), ("all-keys.md", 20)] {
-        let text = format!("{KEYS}\n\n").repeat(times);
-        std::fs::write(notes.join(name), text).unwrap();
-    }
-    let path = home.path().to_str().unwrap();
-    let config = home.path().join("config");
-    let env = Env::from([
-        ("HOME", path),
-        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
-    ]);
-    let session = SessionContext::new(env, ToolPolicy::default());
-    session.set_coding(false);
+        ("long.md", &long),
+        ("keys.md", &keys),
+        ("all-keys.md", &keys.repeat(20)),
+    ];
+    let session = session_with_notes(home.path(), &notes);
     let script = Arc::new(Script {
         stops_after_tool: case.stops_after_tool,
         has_successor: case.has_successor,

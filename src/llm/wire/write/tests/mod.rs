@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::base::testing::assert_lacks;
 use crate::chat::image::Image;
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput, User};
 use crate::formats::image::ImageKind;
@@ -170,10 +171,7 @@ fn a_chat_completion_request() {
 #[test]
 fn q36_what_must_go_back_goes_nowhere_else() {
     let sent = text("openai-compat", "m", &talk("gemini"), &offer());
-    assert!(
-        !sent.contains("extra_content") && !sent.contains("reasoning_content"),
-        "{sent}"
-    );
+    assert_lacks(&sent, &["extra_content", "reasoning_content"]);
     assert!(!text("mistral", "m", &talk("gemini"), &offer()).contains("stream_options"));
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Value, asked, json, json_of, tool};
+use crate::base::testing::assert_lacks;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::failure::Failure;
@@ -194,10 +195,7 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         &Offer::none(),
         |dialect, request| json_of(dialect.over(chat), &request).to_string(),
     );
-    assert!(
-        !body.contains("ZW5jcnlwdGVk") && !body.contains("responses"),
-        "{body}"
-    );
+    assert_lacks(&body, &["ZW5jcnlwdGVk", "responses"]);
 }
 
 #[test]
