@@ -508,12 +508,7 @@ mod tests {
 
     #[test]
     fn a_namespace_before_a_tools_name_is_no_part_of_it() {
-        let call = |name: &str| ToolCall {
-            id: "a".into(),
-            name: name.into(),
-            args: "{}".into(),
-            provider_state: None,
-        };
+        let call = |name: &str| ToolCall::new("a", name, "{}");
         let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
         let (calls, _) = normalize_calls(
             &Registry::default(),

@@ -19,6 +19,8 @@ pub(crate) mod patterns;
 pub(crate) mod problem;
 pub(crate) mod redact;
 pub(crate) mod template;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod text;
 pub(crate) mod variables;
 pub(crate) mod words;

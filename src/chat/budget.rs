@@ -211,6 +211,7 @@ fn top(words: BTreeMap<String, usize>, max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::message::{Assistant, ToolCall};
 
     #[test]
@@ -235,18 +236,10 @@ mod tests {
 
     #[test]
     fn a_summary_says_who_said_what_and_where_the_whole_is() {
-        let call = |id: &str| ToolCall {
-            id: id.into(),
-            name: "tree".into(),
-            args: "{\"path\":\"src\"}".into(),
-            provider_state: None,
-        };
+        let call = |id: &str| ToolCall::new(id, "tree", "{\"path\":\"src\"}");
         let talk = [
             Message::user("start"),
-            Message::Assistant(Assistant {
-                calls: vec![call("1"), call("2")],
-                ..Assistant::default()
-            }),
+            Message::Assistant(Assistant::new("", vec![call("1"), call("2")])),
         ];
         let made = summary(
             &talk,
@@ -258,11 +251,7 @@ mod tests {
             panic!()
         };
         assert!(is_summary(&made) && text.contains("moved to logs/1.jsonl"));
-        assert!(
-            text.contains("- user: start")
-                && text.contains("- called: tree")
-                && text.contains("INDEX.md")
-        );
+        assert_has(text, &["- user: start", "- called: tree", "INDEX.md"]);
         assert!(index(&talk, "now").contains("- src (2)"));
     }
 }

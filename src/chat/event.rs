@@ -155,12 +155,9 @@ mod tests {
         Some(match event {
             None => Event::Delta("Hello \"you\"\n\u{1b}".to_owned()),
             Some(Event::Delta(_)) => Event::Thinking("Hm.".to_owned()),
-            Some(Event::Thinking(_)) => Event::ToolsStarted(vec![ToolCall {
-                id: id(),
-                name: "tree".to_owned(),
-                args: "{}".to_owned(),
-                provider_state: None,
-            }]),
+            Some(Event::Thinking(_)) => {
+                Event::ToolsStarted(vec![ToolCall::new(id(), "tree", "{}")])
+            }
             Some(Event::ToolsStarted(_)) => Event::CallState {
                 id: id(),
                 state: CallState::Waiting,

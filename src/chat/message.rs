@@ -123,6 +123,61 @@ impl User {
     }
 }
 
+impl Assistant {
+    /// An answer with calls, without fields of a provider.
+    pub(crate) fn new(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
+        Self {
+            text: text.into(),
+            calls,
+            provider_state: None,
+        }
+    }
+}
+
+impl ToolCall {
+    /// A call without fields of a provider.
+    pub(crate) fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        args: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            args: args.into(),
+            provider_state: None,
+        }
+    }
+}
+
+impl ToolOutput {
+    /// The result of a call that worked.
+    pub(crate) fn ok(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            text: text.into(),
+            failed: false,
+        }
+    }
+
+    /// The result of a call that failed.
+    pub(crate) fn failed(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self {
+            failed: true,
+            ..Self::ok(id, name, text)
+        }
+    }
+}
+
 impl Message {
     /// True for what the user or Marvin said, as against calls and results.
     pub(crate) fn is_spoken(&self) -> bool {

@@ -62,12 +62,7 @@ pub(crate) fn repair(messages: &mut Vec<Message>) -> usize {
                         .map(|at| results.swap_remove(at));
                     out.push(Message::Tool(result.unwrap_or_else(|| {
                         repairs += 1;
-                        ToolOutput {
-                            id,
-                            name,
-                            text: LOST_RESULT.to_owned(),
-                            failed: true,
-                        }
+                        ToolOutput::failed(id, name, LOST_RESULT.to_owned())
                     })));
                 }
             }
@@ -154,28 +149,15 @@ mod tests {
     use crate::chat::message::{Assistant, ToolCall};
 
     fn call(id: &str) -> ToolCall {
-        ToolCall {
-            id: id.into(),
-            name: "tree".into(),
-            args: "{}".into(),
-            provider_state: None,
-        }
+        ToolCall::new(id, "tree", "{}")
     }
 
     fn asks(ids: &[&str]) -> Message {
-        Message::Assistant(Assistant {
-            calls: ids.iter().map(|id| call(id)).collect(),
-            ..Assistant::default()
-        })
+        Message::Assistant(Assistant::new("", ids.iter().map(|id| call(id)).collect()))
     }
 
     fn answer(id: &str) -> Message {
-        Message::Tool(ToolOutput {
-            id: id.into(),
-            name: "tree".into(),
-            text: "ok".into(),
-            failed: false,
-        })
+        Message::Tool(ToolOutput::ok(id, "tree", "ok"))
     }
 
     #[test]
@@ -216,10 +198,7 @@ mod tests {
         let mut broken = call("1");
         broken.args = "{\"a\":".into();
         let mut talk = vec![
-            Message::Assistant(Assistant {
-                calls: vec![broken],
-                ..Assistant::default()
-            }),
+            Message::Assistant(Assistant::new("", vec![broken])),
             answer("1"),
         ];
         repair(&mut talk);

@@ -312,6 +312,7 @@ pub(crate) fn answers(remote: &RemoteTarget) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     #[test]
     fn the_address_says_whether_a_server_is_on_this_machine() {
@@ -452,10 +453,7 @@ mod tests {
         let problem = chosen(&gateway[1..], Some("claude"))
             .unwrap_err()
             .one_line();
-        assert!(
-            problem.contains("set ANTHROPIC_BASE_URL to the gateway's"),
-            "{problem}"
-        );
+        assert_has(&problem, &["set ANTHROPIC_BASE_URL to the gateway's"]);
     }
 
     #[test]
@@ -472,17 +470,15 @@ mod tests {
 
     #[test]
     fn a_named_choice_is_never_changed_silently() {
-        assert!(
-            chosen(&[("GROQ_API_KEY", "k")], Some("openai"))
+        assert_has(
+            &chosen(&[("GROQ_API_KEY", "k")], Some("openai"))
                 .unwrap_err()
-                .one_line()
-                .contains("Set OPENAI_API_KEY")
+                .one_line(),
+            &["Set OPENAI_API_KEY"],
         );
-        assert!(
-            chosen(&[], Some("opnai"))
-                .unwrap_err()
-                .one_line()
-                .contains("Did you mean \"openai\"?")
+        assert_has(
+            &chosen(&[], Some("opnai")).unwrap_err().one_line(),
+            &["Did you mean \"openai\"?"],
         );
         assert_eq!(
             chosen(

@@ -43,12 +43,7 @@ impl Provider for Offline {
             Some(Message::User(user)) => match find(request.offer, &user.text) {
                 Some((name, args)) => {
                     let args = Value::Object(args).to_string();
-                    reply.calls.push(ToolCall {
-                        id: ids::call(),
-                        name,
-                        args,
-                        provider_state: None,
-                    });
+                    reply.calls.push(ToolCall::new(ids::call(), name, args));
                 }
                 None => {
                     return Err(Failure::new(

@@ -125,6 +125,30 @@ pub(crate) struct Request<'a> {
     pub on_connect: Option<&'a ConnectHook>,
 }
 
+impl<'a> Request<'a> {
+    /// A request of no particular conversation, with tools that may be called and an effort that nobody chose.
+    pub(crate) fn new(
+        model: &'a str,
+        info: &'a ModelInfo,
+        messages: &'a [Message],
+        offer: &'a Offer,
+    ) -> Self {
+        Self {
+            model,
+            system: "",
+            messages,
+            offer,
+            may_call: true,
+            effort: Effort::Low,
+            info,
+            effort_chosen: false,
+            cache_key: "",
+            options: CallOptions::default(),
+            on_connect: None,
+        }
+    }
+}
+
 /// How a call is made, beyond what it says. The default is what a conversation needs: a streamed reply with the provider's own sampling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CallOptions {

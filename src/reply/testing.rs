@@ -1,14 +1,16 @@
-//! What tests of stages share: a stage model, a model server, a listener to the trace, a catalogue, and the test that time grows with the input.
+//! What tests of stages share: a stage model, a model server, a listener to the trace, a catalogue, a memory, a session with notes, and the test that time grows with the input.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::base::clock::Clock;
 use crate::base::cpu_time::CpuTime;
 use crate::base::embedding::Embedding;
 use crate::base::env::Env;
@@ -17,6 +19,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::words;
 use crate::chat::event::{Event, EventSink};
 use crate::chat::reply_event::ReplyEvent;
+use crate::disk::paths::Paths;
 use crate::llm::catalog::row;
 use crate::llm::choose::RemoteTarget;
 use crate::llm::http_provider::HttpProvider;
@@ -24,6 +27,7 @@ use crate::llm::models::ModelRegistry;
 use crate::model_call::model_target::{LearnedLimit, ModelTarget};
 use crate::reply::models::stage::{StageModel, StageRequest};
 use crate::reply::tools::catalogue::Catalogue;
+use crate::store::memory::MemoryStore;
 use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::policy::ToolPolicy;
 
@@ -112,6 +116,30 @@ pub(crate) fn catalogue(groups: Option<Vec<&'static str>>) -> Catalogue {
         ..ToolPolicy::default()
     };
     Catalogue::new(&SessionContext::new(Env::default(), policy))
+}
+
+/// The memory of a profile in an empty home folder.
+pub(crate) fn memory_store(home: &Path) -> MemoryStore {
+    let env = Env::from([("MARVIN_CONFIG_DIR", home.to_str().unwrap())]);
+    let profile = Paths::new(&env).profile("main").unwrap();
+    MemoryStore::open_alone(&profile, &Clock::default())
+}
+
+/// A session, not for code, in a home folder with these notes.
+pub(crate) fn session_with_notes(home: &Path, notes: &[(&str, &str)]) -> SessionContext {
+    let folder = home.join("Notes");
+    std::fs::create_dir(&folder).unwrap();
+    for (name, text) in notes {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let config = home.join("config");
+    let env = Env::from([
+        ("HOME", home.to_str().unwrap()),
+        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
+    ]);
+    let session = SessionContext::new(env, ToolPolicy::default());
+    session.set_coding(false);
+    session
 }
 
 /// Fails when `work` takes much more than twenty times as long for texts of twenty times the length. `texts` makes those of about a length.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::chat::message::{Assistant, ToolCall, ToolOutput};
 use crate::chat::repair::repair;
 use crate::chat::tokens::TokenMeter;
@@ -10,25 +11,12 @@ use crate::chat::tokens::TokenMeter;
 const WHOLE: &str = ".marvin/logs/context-backup-1.jsonl";
 
 fn calls(ids: &[String], args: &str) -> Message {
-    let call = |id: &String| ToolCall {
-        id: id.clone(),
-        name: "tree".into(),
-        args: args.into(),
-        provider_state: None,
-    };
-    Message::Assistant(Assistant {
-        calls: ids.iter().map(call).collect(),
-        ..Assistant::default()
-    })
+    let call = |id: &String| ToolCall::new(id.clone(), "tree", args);
+    Message::Assistant(Assistant::new("", ids.iter().map(call).collect()))
 }
 
 fn result(id: &str, text: impl Into<String>) -> Message {
-    Message::Tool(ToolOutput {
-        id: id.into(),
-        name: "tree".into(),
-        text: text.into(),
-        failed: false,
-    })
+    Message::Tool(ToolOutput::ok(id, "tree", text))
 }
 
 /// A token for every three bytes.
@@ -210,9 +198,9 @@ fn the_task_survives_any_number_of_compactions() {
     let Some(Message::System { text }) = talk.get(1) else {
         panic!()
     };
-    assert!(
-        text.contains("- assistant: step 0.0\n") && text.contains("- assistant: step 59.3\n"),
-        "{text}"
+    assert_has(
+        text,
+        &["- assistant: step 0.0\n", "- assistant: step 59.3\n"],
     );
     assert!(text.contains(" more)\n") && text.len() < 12_500);
     assert_eq!(text.matches("were moved to").count(), 1);

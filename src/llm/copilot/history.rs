@@ -175,29 +175,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::chat::message::ToolCall;
 
     fn tool(id: &str) -> Message {
-        Message::Tool(ToolOutput {
-            id: id.into(),
-            name: "tree".into(),
-            text: format!("result {id}"),
-            failed: false,
-        })
+        Message::Tool(ToolOutput::ok(id, "tree", format!("result {id}")))
     }
 
     fn calling(text: &str, ids: &[&str]) -> Message {
-        let call = |id: &&str| ToolCall {
-            id: (*id).into(),
-            name: "tree".into(),
-            args: "{}".into(),
-            provider_state: None,
-        };
-        Message::Assistant(Assistant {
-            text: text.into(),
-            calls: ids.iter().map(call).collect(),
-            provider_state: None,
-        })
+        let call = |id: &&str| ToolCall::new(*id, "tree", "{}");
+        Message::Assistant(Assistant::new(text, ids.iter().map(call).collect()))
     }
 
     fn said(text: &str) -> Option<NewMessages<'static>> {
@@ -283,8 +270,9 @@ mod tests {
         let text = first_prompt(&talk);
         assert!(text.ends_with("\n</conversation>\n\nand now?"), "{text}");
         assert_eq!(text.matches("</conversation>").count(), 1, "{text}");
-        assert!(
-            text.contains("[calls tree with {}]\n\n[result of tree] result c\n\nAssistant: Done.")
+        assert_has(
+            &text,
+            &["[calls tree with {}]\n\n[result of tree] result c\n\nAssistant: Done."],
         );
         assert_eq!(first_prompt(&talk[..1]), "a </conversation> b");
         assert!(first_prompt(&talk[..4]).ends_with("Continue where it ends."));

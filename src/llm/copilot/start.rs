@@ -266,6 +266,7 @@ fn failure(kind: FailureKind, problem: Problem) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
 
     #[test]
     fn what_the_cli_says_loses_the_name_of_its_method() {
@@ -288,9 +289,6 @@ mod tests {
         assert!(words.contains("--provider ollama | openai | groq | gemini"));
         let env = Env::from([("PATH", path.as_str()), ("MARVIN_COPILOT_CLI", "/no/such")]);
         let words = told(&env);
-        assert!(
-            words.contains("MARVIN_COPILOT_CLI names /no/such"),
-            "{words}"
-        );
+        assert_has(&words, &["MARVIN_COPILOT_CLI names /no/such"]);
     }
 }

@@ -349,12 +349,8 @@ impl<'a> Reading<'a> {
         }
         self.turn.requested.insert(call.id.clone(), request);
         self.first_call.get_or_insert_with(Instant::now);
-        self.calls.push(ToolCall {
-            id: call.id,
-            name: call.name,
-            args: call.args,
-            provider_state: None,
-        });
+        self.calls
+            .push(ToolCall::new(call.id, call.name, call.args));
     }
 
     fn used(&mut self, usage: CallUsage) {

@@ -142,6 +142,7 @@ fn lines(provider: &str) -> impl Iterator<Item = [&'static str; 4]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::llm::catalog::ROWS;
     use crate::llm::models::table;
 
@@ -229,10 +230,9 @@ mod tests {
             hint("openai", "gpt-5").unwrap(),
             "\"gpt-5\" ends on 2026-12-11 at openai; its successor is \"gpt-6.1-sol\"."
         );
-        assert!(
-            hint("xai", "grok-4")
-                .unwrap()
-                .contains("is no longer served at xai")
+        assert_has(
+            &hint("xai", "grok-4").unwrap(),
+            &["is no longer served at xai"],
         );
         assert_eq!(hint("openai", "gpt-6.1-terra"), None);
         let odd = hint("openai", "\u{1b}[31m/gpt-5").unwrap();

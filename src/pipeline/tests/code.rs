@@ -1,6 +1,7 @@
 //! Phase 3, and the reviews of code.
 
 use super::Stage;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::implementation;
 use crate::pipeline::review::code;
 
@@ -48,30 +49,19 @@ fn the_implementation_is_reviewed_by_area_and_against_the_documents() {
         assert_eq!(call.bounds, bounds, "{}", call.label);
         if is_reviewer {
             let area = area_of(&call.prompt);
-            assert!(
-                !area.contains("OLD.rs") && !area.contains("other.rs"),
-                "{area}"
-            );
-            assert!(
-                !call.prompt.contains("diff --git a/.marvin"),
-                "{}",
-                call.prompt
-            );
+            assert_lacks(area, &["OLD.rs", "other.rs"]);
+            assert_lacks(&call.prompt, &["diff --git a/.marvin"]);
         }
     }
     let conformance = &stage.prompts("review-code-conformance")[0];
-    assert!(
-        conformance.contains("Read `.marvin/spec.md` whole"),
-        "{conformance}"
-    );
+    assert_has(conformance, &["Read `.marvin/spec.md` whole"]);
     let again = &stage.prompts("review-code-area-1")[1];
     assert!(again.contains("+// Corrected."), "{again}");
     let fixer = &stage.prompts("code-fixer")[0];
     assert!(fixer.contains("src/main.rs:1 does nothing.") && !fixer.contains("SPEC_CONFORMANT"));
-    assert!(
-        stage
-            .read(".marvin/review-history-code.md")
-            .contains("- conformance: satisfied")
+    assert_has(
+        &stage.read(".marvin/review-history-code.md"),
+        &["- conformance: satisfied"],
     );
     assert_eq!(stage.rounds(), ["3 code 1/3", "3 code 2/3"]);
 }
@@ -90,10 +80,7 @@ fn an_implementation_that_changes_nothing_fails() {
     let problem = implementation::implement(&stage.run)
         .unwrap_err()
         .one_line();
-    assert!(
-        problem.contains("No file of the project has changed"),
-        "{problem}"
-    );
+    assert_has(&problem, &["No file of the project has changed"]);
     assert_eq!(stage.labels(), ["implementer"; 4]);
     // What an interrupted attempt did counts when the phase begins again.
     stage.put("src/main.rs", "fn main() {}");
@@ -118,20 +105,17 @@ fn fixers_of_tests_can_write_tests_only() {
         fixer.bounds,
         "readonly= writable=tests/clock.rs ticket= model=m"
     );
-    assert!(
-        fixer
-            .prompt
-            .contains("Nobody writes implementation now, and nobody runs the tests.")
+    assert_has(
+        &fixer.prompt,
+        &["Nobody writes implementation now, and nobody runs the tests."],
     );
     for call in calls
         .iter()
         .filter(|call| call.label.starts_with("review-tests-area"))
     {
         let area = area_of(&call.prompt);
-        assert!(
-            area.contains("tests/clock.rs") && !area.contains("src/main.rs"),
-            "{area}"
-        );
+        assert_has(area, &["tests/clock.rs"]);
+        assert_lacks(area, &["src/main.rs"]);
     }
 }
 
@@ -147,9 +131,5 @@ fn three_rounds_of_code_review_at_most() {
     stage.put("src/main.rs", "fn main() {}");
     code::review_sources(&stage.run, "4a").unwrap();
     assert_eq!(stage.rounds().len(), 3);
-    assert!(
-        stage.warnings()[0].contains("After 3 rounds of review of code"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["After 3 rounds of review of code"]);
 }

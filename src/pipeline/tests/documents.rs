@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::Stage;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::{documents, phase_record};
 
 const WRITERS: &str = r#"
@@ -29,10 +30,9 @@ fn the_specification_comes_first_and_each_writer_has_one_file() {
             format!("readonly= writable=.marvin/{file} ticket= model=m")
         );
     }
-    assert!(
-        calls[1]
-            .prompt
-            .contains("Line 1 of the document that spec-writer")
+    assert_has(
+        &calls[1].prompt,
+        &["Line 1 of the document that spec-writer"],
     );
     assert_eq!(
         stage.checkpoints(),
@@ -134,16 +134,8 @@ fn half_a_document_of_a_failed_attempt_is_not_taken_for_one() {
     assert!(text.starts_with("Line 1 of the document"), "{text}");
     let prompts = stage.prompts("spec-writer");
     assert!(prompts[1].contains(&kept[0]), "{}", prompts[1]);
-    assert!(
-        !prompts[1].contains("is still there. Look"),
-        "{}",
-        prompts[1]
-    );
-    assert!(
-        prompts[2].contains("changed nothing that is still there"),
-        "{}",
-        prompts[2]
-    );
+    assert_lacks(&prompts[1], &["is still there. Look"]);
+    assert_has(&prompts[2], &["changed nothing that is still there"]);
 }
 
 #[test]
@@ -159,11 +151,7 @@ fn a_document_whose_writer_was_killed_with_the_run_is_written_again() {
             .read(&format!(".marvin/logs/{}", kept[0]))
             .starts_with("Half of it")
     );
-    assert!(
-        stage.warnings()[0].contains(&kept[0]),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &[&kept[0]]);
     // Once it is written it stays.
     documents::specify(&stage.run).unwrap();
     assert_eq!(stage.labels().len(), 2);

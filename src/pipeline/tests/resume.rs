@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Stage;
 use crate::base::problem::Outcome;
+use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::{implementation, phase_record, quality, smoke_test, state, test_writing};
 
@@ -163,10 +164,7 @@ fn an_implementation_is_not_built_again_and_no_finished_round_is_reviewed_again(
     assert_eq!(rest, ["review-code-area-1", "review-code-conformance"]);
     assert_eq!(stage.rounds(), ["3 code 1/3", "3 code 2/3", "3 code 2/3"]);
     let last = stage.prompts("review-code-area-1").pop().unwrap();
-    assert!(
-        last.contains("+// Corrected.") && last.contains("What earlier rounds found"),
-        "{last}"
-    );
+    assert_has(&last, &["+// Corrected.", "What earlier rounds found"]);
 }
 
 #[test]
@@ -208,10 +206,7 @@ fn finished_attempts_to_break_the_program_are_not_made_again() {
     quality::assure_quality(&stage.run).unwrap();
     assert_eq!(stage.labels()[from..], ["quality-tester"]);
     let last = stage.prompts("quality-tester").pop().unwrap();
-    assert!(
-        last.contains("round 2 of 3") && last.contains("src/a.rs:1 crashes."),
-        "{last}"
-    );
+    assert_has(&last, &["round 2 of 3", "src/a.rs:1 crashes."]);
 }
 
 #[test]

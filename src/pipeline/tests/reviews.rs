@@ -2,6 +2,7 @@
 
 use super::Stage;
 use crate::base::problem::ProblemKind;
+use crate::base::testing::assert_has;
 use crate::pipeline::review::document;
 use crate::pipeline::review::verdict::{PASSING_WORDS, without_passing_words};
 use crate::pipeline::state;
@@ -98,10 +99,9 @@ fn no_passing_word_is_in_anything_that_the_first_round_sees() {
         assert!(call.label.starts_with("review-design-"), "{call:?}");
         assert_eq!(without_passing_words(&call.prompt), call.prompt);
         assert!(call.prompt.contains("is not perfect"), "{call:?}");
-        assert!(
-            call.prompt
-                .contains("End with a line that holds nothing but REVIEW_FAILED."),
-            "{call:?}"
+        assert_has(
+            &call.prompt,
+            &["End with a line that holds nothing but REVIEW_FAILED."],
         );
     }
     let history = stage.read(".marvin/review-history-design.md");
@@ -145,9 +145,10 @@ fn satisfied_reviewers_are_dropped_and_the_fixer_gets_open_findings_only() {
         assert!(prompt.contains("> OTHER FINDING"), "{prompt}");
     }
     let history = stage.read(".marvin/review-history-design.md");
-    for line in ["- main: findings", "- quality: satisfied", "## Round 3 ("] {
-        assert!(history.contains(line), "{history}");
-    }
+    assert_has(
+        &history,
+        &["- main: findings", "- quality: satisfied", "## Round 3 ("],
+    );
 }
 
 #[test]
@@ -192,11 +193,7 @@ fn who_did_not_review_has_passed_nothing() {
     );
     document::review_design(&stage.run).unwrap();
     assert_eq!(stage.rounds().len(), 3);
-    assert!(
-        stage.warnings()[0].contains("main of design.md did not review"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["main of design.md did not review"]);
     assert_eq!(
         stage.prompts("design-fixer").len(),
         1,
@@ -244,10 +241,7 @@ fn a_document_that_its_fixer_spoiled_is_put_back() {
     document::review_design(&stage.run).unwrap();
     assert!(stage.read(".marvin/design.md").starts_with("design\n"));
     let warnings = stage.warnings();
-    assert!(
-        warnings[0].contains("changed other files, too: main.rs."),
-        "{warnings:?}"
-    );
+    assert_has(&warnings[0], &["changed other files, too: main.rs."]);
     assert!(warnings[1].contains("It was put back"), "{warnings:?}");
 }
 
@@ -265,11 +259,7 @@ fn what_a_fixer_wrote_that_failed_does_not_pass_for_its_work() {
     assert_eq!(stage.read(".marvin/design.md"), before);
     assert_eq!(stage.prompts("design-fixer").len(), 4);
     assert!(stage.prompts("design-fixer")[1].contains(".left.md"));
-    assert!(
-        stage.warnings()[1].contains("changed nothing"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[1], &["changed nothing"]);
 }
 
 #[test]
@@ -286,15 +276,13 @@ fn a_reviewer_who_has_spent_their_share_did_not_review_and_the_others_count() {
     stage.run.max_cost = Some(10.0);
     document::review_design(&stage.run).unwrap();
     let warnings = stage.warnings();
-    assert!(
-        warnings[0]
-            .contains("Reviewer quality of design.md did not review: A child has spent its share"),
-        "{warnings:?}"
+    assert_has(
+        &warnings[0],
+        &["Reviewer quality of design.md did not review: A child has spent its share"],
     );
-    assert!(
-        stage
-            .read(".marvin/review-history-design.md")
-            .contains("- quality: did not review")
+    assert_has(
+        &stage.read(".marvin/review-history-design.md"),
+        &["- quality: did not review"],
     );
     assert_eq!(recorded(&stage).as_deref(), Some("1b_review_iv"));
     // With nothing left for anybody the run ends.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Stage;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::pipeline::phase::PhaseEnd;
 use crate::pipeline::test_command::{TestEnding, TestRun, detect, execute, run_tests};
 use crate::pipeline::{debugging, front_end, quality, smoke_test, test_writing};
@@ -91,17 +92,10 @@ fn tests_pass_only_when_some_were_executed() {
     }
     let failed = of_command("echo 3 passed; echo wrong >&2; exit 1");
     assert!(!failed.is_green() && failed.is_red());
-    assert!(
-        failed.words().contains("exit code: 1"),
-        "{}",
-        failed.words()
-    );
-    assert!(
-        failed
-            .for_child()
-            .contains("<output>\n3 passed\nwrong\n</output>"),
-        "{}",
-        failed.for_child()
+    assert_has(&failed.words(), &["exit code: 1"]);
+    assert_has(
+        &failed.for_child(),
+        &["<output>\n3 passed\nwrong\n</output>"],
     );
     let missing = of_command("no-such-program-anywhere");
     assert!(
@@ -120,11 +114,7 @@ fn a_test_command_that_hangs_is_killed_with_everything_it_started() {
     let command = "echo started; sleep 1000 & echo $! > pid; wait".to_owned();
     let run = execute(&stage.run, command, Duration::from_secs(1)).unwrap();
     assert!(!run.is_green() && !run.is_red());
-    assert!(
-        run.words().contains("did not end within"),
-        "{}",
-        run.words()
-    );
+    assert_has(&run.words(), &["did not end within"]);
     let TestRun::Ran { ending, output, .. } = &run else {
         panic!("{run:?}");
     };
@@ -214,15 +204,8 @@ fn tests_that_fail_are_what_the_writer_is_there_for() {
         if call.label == "functional-test-writer" {
             assert_eq!(call.bounds, "readonly= writable= ticket=cl-0001 model=m");
         } else {
-            assert!(
-                call.prompt
-                    .contains("A missing implementation is no finding"),
-                "{call:?}"
-            );
-            assert!(
-                !call.prompt.contains("Your area:\n<listing>\nsrc/clock.rs"),
-                "{call:?}"
-            );
+            assert_has(&call.prompt, &["A missing implementation is no finding"]);
+            assert_lacks(&call.prompt, &["Your area:\n<listing>\nsrc/clock.rs"]);
         }
     }
 }
@@ -240,11 +223,7 @@ fn tests_that_pass_already_are_told_to_the_writer_once() {
     assert_eq!(prompts.len(), 2);
     assert!(prompts[1].contains("They have to fail"), "{}", prompts[1]);
     assert_eq!(runs(&stage), 2);
-    assert!(
-        stage.warnings()[0].contains("were to fail, and do not"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["were to fail, and do not"]);
 }
 
 #[test]
@@ -284,11 +263,7 @@ fn the_own_run_of_the_tests_decides_and_not_the_marker() {
         stage.rounds()[..3],
         ["4a tests 1/50", "4a tests 2/50", "4a tests 3/50"]
     );
-    assert!(
-        stage
-            .labels()
-            .contains(&"review-code-conformance".to_owned())
-    );
+    assert_has(&stage.labels().join(" "), &["review-code-conformance"]);
 }
 
 #[test]
@@ -299,11 +274,7 @@ fn used_up_rounds_of_debugging_are_a_warning() {
     let labels = stage.labels();
     assert_eq!(labels[..2], ["debugger"; 2]);
     assert!(labels[2].starts_with("review-code-"), "{labels:?}");
-    assert!(
-        stage.warnings()[0].contains("do not pass after 2 rounds"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["do not pass after 2 rounds"]);
 }
 
 #[test]
@@ -342,11 +313,7 @@ fn used_up_rounds_of_trying_are_a_warning_and_the_tests_stay_green() {
     stage.put("tests/test_all.sh", "echo 1 passed");
     smoke_test::smoke_test(&stage.run).unwrap();
     assert_eq!(stage.labels(), ["smoke-tester", "debugger"]);
-    assert!(
-        stage.warnings()[0].contains("Phase 4b used up its 1 rounds"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["Phase 4b used up its 1 rounds"]);
     assert_eq!(runs(&stage), 2);
 }
 
@@ -395,11 +362,7 @@ fn what_was_found_is_corrected_and_the_tests_run_again() {
     let calls = stage.calls();
     assert_eq!(calls[0].bounds, "readonly=1 writable= ticket= model=strong");
     assert!(calls[1].prompt.contains("src/a.rs:1 crashes."));
-    assert!(
-        calls[2]
-            .prompt
-            .contains("Check in the code whether it was.")
-    );
+    assert_has(&calls[2].prompt, &["Check in the code whether it was."]);
     assert_eq!(runs(&stage), 1);
     assert_eq!(stage.warnings(), [] as [&str; 0]);
 }
@@ -412,9 +375,5 @@ fn used_up_rounds_of_quality_are_a_warning() {
     );
     stage.put("tests/test_all.sh", "echo 1 passed");
     quality::assure_quality(&stage.run).unwrap();
-    assert!(
-        stage.warnings()[0].contains("Phase 5 used up its 1 rounds"),
-        "{:?}",
-        stage.warnings()
-    );
+    assert_has(&stage.warnings()[0], &["Phase 5 used up its 1 rounds"]);
 }

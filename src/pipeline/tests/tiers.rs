@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use super::Stage;
+use crate::base::testing::assert_has;
 use crate::pipeline::run::{self, RunRequest};
 use crate::pipeline::tier::{OwnModel, TierModels, TierOverrides};
 
@@ -119,12 +120,6 @@ fn each_kind_of_work_has_the_model_of_its_tier_and_its_place() {
     let text: String = tickets
         .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap_or_default())
         .collect();
-    assert!(
-        text.contains("type: epic") && text.contains("priority: 0"),
-        "{text}"
-    );
-    assert!(
-        text.contains(TASK) && text.contains("\n# A clock.\n"),
-        "{text}"
-    );
+    assert_has(&text, &["type: epic", "priority: 0"]);
+    assert_has(&text, &[TASK, "\n# A clock.\n"]);
 }

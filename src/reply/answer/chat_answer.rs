@@ -46,17 +46,14 @@ pub(crate) fn read(reply: Reply, tools: &KnownTools) -> ChatAnswer {
     }
     let written = written_calls::read(content, tools);
     if !written.is_empty() {
-        let calls = written.into_iter().map(|call| ToolCall {
-            id: ids::call(),
-            name: sendable_name(&call.name),
-            args: Value::Object(call.args).to_string(),
-            provider_state: None,
+        let calls = written.into_iter().map(|call| {
+            ToolCall::new(
+                ids::call(),
+                sendable_name(&call.name),
+                Value::Object(call.args).to_string(),
+            )
         });
-        return ChatAnswer::Calls(Assistant {
-            text: prose(content),
-            calls: calls.collect(),
-            provider_state: None,
-        });
+        return ChatAnswer::Calls(Assistant::new(prose(content), calls.collect()));
     }
     let content = match &reply.finish {
         FinishReason::Refused(words) if content.is_empty() => words.trim(),

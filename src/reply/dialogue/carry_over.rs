@@ -10,11 +10,10 @@ use crate::tools::output::untrusted::clip_fenced;
 /// `messages` of a reply without what must not be kept: secrets, and fields that only their provider understands.
 pub(crate) fn scrubbed(messages: Vec<Message>) -> Vec<Message> {
     let scrubbed = messages.into_iter().filter_map(|message| match message {
-        Message::Assistant(assistant) => Some(Message::Assistant(Assistant {
-            text: scrub(&assistant.text),
-            calls: assistant.calls.into_iter().map(scrubbed_call).collect(),
-            provider_state: None,
-        })),
+        Message::Assistant(assistant) => Some(Message::Assistant(Assistant::new(
+            scrub(&assistant.text),
+            assistant.calls.into_iter().map(scrubbed_call).collect(),
+        ))),
         Message::Tool(output) => Some(Message::Tool(ToolOutput {
             text: scrub(&output.text),
             ..output
@@ -55,11 +54,10 @@ pub(crate) fn shortened(messages: &[Message], max: usize) -> Vec<Message> {
                 args: changed_arguments(&call.args, &|_, text| cut(text, max)),
                 ..call.clone()
             };
-            Message::Assistant(Assistant {
-                text: cut(&assistant.text, max),
-                calls: assistant.calls.iter().map(short).collect(),
-                provider_state: None,
-            })
+            Message::Assistant(Assistant::new(
+                cut(&assistant.text, max),
+                assistant.calls.iter().map(short).collect(),
+            ))
         }
         Message::Tool(output) => Message::Tool(ToolOutput {
             text: cut(&output.text, max),
@@ -167,15 +165,7 @@ mod tests {
     use serde_json::json;
 
     pub(crate) fn call(id: &str, name: &str, args: &str) -> Message {
-        Message::Assistant(Assistant {
-            calls: vec![ToolCall {
-                id: id.into(),
-                name: name.into(),
-                args: args.into(),
-                provider_state: None,
-            }],
-            ..Assistant::default()
-        })
+        Message::Assistant(Assistant::new("", vec![ToolCall::new(id, name, args)]))
     }
 
     pub(crate) fn result(id: &str, name: &str, text: &str, failed: bool) -> Message {

@@ -11,14 +11,9 @@ fn at(seconds: i64) -> Timestamp {
 #[test]
 fn what_was_spoken_waits_apart_from_what_was_typed() {
     let memory = memory();
-    let spoken = |text, at| SaidMessage {
-        text,
-        at,
-        spoken: true,
-    };
     user(&memory, "one", at(0));
     assistant(&memory, "two", at(1));
-    memory.add_message(&spoken("three", memory.stamp(at(2))), at(2));
+    said(&memory, "three", true, at(2));
     assistant(&memory, "four", at(3));
     user(&memory, "five", at(4));
     let mut parts = Vec::new();
@@ -47,12 +42,12 @@ fn texts_of(pending: &PendingDialogue) -> Vec<&str> {
 }
 
 fn user(memory: &DialogueMemory, text: &str, now: Timestamp) {
-    let message = SaidMessage {
-        text,
-        at: memory.stamp(now),
-        spoken: false,
-    };
-    memory.add_message(&message, now);
+    said(memory, text, false, now);
+}
+
+fn said(memory: &DialogueMemory, text: &str, spoken: bool, now: Timestamp) {
+    let at = memory.stamp(now);
+    memory.add_message(&SaidMessage { text, at, spoken }, now);
 }
 
 fn assistant(memory: &DialogueMemory, text: &str, now: Timestamp) {
@@ -61,24 +56,13 @@ fn assistant(memory: &DialogueMemory, text: &str, now: Timestamp) {
 
 fn round(id: usize, results: usize, chars: usize) -> Vec<Message> {
     let ids = (0..results).map(|n| format!("call_{id}_{n}"));
-    let call = |id: String| ToolCall {
-        id,
-        name: "read_note".into(),
-        args: r#"{"path":"a.md"}"#.into(),
-        provider_state: None,
-    };
-    let mut messages = vec![Message::Assistant(Assistant {
-        calls: ids.clone().map(call).collect(),
-        ..Assistant::default()
-    })];
-    messages.extend(ids.map(|id| {
-        Message::Tool(ToolOutput {
-            id,
-            name: "read_note".into(),
-            text: "x".repeat(chars),
-            failed: false,
-        })
-    }));
+    let call = |id: String| ToolCall::new(id, "read_note", r#"{"path":"a.md"}"#);
+    let mut messages = vec![Message::Assistant(Assistant::new(
+        "",
+        ids.clone().map(call).collect(),
+    ))];
+    messages
+        .extend(ids.map(|id| Message::Tool(ToolOutput::ok(id, "read_note", "x".repeat(chars)))));
     messages
 }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::Problem;
+use crate::base::testing::{assert_has, assert_lacks};
 use crate::chat::event::EventSink;
 use crate::chat::message::ToolCall;
 use crate::chat::reply_event::ReplyEvent;
@@ -13,32 +13,25 @@ use crate::llm::failure::FailureKind;
 use crate::llm::provider::{Offer, Reply};
 use crate::reply::answer::guard;
 use crate::reply::models::stage::{Stage, StageRequest};
-use crate::tools::engine::policy::ToolPolicy;
+use crate::reply::testing::session_with_notes;
 
-/// A model whose answers a function decides on, by stage and number of the call.
-struct Model<F> {
-    answer: F,
+/// A model whose answers a function decides on, by stage.
+struct Model<'a> {
+    answer: Box<dyn Fn(Stage) -> Result<String, FailureKind> + Send + Sync + 'a>,
     asked: Mutex<Vec<(Stage, String)>>,
 }
 
-impl<F> Model<F>
-where
-    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
-{
-    fn new(answer: F) -> Self {
+impl<'a> Model<'a> {
+    fn new(answer: impl Fn(Stage) -> Result<String, FailureKind> + Send + Sync + 'a) -> Self {
         Self {
-            answer,
+            answer: Box::new(answer),
             asked: Mutex::default(),
         }
     }
 
     fn next(&self, stage: Stage, request: String) -> Result<String, FailureKind> {
-        let number = {
-            let mut asked = locked(&self.asked);
-            asked.push((stage, request));
-            asked.len() - 1
-        };
-        (self.answer)(stage, number)
+        locked(&self.asked).push((stage, request));
+        (self.answer)(stage)
     }
 
     fn stages(&self) -> Vec<Stage> {
@@ -53,10 +46,7 @@ where
     }
 }
 
-impl<F> StageModel for Model<F>
-where
-    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
-{
+impl StageModel for Model<'_> {
     fn ask(&self, request: &StageRequest<'_>) -> Outcome<String> {
         let text = format!("{}\n{}", request.system, request.user);
         self.next(request.stage, text)
@@ -64,10 +54,7 @@ where
     }
 }
 
-impl<F> ChatModel for Model<F>
-where
-    F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
-{
+impl ChatModel for Model<'_> {
     fn chat(
         &self,
         system: &str,
@@ -82,12 +69,7 @@ where
                 // A call of the provider's protocol.
                 let calls = text.strip_prefix("CALL ").map(|call| {
                     let (name, args) = call.split_once(' ').unwrap_or((call, ""));
-                    ToolCall {
-                        id: "same".to_owned(),
-                        name: name.to_owned(),
-                        args: args.to_owned(),
-                        provider_state: None,
-                    }
+                    ToolCall::new("same", name, args)
                 });
                 Ok(Reply {
                     text: if calls.is_some() { String::new() } else { text },
@@ -130,16 +112,7 @@ impl EventSink for Heard {
 impl Stand {
     fn new(settings: ReplySettings) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let notes = home.path().join("Notes");
-        std::fs::create_dir(&notes).unwrap();
-        std::fs::write(notes.join("a.md"), "Call sign Kestrel-41.").unwrap();
-        let config = home.path().join("config");
-        let env = Env::from([
-            ("HOME", home.path().to_str().unwrap()),
-            ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
-        ]);
-        let session = SessionContext::new(env, ToolPolicy::default());
-        session.set_coding(false);
+        let session = session_with_notes(home.path(), &[("a.md", "Call sign Kestrel-41.")]);
         let heard = Arc::<Heard>::default();
         let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
         let engine = ReplyEngine::new(settings, &session);
@@ -152,11 +125,12 @@ impl Stand {
         }
     }
 
-    fn say<F>(&self, model: &Model<F>, is_small: bool, text: &str) -> Result<ReplyEnd, Failure>
-    where
-        F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
-    {
-        let input = ReplyInput {
+    fn say(&self, model: &Model<'_>, is_small: bool, text: &str) -> Result<ReplyEnd, Failure> {
+        self.answer(model, is_small, &self.typed(text, &UserFacts::default()))
+    }
+
+    fn typed<'a>(&self, text: &'a str, person: &'a UserFacts) -> ReplyInput<'a> {
+        ReplyInput {
             text,
             at: self.engine.stamp(now(&self.ctx.session)),
             effort: None,
@@ -164,20 +138,16 @@ impl Stand {
             language: None,
             read_aloud: false,
             voice_language: None,
-            person: &UserFacts::default(),
-        };
-        self.answer(model, is_small, &input)
+            person,
+        }
     }
 
-    fn answer<F>(
+    fn answer(
         &self,
-        model: &Model<F>,
+        model: &Model<'_>,
         is_small: bool,
         input: &ReplyInput<'_>,
-    ) -> Result<ReplyEnd, Failure>
-    where
-        F: Fn(Stage, usize) -> Result<String, FailureKind> + Send + Sync,
-    {
+    ) -> Result<ReplyEnd, Failure> {
         let models = ReplyModels {
             stages: model,
             chat: model,
@@ -218,13 +188,24 @@ fn answers(stage: Stage) -> Result<String, FailureKind> {
     .to_owned())
 }
 
+fn plans_a_call(stage: Stage) -> Result<String, FailureKind> {
+    match stage {
+        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
+        stage => answers(stage),
+    }
+}
+
+fn stops(stage: Stage) -> Result<String, FailureKind> {
+    match stage {
+        Stage::Chat => Ok("CALL stop {}".to_owned()),
+        stage => answers(stage),
+    }
+}
+
 #[test]
 fn a_reply_is_made_in_the_order_of_its_stages_and_reported() {
     let stand = Stand::new(without_memory());
-    let model = Model::new(|stage, _| match stage {
-        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
-        stage => answers(stage),
-    });
+    let model = Model::new(plans_a_call);
     let end = stand.say(&model, true, "what is  the call sign").unwrap();
     assert_eq!(end.text, "Kestrel-41.");
     assert_eq!(model.stages(), [Stage::Router, Stage::Planner, Stage::Chat]);
@@ -251,20 +232,19 @@ fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
         let has_called = AtomicBool::new(false);
         let call =
             "```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"a.md\"}}\n```";
-        let model = Model::new(|stage, _| match stage {
+        let model = Model::new(|stage| match stage {
             Stage::Planner => Err(FailureKind::Stalled),
             Stage::Chat if !has_called.swap(true, Ordering::SeqCst) => Ok(call.to_owned()),
             stage => answers(stage),
         });
+        let text = "wie lautet das Rufzeichen und wer hat es vergeben";
+        let person = UserFacts::default();
         let input = ReplyInput {
-            text: "wie lautet das Rufzeichen und wer hat es vergeben",
-            at: stand.engine.stamp(now(&stand.ctx.session)),
-            effort: None,
             spoken: true,
             language,
             read_aloud: true,
             voice_language: Some("German"),
-            person: &UserFacts::default(),
+            ..stand.typed(text, &person)
         };
         stand.answer(&model, true, &input).unwrap();
         let asked = locked(&model.asked);
@@ -273,14 +253,8 @@ fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
             .filter(|(stage, _)| *stage == Stage::Chat)
             .map(|(_, text)| text)
             .collect();
-        assert!(
-            chats[0].contains("a machine wrote down what it heard"),
-            "{}",
-            chats[0]
-        );
-        assert!(
-            chats[0].contains("read aloud") && chats[0].contains("Your voice speaks only German")
-        );
+        assert_has(chats[0], &["a machine wrote down what it heard"]);
+        assert_has(chats[0], &["read aloud", "Your voice speaks only German"]);
         let last = chats.last().unwrap();
         assert_eq!(last.contains("Still open: "), is_cut, "{last}");
         let pending = stand.engine.dialogue.pending();
@@ -292,7 +266,7 @@ fn what_was_heard_is_marked_and_cut_by_the_conjunctions_of_its_language() {
 fn the_same_question_again_makes_two_calls_at_most() {
     for settings in [ReplySettings::default(), without_memory()] {
         let stand = Stand::new(settings);
-        let model = Model::new(|stage, _| answers(stage));
+        let model = Model::new(answers);
         stand.say(&model, false, "and the call sign?").unwrap();
         model.forget();
         stand.say(&model, false, "and the call sign?").unwrap();
@@ -305,7 +279,7 @@ fn nothing_before_the_chat_model_can_stop_a_reply() {
     for settings in [ReplySettings::default(), without_memory()] {
         for small in [true, false] {
             let stand = Stand::new(settings.clone());
-            let model = Model::new(|stage, _| match stage {
+            let model = Model::new(|stage| match stage {
                 Stage::Chat => Ok("Here I am.".to_owned()),
                 _ => Err(FailureKind::Stalled),
             });
@@ -318,13 +292,10 @@ fn nothing_before_the_chat_model_can_stop_a_reply() {
 #[test]
 fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
     let stand = Stand::new(without_memory());
-    let model = Model::new(|stage, _| answers(stage));
+    let model = Model::new(answers);
     stand.say(&model, false, "hello there").unwrap();
     let before = stand.recent();
-    let stopping = Model::new(|stage, _| match stage {
-        Stage::Chat => Ok("CALL stop {}".to_owned()),
-        stage => answers(stage),
-    });
+    let stopping = Model::new(stops);
     stand.shown();
     let end = stand.say(&stopping, false, "that is all").unwrap();
     assert!(end.is_stop && end.text.is_empty());
@@ -338,16 +309,10 @@ fn stop_leaves_no_trace_and_the_conversation_before_it_stays() {
 #[test]
 fn stop_forgets_the_calls_of_the_conversation() {
     let stand = Stand::new(without_memory());
-    let calling = Model::new(|stage, _| match stage {
-        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
-        stage => answers(stage),
-    });
+    let calling = Model::new(plans_a_call);
     stand.say(&calling, true, "what is the call sign").unwrap();
     assert_eq!(stand.recent().len(), 4);
-    let stopping = Model::new(|stage, _| match stage {
-        Stage::Chat => Ok("CALL stop {}".to_owned()),
-        stage => answers(stage),
-    });
+    let stopping = Model::new(stops);
     stand.say(&stopping, false, "that is all").unwrap();
     assert_eq!(stand.recent().len(), 2);
 }
@@ -358,10 +323,7 @@ fn a_new_conversation_asks_the_router_again_and_has_no_calls() {
         dialogue_window: std::time::Duration::ZERO,
         ..without_memory()
     });
-    let model = Model::new(|stage, _| match stage {
-        Stage::Planner => Ok("read_note path='a.md'\nReply to the user.".to_owned()),
-        stage => answers(stage),
-    });
+    let model = Model::new(plans_a_call);
     for _ in 0..2 {
         model.forget();
         stand.say(&model, true, "what is the call sign").unwrap();
@@ -389,7 +351,7 @@ fn apologies_are_marked_shown_and_remembered() {
         (Ok(""), false, "something went wrong with that reply"),
     ] {
         let stand = Stand::new(without_memory());
-        let model = Model::new(|stage, _| match stage {
+        let model = Model::new(|stage| match stage {
             Stage::Chat => answer.clone().map(str::to_owned),
             stage => answers(stage),
         });
@@ -405,7 +367,7 @@ fn apologies_are_marked_shown_and_remembered() {
 fn a_cancelled_reply_keeps_what_the_user_said() {
     let stand = Stand::new(without_memory());
     let stop = stand.ctx.stop.clone();
-    let model = Model::new(|stage, _| match stage {
+    let model = Model::new(|stage| match stage {
         Stage::Chat => {
             stop.fire();
             Err(FailureKind::Cancelled)
@@ -425,7 +387,7 @@ fn a_cancelled_reply_keeps_what_the_user_said() {
 #[test]
 fn secrets_of_the_user_reach_no_model() {
     let stand = Stand::new(ReplySettings::default());
-    let model = Model::new(|stage, _| match stage {
+    let model = Model::new(|stage| match stage {
         Stage::Planner => Err(FailureKind::Stalled),
         stage => answers(stage),
     });
@@ -442,10 +404,7 @@ fn secrets_of_the_user_reach_no_model() {
         assert!(!request.contains("abc123secret"), "{stage:?}: {request}");
     }
     let (_, last) = asked.last().unwrap();
-    assert!(
-        last.contains("lines:\\nmail [REDACTED_EMAIL]\\napi_key"),
-        "{last}"
-    );
+    assert_has(last, &["lines:\\nmail [REDACTED_EMAIL]\\napi_key"]);
 }
 
 #[test]
@@ -544,7 +503,7 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
         usize::try_from(x >> 11).unwrap() % below
     };
     let long = "Prose that does not end. ".repeat(200);
-    let model = Model::new(|stage, _| match random(NONSENSE.len() + 6) {
+    let model = Model::new(|stage| match random(NONSENSE.len() + 6) {
         0 if stage == Stage::Chat && random(20) == 0 => Ok("CALL stop {}".to_owned()),
         1 => Err(FailureKind::Stalled),
         2 => Err(FailureKind::Server),
@@ -553,7 +512,7 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
     });
     // What a bad model writes into the memory. Each batch of a summary must be usable, so that is decided for an update as a whole.
     let is_usable = AtomicBool::new(false);
-    let memory = Model::new(|stage, _| match (stage, random(4)) {
+    let memory = Model::new(|stage| match (stage, random(4)) {
         (Stage::Summariser, _) if is_usable.load(Ordering::Relaxed) => {
             Ok("SUMMARY: The user asks about notes.\nTOPICS: notes".to_owned())
         }
@@ -584,10 +543,7 @@ fn bad_replies(replies: usize, settings: ReplySettings) {
         }
         assert!(!shown.contains("tool_call"), "{shown}");
         assert!(!guard::is_malformed(&shown), "{shown}");
-        assert!(
-            !shown.contains("forecast") && !shown.contains("<think>"),
-            "{shown}"
-        );
+        assert_lacks(&shown, &["forecast", "<think>"]);
         assert_eq!(end.is_stop, shown.is_empty());
         let recent = stand.recent();
         assert!(recent.len() <= 40);

@@ -328,11 +328,9 @@ fn best_question<'a>(node: &Node, questions: &[(&'a String, Vec<String>)]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::clock::Clock;
-    use crate::base::env::Env;
-    use crate::disk::paths::Paths;
+    use crate::base::testing::assert_has;
     use crate::reply::settings::TraceLevel;
-    use crate::reply::testing::{Scripted, TraceLines};
+    use crate::reply::testing::{Scripted, TraceLines, memory_store};
     use crate::store::memory::{Branch, DiaryRow, DiarySource};
     use std::sync::Arc;
 
@@ -346,9 +344,7 @@ mod tests {
 
     fn fixture() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
-        let profile = Paths::new(&env).profile("main").unwrap();
-        let store = MemoryStore::open(&profile, &Clock::default());
+        let store = memory_store(dir.path());
         for (date, summary) in [
             ("2026-01-20", "The user bought hiking boots for Skye."),
             ("2026-02-11", "The boots leak; they prefer trail shoes."),
@@ -479,12 +475,12 @@ mod tests {
             ["[Root > World] Corvid Lighthouse was built in 1871"]
         );
         let lines = fixture.lines.take();
-        assert!(
-            lines.contains(&"🧠 Knowledge: 1 node — World".to_owned()),
-            "{lines:?}"
-        );
-        assert!(
-            lines.contains(&"   World → which corvid lighthouse does the user like?".to_owned())
+        assert_has(
+            &lines.join("\n"),
+            &[
+                "🧠 Knowledge: 1 node — World",
+                "   World → which corvid lighthouse does the user like?",
+            ],
         );
     }
 

@@ -91,31 +91,19 @@ fn branch(store: &MemoryStore, branch: Branch, max: usize) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::clock::Clock;
-    use crate::base::env::Env;
-    use crate::disk::paths::Paths;
     use crate::reply::settings::TraceLevel;
-    use crate::reply::testing::TraceLines;
+    use crate::reply::testing::{TraceLines, memory_store};
     use std::sync::Arc;
 
-    fn store(dir: &tempfile::TempDir) -> MemoryStore {
-        let env = Env::from([("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap())]);
-        let profile = Paths::new(&env).profile("main").unwrap();
-        MemoryStore::open(&profile, &Clock::default())
-    }
-
-    fn facts(list: &[&str]) -> Vec<String> {
-        list.iter().map(|fact| (*fact).to_owned()).collect()
+    fn append(store: &MemoryStore, branch: Branch, fact: &str) {
+        store.append(branch.id(), &[fact.to_owned()]).unwrap();
     }
 
     #[test]
     fn facts_and_instructions_are_shown_and_kept_until_they_change() {
         let dir = tempfile::tempdir().unwrap();
-        let (store, scratch, lines) = (
-            store(&dir),
-            ScratchCache::default(),
-            Arc::new(TraceLines::default()),
-        );
+        let store = memory_store(dir.path());
+        let (scratch, lines) = (ScratchCache::default(), Arc::<TraceLines>::default());
         let trace = Trace::new(TraceLevel::Brief, lines.clone());
         assert_eq!(render(&store, &scratch, &trace), "");
         assert_eq!(
@@ -123,18 +111,9 @@ mod tests {
             Some(""),
             "nothing is an answer too"
         );
-        store
-            .append(Branch::User.id(), &facts(&["Lives in Bristol"]))
-            .unwrap();
-        store
-            .append(Branch::Directives.id(), &facts(&["Use metric units"]))
-            .unwrap();
-        store
-            .append(
-                Branch::World.id(),
-                &facts(&["The lighthouse was built in 1871"]),
-            )
-            .unwrap();
+        append(&store, Branch::User, "Lives in Bristol");
+        append(&store, Branch::Directives, "Use metric units");
+        append(&store, Branch::World, "The lighthouse was built in 1871");
         scratch.remove(WARM_PROFILE);
         let block = render(&store, &scratch, &trace);
         let order = [
@@ -155,17 +134,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_cut_and_ends_the_block() {
         let dir = tempfile::tempdir().unwrap();
-        let store = store(&dir);
+        let store = memory_store(dir.path());
+        append(&store, Branch::User, &"é".repeat(1_190));
+        let facts = ["Likes thukpa and much else".to_owned()];
         store
-            .append(Branch::User.id(), &facts(&["é".repeat(1_190).as_str()]))
-            .unwrap();
-        store
-            .create(
-                Branch::User.id(),
-                "Food",
-                "what they eat",
-                &facts(&["Likes thukpa and much else"]),
-            )
+            .create(Branch::User.id(), "Food", "what they eat", &facts)
             .unwrap();
         let text = branch(&store, Branch::User, USER_CHARS).unwrap();
         assert_eq!(text.chars().count(), USER_CHARS);

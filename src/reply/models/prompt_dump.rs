@@ -62,6 +62,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
+    use crate::base::testing::assert_has;
     use crate::chat::event::EventSink;
     use crate::chat::message::Message;
     use crate::llm::provider::Offer;
@@ -110,10 +111,7 @@ mod tests {
             .collect();
         assert_eq!(files.len(), 2);
         let text = std::fs::read_to_string(&files[0]).unwrap();
-        assert!(
-            text.contains("[REDACTED_EMAIL]") && text.contains("[Context: now]"),
-            "{text}"
-        );
+        assert_has(&text, &["[REDACTED_EMAIL]", "[Context: now]"]);
         let mode = std::fs::metadata(&files[0]).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(notices.0.lock().unwrap().len(), 1);

@@ -140,12 +140,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn call(id: &str, args: &str) -> ToolCall {
-        ToolCall {
-            id: id.to_owned(),
-            name: "read_note".to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        }
+        ToolCall::new(id, "read_note", args)
     }
 
     fn result(id: &str, text: &str, failed: bool) -> Message {
@@ -158,11 +153,7 @@ mod tests {
     }
 
     fn called(text: &str, calls: Vec<ToolCall>) -> Message {
-        Message::Assistant(Assistant {
-            text: text.to_owned(),
-            calls,
-            provider_state: None,
-        })
+        Message::Assistant(Assistant::new(text, calls))
     }
 
     #[test]

@@ -114,22 +114,17 @@ impl StageCaller {
         let other = (model != target.model).then(|| target.prices.facts(provider.name(), model));
         // What the user chose is for answers; the other stages are quick and never think.
         let effort = self.effort.filter(|_| call.stage == Stage::Chat);
+        let info = other.as_ref().unwrap_or(&target.info);
         let request = Request {
-            model,
             system: call.system,
-            messages: call.messages,
-            offer: call.offer,
-            may_call: true,
             effort: effort.unwrap_or(Effort::Low),
             effort_chosen: effort.is_some(),
-            info: other.as_ref().unwrap_or(&target.info),
             // One that keeps the conversation itself has to know that the rounds of a reply belong together.
             cache_key: if provider.keeps_conversation() {
                 "reply"
             } else {
                 ""
             },
-            on_connect: None,
             options: CallOptions {
                 stream: call.stream,
                 temperature: call.stage.temperature(),
@@ -138,6 +133,7 @@ impl StageCaller {
                 limit: (!call.stream).then_some(call.limit + CONNECTION_SLACK),
                 ..CallOptions::default()
             },
+            ..Request::new(model, info, call.messages, call.offer)
         };
         self.repeat(call, &request, on)
     }

@@ -140,9 +140,8 @@ impl AllowList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
+    use crate::base::testing::assert_has;
+    use crate::reply::testing::catalogue;
 
     fn strings(list: &[&str]) -> Vec<String> {
         list.iter().map(|name| (*name).to_owned()).collect()
@@ -181,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_small_model_is_not_shown_everything() {
-        let catalogue = Catalogue::new(&SessionContext::new(Env::default(), ToolPolicy::default()));
+        let catalogue = catalogue(None);
         let everything = Routing {
             names: catalogue.names().map(str::to_owned).collect(),
             strategy: "all",
@@ -193,9 +192,9 @@ mod tests {
             &strings(&["tree"]),
             true,
         );
-        assert!(
-            list.trace_line()
-                .contains(&format!("{} selected", catalogue.len() + 2))
+        assert_has(
+            &list.trace_line(),
+            &[&format!("{} selected", catalogue.len() + 2)],
         );
         assert!(
             list.trace_line()
@@ -224,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_core_tools_exist() {
-        let catalogue = Catalogue::new(&SessionContext::new(Env::default(), ToolPolicy::default()));
+        let catalogue = catalogue(None);
         for name in CORE {
             assert!(catalogue.find(name).is_some(), "{name}");
         }

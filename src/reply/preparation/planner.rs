@@ -83,17 +83,11 @@ fn user_message(input: &PlannerInput<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
+    use crate::base::testing::assert_has;
     use crate::chat::event::NullSink;
     use crate::reply::settings::TraceLevel;
-    use crate::reply::testing::Scripted;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
+    use crate::reply::testing::{Scripted, catalogue};
     use std::sync::Arc;
-
-    fn catalogue() -> Catalogue {
-        Catalogue::new(&SessionContext::new(Env::default(), ToolPolicy::default()))
-    }
 
     fn trace() -> Trace {
         Trace::new(TraceLevel::Brief, Arc::new(NullSink))
@@ -101,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_failed_or_switched_off_planner_is_an_empty_plan() {
-        let catalogue = catalogue();
+        let catalogue = catalogue(None);
         let input = |query| PlannerInput {
             query,
             history: &[],
@@ -126,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_planner_sees_picked_tools_dialogue_and_message() {
-        let catalogue = catalogue();
+        let catalogue = catalogue(None);
         let history = [
             Message::user("who made Salt Road?"),
             Message::assistant("Mira Okafor"),
@@ -138,23 +132,21 @@ mod tests {
             tools: &tools,
             catalogue: &catalogue,
         });
-        for part in [
-            "- read_note: ",
-            "- web_search: ",
-            "- assistant: Mira Okafor",
-            "MESSAGE\nand what else\n",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+        assert_has(
+            &text,
+            &[
+                "- read_note: ",
+                "- web_search: ",
+                "- assistant: Mira Okafor",
+                "MESSAGE\nand what else\n",
+            ],
+        );
         let text = user_message(&PlannerInput {
             query: "x",
             history: &[],
             tools: &[],
             catalogue: &catalogue,
         });
-        assert!(
-            text.contains("no tools") && text.contains("Nothing was said"),
-            "{text}"
-        );
+        assert_has(&text, &["no tools", "Nothing was said"]);
     }
 }

@@ -163,9 +163,8 @@ impl Sections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
+    use crate::base::testing::assert_lacks;
+    use crate::reply::testing::catalogue;
 
     const LINE: &str = "[Context: Friday, March 6, 2026 at 14:05 Europe/Lisbon, Location: Porto]";
 
@@ -197,22 +196,23 @@ mod tests {
             text.starts_with(&format!("{LINE}\n\nYou are Marvin")),
             "{text}"
         );
-        for absent in [
-            "##",
-            "ACTION PLAN",
-            "reference only",
-            "tool_search",
-            "tool_call",
-            "{{",
-            "\n\n\n",
-        ] {
-            assert!(!text.contains(absent), "{absent}: {text}");
-        }
+        assert_lacks(
+            &text,
+            &[
+                "##",
+                "ACTION PLAN",
+                "reference only",
+                "tool_search",
+                "tool_call",
+                "{{",
+                "\n\n\n",
+            ],
+        );
     }
 
     #[test]
     fn the_parts_stand_in_their_order() {
-        let catalogue = Catalogue::new(&SessionContext::new(Env::default(), ToolPolicy::default()));
+        let catalogue = catalogue(None);
         let steps = strings(["read_note path='film.md'", "Reply to the user."]);
         let tools = strings(["read_note", "stop", "tool_search"]);
         let diary = strings(["[2026-02-11] Boots leak.", "[2026-01-20] Bought boots."]);

@@ -63,9 +63,7 @@ pub(crate) fn humps(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::env::Env;
-    use crate::tools::engine::context::SessionContext;
-    use crate::tools::engine::policy::ToolPolicy;
+    use crate::reply::testing::catalogue;
 
     #[test]
     fn stop_words_are_sorted() {
@@ -74,8 +72,7 @@ mod tests {
 
     #[test]
     fn tools_are_found_by_the_words_of_name_and_description() {
-        let session = SessionContext::new(Env::default(), ToolPolicy::default());
-        let catalogue = Catalogue::new(&session);
+        let catalogue = catalogue(None);
         let found = |query: &str| -> Vec<&str> {
             scores(query, &catalogue)
                 .iter()

@@ -144,6 +144,7 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::assert_has;
     use crate::reply::settings::{FlowMode, SizeSetting, TraceLevel};
     use std::time::Duration;
 
@@ -226,17 +227,18 @@ mod tests {
         assert_eq!(loaded.settings, ReplySettings::default());
         let all = loaded.warnings.join("\n");
         assert_eq!(loaded.warnings.len(), 9, "{all}");
-        for part in [
-            "reply.json: flow is \"maybe\", but must be auto, on or off",
-            "max_turns is \"-1\"",
-            "there is no setting \"flwo\"; did you mean \"flow\"?",
-            "\"evaluator_enabled\" has no effect",
-            "preferences.yaml: \"reply\"",
-            "MARVIN_REPLY_MODEL_SIZE is \"huge\"",
-            "\"MARVIN_REPLY_TRACE\"",
-        ] {
-            assert!(all.contains(part), "{part}: {all}");
-        }
+        assert_has(
+            &all,
+            &[
+                "reply.json: flow is \"maybe\", but must be auto, on or off",
+                "max_turns is \"-1\"",
+                "there is no setting \"flwo\"; did you mean \"flow\"?",
+                "\"evaluator_enabled\" has no effect",
+                "preferences.yaml: \"reply\"",
+                "MARVIN_REPLY_MODEL_SIZE is \"huge\"",
+                "\"MARVIN_REPLY_TRACE\"",
+            ],
+        );
     }
 
     #[test]
@@ -269,11 +271,7 @@ mod tests {
         ] {
             let loaded = loaded(text, "", &[("MARVIN_REPLY_FLOW", "ON")]);
             assert_eq!(loaded.settings.flow, FlowMode::On);
-            assert!(
-                loaded.warnings.concat().contains(said),
-                "{:?}",
-                loaded.warnings
-            );
+            assert_has(&loaded.warnings.concat(), &[said]);
             assert_eq!(loaded.warnings.is_empty(), said.is_empty());
         }
     }

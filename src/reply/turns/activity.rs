@@ -60,22 +60,19 @@ mod tests {
     fn the_log_holds_prose_calls_and_results_and_the_newest_when_it_is_long() {
         let row = |n: usize| {
             [
-                Message::Assistant(Assistant {
-                    text: format!("Looking at\nnote {n}."),
-                    calls: vec![ToolCall {
-                        id: n.to_string(),
-                        name: "read_note".to_owned(),
-                        args: format!("{{\"path\":\"{n}.md\"}}"),
-                        provider_state: None,
-                    }],
-                    provider_state: None,
-                }),
-                Message::Tool(ToolOutput {
-                    id: n.to_string(),
-                    name: "read_note".to_owned(),
-                    text: format!("{n}: {}", "word ".repeat(100)),
-                    failed: false,
-                }),
+                Message::Assistant(Assistant::new(
+                    format!("Looking at\nnote {n}."),
+                    vec![ToolCall::new(
+                        n.to_string(),
+                        "read_note",
+                        format!("{{\"path\":\"{n}.md\"}}"),
+                    )],
+                )),
+                Message::Tool(ToolOutput::ok(
+                    n.to_string(),
+                    "read_note",
+                    format!("{n}: {}", "word ".repeat(100)),
+                )),
             ]
         };
         let short = log(&row(1));
@@ -95,22 +92,11 @@ mod tests {
     fn each_line_of_the_log_is_short() {
         let long = "x".repeat(1_000);
         let rows = [
-            Message::Assistant(Assistant {
-                text: long.clone(),
-                calls: vec![ToolCall {
-                    id: "1".to_owned(),
-                    name: "t".to_owned(),
-                    args: long.clone(),
-                    provider_state: None,
-                }],
-                provider_state: None,
-            }),
-            Message::Tool(ToolOutput {
-                id: "1".to_owned(),
-                name: "t".to_owned(),
-                text: long,
-                failed: false,
-            }),
+            Message::Assistant(Assistant::new(
+                long.clone(),
+                vec![ToolCall::new("1", "t", long.clone())],
+            )),
+            Message::Tool(ToolOutput::ok("1", "t", long)),
         ];
         let xs: Vec<usize> = log(&rows)
             .lines()

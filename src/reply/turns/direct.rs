@@ -142,10 +142,5 @@ impl StepResolver<'_> {
 }
 
 fn new_call(name: String, args: Map<String, Value>) -> ToolCall {
-    ToolCall {
-        id: ids::call(),
-        name,
-        args: Value::Object(args).to_string(),
-        provider_state: None,
-    }
+    ToolCall::new(ids::call(), name, Value::Object(args).to_string())
 }

@@ -186,10 +186,7 @@ impl<'a> TurnLoop<'a> {
             }
             self.input.trace.line(format!("🔁 Turn {turn}/{turns}"));
             if let Some(call) = self.planned_call() {
-                if let Some(end) = self.call(Assistant {
-                    calls: vec![call],
-                    ..Assistant::default()
-                }) {
+                if let Some(end) = self.call(Assistant::new("", vec![call])) {
                     return end;
                 }
                 continue;
@@ -508,12 +505,7 @@ impl<'a> TurnLoop<'a> {
 
 /// A result that no tool gave: it is never a failure.
 fn result_of(call: &ToolCall, text: String) -> ToolOutput {
-    ToolOutput {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        text,
-        failed: false,
-    }
+    ToolOutput::ok(call.id.clone(), call.name.clone(), text)
 }
 
 fn failed_result(call: &ToolCall, problem: &Problem) -> ToolOutput {

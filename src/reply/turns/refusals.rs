@@ -131,14 +131,10 @@ fn sorted(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::{assert_has, assert_lacks};
 
     fn call(name: &str, args: &str) -> ToolCall {
-        ToolCall {
-            id: "a".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        }
+        ToolCall::new("a", name, args)
     }
 
     fn tools() -> ToolSet {
@@ -156,9 +152,10 @@ mod tests {
         let refusal = CallLedger::default()
             .refusal(&call("exit_app", "{}"), &tools(), &ReplySettings::default())
             .unwrap();
-        for name in ["exit_app", "read_note", "convert_units", "tool_search"] {
-            assert!(refusal.contains(name), "{refusal}");
-        }
+        assert_has(
+            &refusal,
+            &["exit_app", "read_note", "convert_units", "tool_search"],
+        );
     }
 
     #[test]
@@ -168,10 +165,8 @@ mod tests {
         let refusal = CallLedger::default()
             .refusal(&call("fly", "{}"), &tools, &ReplySettings::default())
             .unwrap();
-        assert!(
-            refusal.contains("tool_5") && !refusal.contains("tool_6"),
-            "{refusal}"
-        );
+        assert_has(&refusal, &["tool_5"]);
+        assert_lacks(&refusal, &["tool_6"]);
     }
 
     #[test]

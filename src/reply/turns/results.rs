@@ -72,12 +72,7 @@ mod tests {
     }
 
     fn output(text: &str) -> ToolOutput {
-        ToolOutput {
-            id: "a".to_owned(),
-            name: "read_note".to_owned(),
-            text: text.to_owned(),
-            failed: false,
-        }
+        ToolOutput::ok("a", "read_note", text)
     }
 
     #[test]

@@ -81,12 +81,7 @@ mod tests {
     fn a_forecast_has_coordinates_or_asks_for_the_place() {
         let session = SessionContext::new(Env::default(), ToolPolicy::default());
         let ctx = ToolContext::new(Arc::new(session), Cancel::new(), Arc::new(NullSink));
-        let call = |name: &str, args: &str| ToolCall {
-            id: "a".to_owned(),
-            name: name.to_owned(),
-            args: args.to_owned(),
-            provider_state: None,
-        };
+        let call = |name: &str, args: &str| ToolCall::new("a", name, args);
         let here = || Some("41.1, -8.6".to_owned());
         let args = |args: &str| {
             let call = located(&ctx, &call(WEATHER, args), here).unwrap();

@@ -113,21 +113,17 @@ impl Stage {
         let offer = Offer::new(vec![tool("tree"), tool("git_status")]);
         let info = ModelRegistry::default().facts("copilot", self.model);
         let request = Request {
-            model: self.model,
             system: self.system,
-            messages: &self.messages,
-            offer: &offer,
             may_call: self.may_call,
             effort: self.effort.unwrap_or(Effort::Low),
-            info: &info,
             effort_chosen: self.effort.is_some(),
             cache_key: self.key,
-            on_connect: None,
             options: CallOptions {
                 turn_limit: self.limit,
                 waited: self.waited,
                 ..CallOptions::default()
             },
+            ..Request::new(self.model, &info, &self.messages, &offer)
         };
         let (notices, shown) = (&mut self.notices, &mut self.shown);
         let mut on = |delta: Delta<'_>| match delta {

@@ -1,6 +1,7 @@
 //! The CLI as a process: how it starts, what it may refuse, how it ends.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn a_cli_without_an_answer_is_killed_with_its_helpers() {
@@ -12,10 +13,7 @@ fn a_cli_without_an_answer_is_killed_with_its_helpers() {
     stage.provider.handshake_timeout = Duration::from_millis(1500);
     let failure = stage.say("one").unwrap_err();
     let words = failure.problem.one_line();
-    assert!(
-        words.contains("did not answer within 1 s") && words.contains("unpacking"),
-        "{words}"
-    );
+    assert_has(&words, &["did not answer within 1 s", "unpacking"]);
     let helper = copilot_peer::calls(stage.dir.path())[0]["helper"]
         .as_u64()
         .unwrap();
@@ -35,10 +33,7 @@ fn a_cli_that_ends_before_it_answers_is_told_with_its_status() {
     ]);
     let words = stage.say("one").unwrap_err().problem.one_line();
     assert!(words.contains("ended before it answered"), "{words}");
-    assert!(
-        words.contains("exit status: 127") && words.contains("libstdc++ is missing"),
-        "{words}"
-    );
+    assert_has(&words, &["exit status: 127", "libstdc++ is missing"]);
 }
 
 #[test]
@@ -46,14 +41,8 @@ fn another_version_of_the_protocol_is_refused_with_both_numbers() {
     let version = r#"{"result":{"ok":true,"protocolVersion":4}}"#;
     let mut stage = Stage::new(&[r#"{"expect":"connect"}"#, version]);
     let words = stage.say("one").unwrap_err().problem.one_line();
-    assert!(
-        words.contains("version 4") && words.contains("version 3"),
-        "{words}"
-    );
-    assert!(
-        words.contains("Update Marvin or the Copilot CLI."),
-        "{words}"
-    );
+    assert_has(&words, &["version 4", "version 3"]);
+    assert_has(&words, &["Update Marvin or the Copilot CLI."]);
 }
 
 #[test]
@@ -100,10 +89,7 @@ fn an_unknown_model_is_told_with_those_that_there_are() {
         "{words}"
     );
     assert!(words.contains("Did you mean \"gpt-5-mini\"?"), "{words}");
-    assert!(
-        words.contains("It has: claude-haiku-4.5, gpt-5-mini."),
-        "{words}"
-    );
+    assert_has(&words, &["It has: claude-haiku-4.5, gpt-5-mini."]);
 }
 
 #[test]
@@ -132,11 +118,7 @@ fn a_message_that_is_too_long_and_needed_ends_the_turn() {
     let mut stage = Stage::new(&["begin", begin, huge]);
     let failure = stage.say("one").unwrap_err();
     assert_eq!(failure.kind, FailureKind::Protocol);
-    assert!(
-        failure.problem.what.contains("a message of 95 MB"),
-        "{}",
-        failure.problem.what
-    );
+    assert_has(&failure.problem.what, &["a message of 95 MB"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::*;
+use crate::base::testing::assert_has;
 
 /// How long the real CLI may take for what only it has to do.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -129,10 +130,7 @@ fn a_server_that_hangs_costs_the_turn_and_the_next_has_a_new_session() {
     assert_eq!(failure.kind, FailureKind::Stalled, "{failure:?}");
     assert!(since.elapsed() < LIMIT);
     let told = failure.problem.one_line() + &stage.notices.concat();
-    assert!(
-        told.contains("Response timed out after 3s. Rebuilding session."),
-        "{told}"
-    );
+    assert_has(&told, &["Response timed out after 3s. Rebuilding session."]);
     server.answers.store(true, Ordering::SeqCst);
     stage.limit = LIMIT;
     assert_eq!(stage.say("second").unwrap().text, "It is fine.");

@@ -1,6 +1,7 @@
 //! What the real CLI sent, where the recordings are.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 fn recording(name: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/recordings/copilot");
@@ -18,11 +19,9 @@ fn what_the_real_cli_sent_signed_in_is_an_unknown_model_and_then_a_turn_with_a_t
     };
     let mut stage = Stage::playing(&script);
     let words = stage.say("one").unwrap_err().problem.one_line();
-    assert!(
-        words.contains(
-            "\"no-such-model\" is not available. It has: auto, claude-haiku-4.5, gpt-5-mini."
-        ),
-        "{words}"
+    assert_has(
+        &words,
+        &["\"no-such-model\" is not available. It has: auto, claude-haiku-4.5, gpt-5-mini."],
     );
     stage.messages.clear();
     let reply = stage.say("What is the weather in Paris?").unwrap();

@@ -1,6 +1,7 @@
 //! Turns: what is sent, what comes back, and what ends one early.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn an_answer_comes_in_pieces_with_its_usage() {
@@ -116,10 +117,9 @@ fn a_conversation_that_changed_begins_a_new_session_with_a_quotation() {
     stage.system = "You are someone else.";
     stage.say("three").unwrap();
     let prompts = stage.prompts();
-    assert!(
-        prompts[1].contains("<conversation>\nUser: one\n\nAssistant: Edited.\n</conversation>"),
-        "{}",
-        prompts[1]
+    assert_has(
+        &prompts[1],
+        &["<conversation>\nUser: one\n\nAssistant: Edited.\n</conversation>"],
     );
     assert!(
         prompts[2].ends_with("</conversation>\n\nthree"),
@@ -237,10 +237,7 @@ fn a_cli_that_dies_in_a_turn_is_started_again_by_the_next() {
     let words = failure.problem.one_line();
     assert_eq!(failure.kind, FailureKind::Cut);
     assert!(words.contains("The Copilot CLI went away."), "{words}");
-    assert!(
-        words.contains("exit status: 7") && words.contains("out of memory"),
-        "{words}"
-    );
+    assert_has(&words, &["exit status: 7", "out of memory"]);
     let _ = stage.say("two").unwrap_err();
     assert_eq!(stage.calls("connect").len(), 2);
     assert_eq!(stage.prompts()[1], "one\n\ntwo");

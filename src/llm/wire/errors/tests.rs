@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::base::testing::assert_has;
 use crate::llm::catalog::row;
 
 fn asked(name: &str) -> ErrorContext {
@@ -116,9 +117,9 @@ fn q40_a_request_that_never_fits_names_the_tools() {
     );
     assert_eq!(failure.kind, FailureKind::TooLarge);
     let line = failure.problem.one_line();
-    assert!(
-        line.contains("The tool schemas take about 9,123 tokens of it") && line.contains("--tools"),
-        "{line}"
+    assert_has(
+        &line,
+        &["The tool schemas take about 9,123 tokens of it", "--tools"],
     );
 }
 
@@ -243,10 +244,7 @@ fn a_403_that_is_not_about_the_key_says_what_it_is_about() {
     let line = fail("groq", 403, r#"{"error":{"message":"Forbidden"}}"#)
         .problem
         .one_line();
-    assert!(
-        line.contains("Check what GROQ_API_KEY may do there"),
-        "{line}"
-    );
+    assert_has(&line, &["Check what GROQ_API_KEY may do there"]);
 }
 
 #[test]

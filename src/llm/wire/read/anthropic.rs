@@ -16,21 +16,14 @@ struct StreamEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
     index: LenientCount,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block: Option<ContentBlock<'a>>,
-    #[serde(borrow)]
     delta: Option<ContentBlock<'a>>,
     usage: Option<AnthropicUsage>,
     // A whole message.
-    #[serde(borrow)]
     content: Option<Vec<ContentBlock<'a>>>,
-    #[serde(borrow)]
     stop_reason: LenientText<'a>,
-    #[serde(borrow)]
     stop_details: Option<StopDetails<'a>>,
 }
 
@@ -40,25 +33,15 @@ struct StreamEvent<'a> {
 struct ContentBlock<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     text: LenientText<'a>,
-    #[serde(borrow)]
     thinking: LenientText<'a>,
-    #[serde(borrow)]
     signature: LenientText<'a>,
-    #[serde(borrow)]
     data: LenientText<'a>,
-    #[serde(borrow)]
     partial_json: LenientText<'a>,
-    #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     stop_reason: LenientText<'a>,
-    #[serde(borrow)]
     stop_details: Option<StopDetails<'a>>,
 }
 
@@ -68,7 +51,6 @@ struct ContentBlock<'a> {
 struct StopDetails<'a> {
     #[serde(borrow)]
     category: LenientText<'a>,
-    #[serde(borrow)]
     explanation: LenientText<'a>,
 }
 

@@ -13,7 +13,6 @@ pub(super) struct CalledFunction<'a> {
     #[serde(borrow)]
     name: LenientText<'a>,
     /// JSON as a string, or the object itself.
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 

@@ -36,9 +36,7 @@ pub(super) struct LenientContent<'a> {
 struct ContentPart<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     text: LenientText<'a>,
-    #[serde(borrow)]
     thinking: Option<Box<LenientContent<'a>>>,
 }
 

@@ -16,15 +16,12 @@ use crate::llm::wire::read::repair_json;
 struct OllamaChunk<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<OllamaMessage<'a>>,
     /// Some small servers answer with nothing but this.
-    #[serde(borrow)]
     content: LenientText<'a>,
     /// The shape of chat completions: the server is not Ollama.
     choices: Option<serde::de::IgnoredAny>,
     done: Option<bool>,
-    #[serde(borrow)]
     done_reason: LenientText<'a>,
     prompt_eval_count: LenientCount,
     eval_count: LenientCount,
@@ -35,9 +32,7 @@ struct OllamaChunk<'a> {
 struct OllamaMessage<'a> {
     #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     thinking: LenientText<'a>,
-    #[serde(borrow)]
     tool_calls: Option<Vec<OllamaCall<'a>>>,
 }
 
@@ -46,7 +41,6 @@ struct OllamaMessage<'a> {
 struct OllamaCall<'a> {
     #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     function: Option<CalledFunction<'a>>,
 }
 

@@ -23,13 +23,9 @@ struct CompletionChunk<'a> {
     #[serde(borrow)]
     choices: Option<FirstChoice<'a>>,
     /// Some small servers answer with nothing but this.
-    #[serde(borrow)]
     content: LenientContent<'a>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     x_groq: Option<&'a RawValue>,
 }
 
@@ -43,19 +39,13 @@ struct Choice<'a> {
     index: LenientCount,
     #[serde(borrow)]
     delta: Option<DeltaMessage<'a>>,
-    #[serde(borrow)]
     message: Option<DeltaMessage<'a>>,
     /// The text of a completion without roles, from servers that know no other.
-    #[serde(borrow)]
     text: LenientContent<'a>,
-    #[serde(borrow)]
     finish_reason: LenientText<'a>,
-    #[serde(borrow)]
     native_finish_reason: LenientText<'a>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
     /// Azure: each filter with what it found.
-    #[serde(borrow)]
     content_filter_results: Option<&'a RawValue>,
 }
 
@@ -65,20 +55,13 @@ struct Choice<'a> {
 struct DeltaMessage<'a> {
     #[serde(borrow)]
     content: LenientContent<'a>,
-    #[serde(borrow)]
     reasoning_content: LenientContent<'a>,
-    #[serde(borrow)]
     reasoning: LenientContent<'a>,
     /// As Ollama calls it.
-    #[serde(borrow)]
     thinking: LenientContent<'a>,
-    #[serde(borrow)]
     refusal: LenientText<'a>,
-    #[serde(borrow)]
     tool_calls: Option<Vec<DeltaCall<'a>>>,
-    #[serde(borrow)]
     reasoning_details: Option<&'a RawValue>,
-    #[serde(borrow)]
     extra_content: Option<&'a RawValue>,
 }
 
@@ -88,9 +71,7 @@ struct DeltaCall<'a> {
     index: LenientCount,
     #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     function: Option<CalledFunction<'a>>,
-    #[serde(borrow)]
     extra_content: Option<&'a RawValue>,
 }
 

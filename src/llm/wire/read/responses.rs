@@ -25,26 +25,17 @@ struct ResponsesEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
     output_index: LenientCount,
-    #[serde(borrow)]
     item_id: LenientText<'a>,
     content_index: LenientCount,
     summary_index: LenientCount,
-    #[serde(borrow)]
     delta: LenientText<'a>,
-    #[serde(borrow)]
     text: LenientText<'a>,
-    #[serde(borrow)]
     refusal: LenientText<'a>,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     item: Option<Item<'a>>,
-    #[serde(borrow)]
     response: Option<ResponseObject<'a>>,
     /// Of a complete response, or of another protocol.
-    #[serde(borrow)]
     object: LenientText<'a>,
     choices: Option<serde::de::IgnoredAny>,
 }
@@ -54,21 +45,13 @@ struct ResponsesEvent<'a> {
 struct Item<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     call_id: LenientText<'a>,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: Option<&'a RawValue>,
-    #[serde(borrow)]
     encrypted_content: Option<&'a RawValue>,
-    #[serde(borrow)]
     phase: LenientText<'a>,
 }
 
@@ -77,9 +60,7 @@ struct Item<'a> {
 struct ContentPart<'a> {
     #[serde(rename = "type", borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     text: LenientText<'a>,
-    #[serde(borrow)]
     refusal: LenientText<'a>,
 }
 
@@ -88,18 +69,12 @@ struct ContentPart<'a> {
 struct ResponseObject<'a> {
     #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
-    #[serde(borrow)]
     incomplete_details: Option<IncompleteDetails<'a>>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     output: Option<Vec<Option<Item<'a>>>>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
     /// Azure.
-    #[serde(borrow)]
     content_filters: Option<&'a RawValue>,
 }
 

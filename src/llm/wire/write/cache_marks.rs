@@ -112,14 +112,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_last_two_runs_are_marked() {
-        let tool = |text: &str| {
-            Message::Tool(ToolOutput {
-                id: "a".into(),
-                name: "tree".into(),
-                text: text.into(),
-                failed: false,
-            })
-        };
+        let tool = |text: &str| Message::Tool(ToolOutput::ok("a", "tree", text));
         let said = || Message::Assistant(Assistant::default());
         let talk = [
             Message::user("one"),

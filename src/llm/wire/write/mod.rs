@@ -11,10 +11,6 @@ mod responses;
 mod tools;
 
 #[cfg(test)]
-mod effort_tests;
-#[cfg(test)]
-mod responses_tests;
-#[cfg(test)]
 mod tests;
 
 use serde::Serialize;

@@ -45,10 +45,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::base::clock::Clock;
-    use crate::base::env::Env;
-    use crate::disk::paths::Paths;
-    use crate::reply::testing::Scripted;
+    use crate::reply::testing::{Scripted, memory_store};
     use crate::store::memory::{DiaryRow, DiarySource, EraseTarget};
 
     const SUMMARIES: [&str; 3] = [
@@ -58,8 +55,7 @@ mod tests {
     ];
 
     fn diary(home: &Path) -> MemoryStore {
-        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", home.to_str().unwrap())]));
-        let store = MemoryStore::open_alone(&paths.profile("main").unwrap(), &Clock::default());
+        let store = memory_store(home);
         for (day, summary) in (1_i8..).zip(SUMMARIES) {
             let at = "2026-01-01T00:00:00Z".parse().unwrap();
             let row = DiaryRow::new(date(2026, 3, day), DiarySource::Text, summary, &[], at);

@@ -4,21 +4,15 @@ use super::*;
 
 #[test]
 fn thinking_is_a_pass_and_two_empty_answers_are_the_end() {
-    let thinking = run(Case {
-        turns: vec![
-            Turn::Thinking,
-            Turn::Text(""),
-            Turn::Thinking,
-            Turn::Text(""),
-            Turn::Text("<think>hm</think>Twelve."),
-        ],
-        ..Case::default()
-    });
+    let thinking = run_large(vec![
+        Turn::Thinking,
+        Turn::Text(""),
+        Turn::Thinking,
+        Turn::Text(""),
+        Turn::Text("<think>hm</think>Twelve."),
+    ]);
     assert_eq!(thinking.answer(), "Twelve.");
-    let empty = run(Case {
-        turns: vec![Turn::Text(""), Turn::Text(" \n"), Turn::Text("Late.")],
-        ..Case::default()
-    });
+    let empty = run_large(vec![Turn::Text(""), Turn::Text(" \n"), Turn::Text("Late.")]);
     assert_eq!(empty.outcome, TurnOutcome::Nothing);
     assert_eq!(empty.requests(), 2);
     assert!(empty.asked().is_empty());
@@ -33,17 +27,11 @@ fn data_is_never_an_answer_and_never_a_draft() {
         "{\"broken\": ",
         "<unused12>",
     ] {
-        let run = run(Case {
-            turns: vec![Turn::Text(text)],
-            ..Case::default()
-        });
+        let run = run_large(vec![Turn::Text(text)]);
         assert_eq!(run.outcome, TurnOutcome::Malformed, "{text}");
         assert_eq!(run.requests(), 1, "{text}");
     }
-    let run = run(Case {
-        turns: vec![Turn::Text("{\"response\": \"It opened in 1932.\"}")],
-        ..Case::default()
-    });
+    let run = run_large(vec![Turn::Text("{\"response\": \"It opened in 1932.\"}")]);
     assert_eq!(run.answer(), "It opened in 1932.");
     let events = run.script.events.lock().unwrap();
     let is_draft = |event: &Event| matches!(event, Event::Reply(ReplyEvent::Draft { .. }));
@@ -52,15 +40,12 @@ fn data_is_never_an_answer_and_never_a_draft() {
 
 #[test]
 fn a_draft_that_becomes_a_call_is_dropped() {
-    let run = run(Case {
-        turns: vec![
-            Turn::Text(
-                "One moment.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```",
-            ),
-            Turn::Text("Mira Okafor."),
-        ],
-        ..small()
-    });
+    let run = run_small(vec![
+        Turn::Text(
+            "One moment.\n```tool_call\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n```",
+        ),
+        Turn::Text("Mira Okafor."),
+    ]);
     let events = run.script.events.lock().unwrap();
     let drafts: Vec<String> = events
         .iter()
@@ -138,46 +123,34 @@ fn every_pass_counts_up_to_the_limit() {
 
 #[test]
 fn an_answer_between_two_empty_ones_begins_the_count_again() {
-    let run = run(Case {
-        turns: vec![
-            Turn::Text(""),
-            read("film.md"),
-            Turn::Text(""),
-            Turn::Text("Twelve."),
-        ],
-        ..Case::default()
-    });
+    let run = run_large(vec![
+        Turn::Text(""),
+        read("film.md"),
+        Turn::Text(""),
+        Turn::Text("Twelve."),
+    ]);
     assert_eq!(run.answer(), "Twelve.");
 }
 
 #[test]
 fn left_over_calls_are_no_part_of_an_answer() {
-    let run = run(Case {
-        turns: vec![Turn::Text("Mira Okafor.\nTOOL: read_note\n")],
-        ..Case::default()
-    });
+    let run = run_large(vec![Turn::Text("Mira Okafor.\nTOOL: read_note\n")]);
     assert_eq!(run.answer(), "Mira Okafor.");
 }
 
 #[test]
 fn a_call_between_tags_runs_and_is_never_shown() {
-    let ran = run(Case {
-        turns: vec![
-            Turn::Text(
-                "Let me see. <tool_call>\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n</tool_call>",
-            ),
-            Turn::Text("Mira Okafor."),
-        ],
-        ..Case::default()
-    });
+    let ran = run_large(vec![
+        Turn::Text(
+            "Let me see. <tool_call>\n{\"name\": \"read_note\", \"arguments\": {\"path\": \"film.md\"}}\n</tool_call>",
+        ),
+        Turn::Text("Mira Okafor."),
+    ]);
     assert_eq!(ran.answer(), "Mira Okafor.");
     assert_eq!(ran.calls().len(), 1);
-    let broken = run(Case {
-        turns: vec![Turn::Text(
-            "<tool_call>{\"name\":\"\",\"arguments\":{}}</tool_call>",
-        )],
-        ..Case::default()
-    });
+    let broken = run_large(vec![Turn::Text(
+        "<tool_call>{\"name\":\"\",\"arguments\":{}}</tool_call>",
+    )]);
     assert_eq!(broken.outcome, TurnOutcome::Malformed);
 }
 
@@ -198,10 +171,7 @@ fn a_candidate_that_must_not_be_shown_is_none() {
 
 #[test]
 fn a_reply_that_the_user_stops_is_no_failure() {
-    let run = run(Case {
-        turns: vec![Turn::Stopped, Turn::Text("Late.")],
-        ..Case::default()
-    });
+    let run = run_large(vec![Turn::Stopped, Turn::Text("Late.")]);
     assert_eq!(run.outcome, TurnOutcome::Cancelled);
     assert_eq!((run.requests(), run.warnings()), (1, 0));
 }

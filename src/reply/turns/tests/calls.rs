@@ -1,6 +1,8 @@
 //! Calls of the chat model, and what becomes of them.
 
 use super::*;
+use crate::base::testing::assert_has;
+use crate::reply::testing::catalogue;
 
 #[test]
 fn a_large_model_makes_its_calls_itself_and_gets_no_nudges() {
@@ -22,14 +24,7 @@ fn a_large_model_makes_its_calls_itself_and_gets_no_nudges() {
         ["read_note", "convert_units", "stop", "tool_search"]
     );
     assert_eq!(seen[1].roles(), ["user", "assistant", "tool", "tool"]);
-    let results: Vec<&ToolOutput> = seen[1]
-        .messages
-        .iter()
-        .filter_map(|row| match row {
-            Message::Tool(output) => Some(output),
-            _ => None,
-        })
-        .collect();
+    let results = outputs(&seen[1].messages);
     assert!(results[0].text.contains("Mira") && !results[0].failed);
     assert!(results[1].failed && !results[1].text.contains("Plan progress"));
     assert!(run.trace().contains("❌ read_note error:"));
@@ -37,10 +32,11 @@ fn a_large_model_makes_its_calls_itself_and_gets_no_nudges() {
 
 #[test]
 fn a_server_that_refuses_tools_is_asked_without_them_and_remembered() {
-    let run = run(Case {
-        turns: vec![Turn::Status(400), Turn::Text(FENCED), Turn::Text("Mira.")],
-        ..Case::default()
-    });
+    let run = run_large(vec![
+        Turn::Status(400),
+        Turn::Text(FENCED),
+        Turn::Text("Mira."),
+    ]);
     assert_eq!(run.answer(), "Mira.");
     assert!(!run.script.takes_tools());
     let seen = run.seen(2);
@@ -51,10 +47,7 @@ fn a_server_that_refuses_tools_is_asked_without_them_and_remembered() {
 
 #[test]
 fn a_server_that_refuses_both_has_another_reason() {
-    let run = run(Case {
-        turns: vec![Turn::Status(400), Turn::Status(400)],
-        ..Case::default()
-    });
+    let run = run_large(vec![Turn::Status(400), Turn::Status(400)]);
     assert_eq!(run.outcome, TurnOutcome::Nothing);
     assert!(run.script.takes_tools());
     assert_eq!(run.requests(), 2);
@@ -63,10 +56,7 @@ fn a_server_that_refuses_both_has_another_reason() {
 #[test]
 fn other_failures_leave_the_loop_at_once() {
     for turn in [Turn::Status(500), Turn::Status(422), Turn::Down] {
-        let run = run(Case {
-            turns: vec![turn],
-            ..Case::default()
-        });
+        let run = run_large(vec![turn]);
         assert_eq!(run.outcome, TurnOutcome::Nothing);
         assert_eq!(run.requests(), 1);
     }
@@ -146,31 +136,21 @@ fn several_written_calls_run_in_order_and_each_is_nudged() {
 
 #[test]
 fn refusals_are_results_and_never_failures() {
-    let run = run(Case {
-        turns: vec![
-            Turn::Calls(vec![("bookmark_list", json!({}))]),
-            read("film.md"),
-            Turn::Calls(vec![
-                ("read_note", json!({"path": "film.md"})),
-                ("readNote", json!({"path": "Mira Okafor.md"})),
-                ("read_note", json!({"path": "Mira Okafor.md"})),
-            ]),
-            Turn::Text("Done."),
-        ],
-        ..Case::default()
-    });
+    let run = run_large(vec![
+        Turn::Calls(vec![("bookmark_list", json!({}))]),
+        read("film.md"),
+        Turn::Calls(vec![
+            ("read_note", json!({"path": "film.md"})),
+            ("readNote", json!({"path": "Mira Okafor.md"})),
+            ("read_note", json!({"path": "Mira Okafor.md"})),
+        ]),
+        Turn::Text("Done."),
+    ]);
     assert_eq!(run.answer(), "Done.");
     let seen = run.seen(3);
     assert!(seen[1].last().contains("bookmark_list") && seen[1].last().contains("read_note"));
     assert!(seen[2].last().contains("Mira Okafor"));
-    let outputs: Vec<&ToolOutput> = run
-        .rows
-        .iter()
-        .filter_map(|row| match row {
-            Message::Tool(output) => Some(output),
-            _ => None,
-        })
-        .collect();
+    let outputs = run.outputs();
     assert_eq!(outputs.len(), 5);
     assert!(outputs.iter().all(|output| !output.failed));
     assert!(outputs[2].text.contains("already called"));
@@ -216,10 +196,7 @@ fn stop_ends_the_reply_at_once() {
         ]),
         Turn::Text("```tool_call\n{\"name\": \"stop\", \"arguments\": {}}\n```"),
     ] {
-        let run = run(Case {
-            turns: vec![turn],
-            ..Case::default()
-        });
+        let run = run_large(vec![turn]);
         assert_eq!(run.outcome, TurnOutcome::Stop);
         assert_eq!(run.requests(), 1);
         assert!(!run.trace().contains("🛠️"));
@@ -251,10 +228,7 @@ fn a_small_model_gets_notes_on_a_long_result() {
         let seen = run.seen(1);
         assert!(seen[1].last().contains(has) && !seen[1].last().contains(lacks));
     }
-    let large = run(Case {
-        turns: vec![read("long.md"), Turn::Text("At nine.")],
-        ..Case::default()
-    });
+    let large = run_large(vec![read("long.md"), Turn::Text("At nine.")]);
     assert!(large.asked().is_empty());
 }
 
@@ -299,34 +273,25 @@ fn a_tool_that_switches_the_profile_ends_the_reply() {
 #[test]
 fn tools_are_searched_for_what_the_model_wants_or_else_for_the_message() {
     for (query, expected) in [("trains", "trains"), (" ", "what do the notes say")] {
-        let run = run(Case {
-            turns: vec![
-                Turn::Calls(vec![(TOOL_SEARCH, json!({"query": query}))]),
-                Turn::Text("None."),
-            ],
-            ..Case::default()
-        });
+        let run = run_large(vec![
+            Turn::Calls(vec![(TOOL_SEARCH, json!({"query": query}))]),
+            Turn::Text("None."),
+        ]);
         assert_eq!(*run.script.searched.lock().unwrap(), [expected]);
     }
 }
 
 #[test]
 fn the_trace_has_no_secrets() {
-    let run = run(Case {
-        turns: vec![
-            Turn::Calls(vec![(
-                "read_note",
-                json!({"path": "password=hunter2-tail"}),
-            )]),
-            Turn::Text("No."),
-        ],
-        ..Case::default()
-    });
+    let run = run_large(vec![
+        Turn::Calls(vec![(
+            "read_note",
+            json!({"path": "password=hunter2-tail"}),
+        )]),
+        Turn::Text("No."),
+    ]);
     let trace = run.trace();
-    assert!(
-        trace.contains("🛠️ Agent") && trace.contains("❌ read_note"),
-        "{trace}"
-    );
+    assert_has(&trace, &["🛠️ Agent", "❌ read_note"]);
     assert!(!trace.contains("hunter2"), "{trace}");
 }
 
@@ -383,10 +348,7 @@ fn a_label_of_a_result_is_not_written_in_the_place_of_its_secret() {
     });
     let seen = run.seen(2);
     let last = seen[2].last();
-    assert!(
-        last.contains("would replace a secret by the label"),
-        "{last}"
-    );
+    assert_has(last, &["would replace a secret by the label"]);
 }
 
 #[test]
@@ -408,18 +370,12 @@ fn nothing_is_condensed_for_a_reply_that_was_stopped() {
 
 #[test]
 fn calls_that_share_an_id_get_one_each() {
-    let call = |path: &str| ToolCall {
-        id: "same".to_owned(),
-        name: "read_note".to_owned(),
-        args: json!({"path": path}).to_string(),
-        provider_state: None,
-    };
+    let call = |path: &str| ToolCall::new("same", "read_note", json!({"path": path}).to_string());
     let reply = Reply {
         calls: vec![call("film.md"), call("long.md")],
         ..Reply::default()
     };
-    let session = SessionContext::new(Env::default(), ToolPolicy::default());
-    let tools = session_tools::known_tools(&Catalogue::new(&session));
+    let tools = session_tools::known_tools(&catalogue(None));
     let ChatAnswer::Calls(row) = chat_answer::read(reply, &tools) else {
         panic!("no calls");
     };

@@ -1,6 +1,7 @@
 //! Steps of a plan that run without the chat model.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn planned_steps_run_without_the_chat_model_and_placeholders_are_filled_in() {
@@ -25,10 +26,7 @@ fn planned_steps_run_without_the_chat_model_and_placeholders_are_filled_in() {
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
     assert!(seen[0].last().contains("Night Ferry"), "{}", seen[0].last());
     assert!(seen[0].last().contains("all tool steps executed"));
-    assert!(
-        run.trace()
-            .contains("🗺️ Plan step 1 → direct-exec read_note")
-    );
+    assert_has(&run.trace(), &["🗺️ Plan step 1 → direct-exec read_note"]);
 }
 
 #[test]

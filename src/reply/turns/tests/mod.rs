@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::EventSink;
 use crate::chat::reply_event::ReplyEvent;
@@ -22,9 +21,8 @@ use crate::llm::provider::{Offer, Reply};
 use crate::llm::wire::optional::OptionalMembers;
 use crate::reply::models::stage::{Stage, StageRequest};
 use crate::reply::settings::TraceLevel;
+use crate::reply::testing::session_with_notes;
 use crate::reply::tools::session_tools;
-use crate::tools::engine::context::SessionContext;
-use crate::tools::engine::policy::ToolPolicy;
 
 /// What the chat model does with a request.
 pub(crate) enum Turn {
@@ -131,12 +129,7 @@ impl ChatModel for Script {
             Turn::Calls(calls) => Ok(Reply {
                 calls: calls
                     .into_iter()
-                    .map(|(name, args)| ToolCall {
-                        id: String::new(),
-                        name: name.to_owned(),
-                        args: args.to_string(),
-                        provider_state: None,
-                    })
+                    .map(|(name, args)| ToolCall::new("", name, args.to_string()))
                     .collect(),
                 ..Reply::default()
             }),
@@ -231,11 +224,7 @@ impl Run {
 
     /// The results, in order.
     fn outputs(&self) -> Vec<&ToolOutput> {
-        let outputs = self.rows.iter().filter_map(|row| match row {
-            Message::Tool(output) => Some(output),
-            _ => None,
-        });
-        outputs.collect()
+        outputs(&self.rows)
     }
 
     /// The calls, in order.
@@ -260,6 +249,14 @@ impl Run {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn outputs(rows: &[Message]) -> Vec<&ToolOutput> {
+    let outputs = rows.iter().filter_map(|row| match row {
+        Message::Tool(output) => Some(output),
+        _ => None,
+    });
+    outputs.collect()
 }
 
 /// What a test sets.
@@ -301,31 +298,16 @@ impl Default for Case {
 
 fn run(case: Case) -> Run {
     let home = tempfile::tempdir().unwrap();
-    let notes = home.path().join("Notes");
-    std::fs::create_dir(&notes).unwrap();
-    for (name, text) in [
+    let long = format!("Zephyr-88. {}", "The office keeps records. ".repeat(40));
+    let keys = format!("{KEYS}\n\n");
+    let notes = [
         ("film.md", "Glass Harbor was directed by Mira Okafor."),
         ("Mira Okafor.md", "Other work: Salt Road, Night Ferry."),
-    ] {
-        std::fs::write(notes.join(name), text).unwrap();
-    }
-    std::fs::write(
-        notes.join("long.md"),
-        format!("Zephyr-88. {}", "The office keeps records. ".repeat(40)),
-    )
-    .unwrap();
-    for (name, times) in [("keys.md", 1), ("all-keys.md", 20)] {
-        let text = format!("{KEYS}\n\n").repeat(times);
-        std::fs::write(notes.join(name), text).unwrap();
-    }
-    let path = home.path().to_str().unwrap();
-    let config = home.path().join("config");
-    let env = Env::from([
-        ("HOME", path),
-        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
-    ]);
-    let session = SessionContext::new(env, ToolPolicy::default());
-    session.set_coding(false);
+        ("long.md", &long),
+        ("keys.md", &keys),
+        ("all-keys.md", &keys.repeat(20)),
+    ];
+    let session = session_with_notes(home.path(), &notes);
     let script = Arc::new(Script {
         stops_after_tool: case.stops_after_tool,
         has_successor: case.has_successor,
@@ -380,6 +362,19 @@ fn run(case: Case) -> Run {
         outcome,
         rows,
     }
+}
+
+/// A large model takes these turns.
+fn run_large(turns: Vec<Turn>) -> Run {
+    run(Case {
+        turns,
+        ..Case::default()
+    })
+}
+
+/// A small model takes these turns.
+fn run_small(turns: Vec<Turn>) -> Run {
+    run(Case { turns, ..small() })
 }
 
 fn read(path: &'static str) -> Turn {

@@ -60,13 +60,9 @@ fn results_that_are_too_large_together_are_shortened_and_stay_with_their_calls()
         seen[1].roles(),
         ["user", "assistant", "tool", "tool", "tool"]
     );
-    let results: Vec<&Message> = seen[1].messages.iter().skip(2).collect();
-    let text = |at: usize| match results[at] {
-        Message::Tool(output) => output.text.clone(),
-        other => panic!("{other:?}"),
-    };
-    assert!(text(0).contains("whole is in "), "{}", text(0));
-    assert!(text(2).contains("Mira Okafor"));
+    let results = outputs(&seen[1].messages);
+    assert!(results[0].text.contains("whole is in "), "{results:?}");
+    assert!(results[2].text.contains("Mira Okafor"));
 }
 
 #[test]
@@ -80,9 +76,6 @@ fn a_reply_found_too_long_is_asked_for_once_more_with_less() {
     let seen = run.seen(1);
     assert!(seen[1].messages.len() < seen[0].messages.len());
     drop(seen);
-    let run = super::run(Case {
-        turns: vec![Turn::TooLong],
-        ..small()
-    });
+    let run = run_small(vec![Turn::TooLong]);
     assert_eq!(run.requests(), 1, "there is nothing to leave out");
 }

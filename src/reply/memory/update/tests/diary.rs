@@ -1,6 +1,7 @@
 //! The entry of the day.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn what_was_said_becomes_diary_and_facts() {
@@ -16,9 +17,9 @@ fn what_was_said_becomes_diary_and_facts() {
     assert!(outcome.unwrap());
     assert_eq!(script.stages(), [Stage::Summariser, Stage::GraphExtract]);
     let asked = script.user(0);
-    assert!(
-        asked.contains("User: my hen is Ada, password=[REDACTED]\nAssistant: Noted."),
-        "{asked}"
+    assert_has(
+        &asked,
+        &["User: my hen is Ada, password=[REDACTED]\nAssistant: Noted."],
     );
     let row = memory
         .diary_get(date(2026, 11, 21), DiarySource::Text)

@@ -1,6 +1,7 @@
 //! Facts in the knowledge graph.
 
 use super::*;
+use crate::base::testing::assert_has;
 
 #[test]
 fn known_facts_are_counted_and_not_stored_again() {
@@ -161,11 +162,7 @@ fn a_fact_goes_as_deep_as_the_model_knows_the_way() {
     };
     let (id, script) = place(&["2", "1."]);
     assert_eq!(id, hens.id);
-    assert!(
-        script.user(0).contains("1. Cars: \n2. Pets: Animals"),
-        "{}",
-        script.user(0)
-    );
+    assert_has(&script.user(0), &["1. Cars: \n2. Pets: Animals"]);
     assert_eq!(script.stages().len(), 2, "a leaf needs no call");
     assert_eq!(place(&["2", "NONE"]).0, pets.id);
     assert_eq!(place(&["2"]).0, pets.id, "a failure ends the way");

@@ -1,51 +1,28 @@
 //! How each wire tells its models how hard to think.
 
-use serde_json::{Value, json};
-
-use super::effort::remark;
+use super::{Value, json, json_of, offer};
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
-use crate::llm::catalog::row;
 use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{CallOptions, Effort, Offer, Offered, Phrases, Request};
+use crate::llm::provider::{CallOptions, Effort, Request};
 use crate::llm::wire::optional::{OptionalMember, OptionalMembers};
+use crate::llm::wire::write::effort::remark;
 use crate::llm::wire::{Dialect, Wire};
-
-fn offer() -> Offer {
-    Offer::new(vec![Offered {
-        name: "tree".into(),
-        about_json: r#""Show the tree.""#.into(),
-        params_json: r#"{"type":"object","properties":{}}"#.into(),
-        phrases: Phrases::BuiltIn(&[]),
-    }])
-}
 
 /// Calls `with` with the dialect and a request with tools.
 fn asked<T>(
-    (provider, model): (&str, &str),
+    model: (&str, &str),
     chosen: Option<Effort>,
     messages: &[Message],
     with: impl FnOnce(Dialect, &Request<'_>) -> T,
 ) -> T {
-    let info = ModelRegistry::default().facts(provider, model);
-    let offer = offer();
-    let request = Request {
-        model,
-        system: "be brief",
-        messages,
-        offer: &offer,
-        may_call: true,
-        effort: chosen.unwrap_or(Effort::High),
-        info: &info,
-        effort_chosen: chosen.is_some(),
-        cache_key: "",
-        options: CallOptions::default(),
-        on_connect: None,
-    };
-    with(Dialect::of(row(provider).unwrap(), ""), &request)
-}
-
-fn json_of(dialect: Dialect, request: &Request<'_>) -> Value {
-    serde_json::from_slice(&dialect.body(request)).unwrap()
+    super::asked(model, messages, &offer(), |dialect, request| {
+        let request = Request {
+            effort: chosen.unwrap_or(request.effort),
+            effort_chosen: chosen.is_some(),
+            ..request
+        };
+        with(dialect, &request)
+    })
 }
 
 fn body(model: (&str, &str), chosen: Option<Effort>) -> Value {
@@ -266,23 +243,13 @@ fn called(state: Option<&str>) -> Vec<Message> {
         Message::user("hi"),
         Message::Assistant(Assistant {
             text: String::new(),
-            calls: vec![ToolCall {
-                id: "a".into(),
-                name: "tree".into(),
-                args: "{}".into(),
-                provider_state: None,
-            }],
+            calls: vec![ToolCall::new("a", "tree", "{}")],
             provider_state: state.map(|json| ProviderState {
                 provider: "anthropic".into(),
                 json: json.into(),
             }),
         }),
-        Message::Tool(ToolOutput {
-            id: "a".into(),
-            name: "tree".into(),
-            text: "ok".into(),
-            failed: false,
-        }),
+        Message::Tool(ToolOutput::ok("a", "tree", "ok")),
     ]
 }
 

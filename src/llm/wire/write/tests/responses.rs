@@ -1,81 +1,66 @@
 //! Requests over the Responses wire, and replies that are sent back.
 
-use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
+use super::{Value, asked, json, json_of, tool};
+use crate::base::testing::assert_lacks;
 use crate::chat::message::{Assistant, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
-use crate::llm::models::ModelRegistry;
-use crate::llm::provider::{CallOptions, Effort, Offer, Offered, Phrases, Reply, Request};
+use crate::llm::failure::Failure;
+use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::llm::wire::{Dialect, ErrorContext, Wire};
 
-fn offer() -> Offer {
-    Offer::new(vec![Offered {
-        name: "tree".into(),
-        about_json: "\"Shows a folder.\"".into(),
-        params_json: r#"{"type":"object","properties":{}}"#.into(),
-        phrases: Phrases::BuiltIn(&[]),
-    }])
-}
-
 fn sent(provider: &str, model: &str, messages: &[Message]) -> Value {
-    let offer = offer();
-    let info = ModelRegistry::default().facts(provider, model);
-    let request = Request {
-        info: &info,
-        model,
-        system: "be brief",
-        messages,
-        offer: &offer,
-        may_call: true,
-        effort: Effort::Low,
-        effort_chosen: false,
-        cache_key: "marvin-1",
-        on_connect: None,
-        options: CallOptions::default(),
-    };
-    let dialect = Dialect::of(row(provider).unwrap(), "").over(Wire::Responses);
-    serde_json::from_slice(&dialect.body(&request)).unwrap()
-}
-
-fn result(id: &str, text: &str) -> Message {
-    Message::Tool(ToolOutput {
-        id: id.into(),
-        name: "tree".into(),
-        text: text.into(),
-        failed: false,
+    let offer = Offer::new(vec![tool(
+        "Shows a folder.",
+        r#"{"type":"object","properties":{}}"#,
+    )]);
+    asked((provider, model), messages, &offer, |dialect, request| {
+        let request = Request {
+            effort: Effort::Low,
+            ..request
+        };
+        json_of(dialect.over(Wire::Responses), &request)
     })
 }
 
+fn result(id: &str, text: &str) -> Message {
+    Message::Tool(ToolOutput::ok(id, "tree", text))
+}
+
 fn call(id: &str, args: &str) -> ToolCall {
-    ToolCall {
-        id: id.into(),
-        name: "tree".into(),
-        args: args.into(),
-        provider_state: None,
-    }
+    ToolCall::new(id, "tree", args)
+}
+
+/// Our own bodies.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires/responses")
+}
+
+/// The reply in `body`, as `model` gave it.
+fn decoded(body: &[u8], model: &str) -> Result<Reply, Failure> {
+    let mut context = ErrorContext::new(row("openai").unwrap());
+    model.clone_into(&mut context.model);
+    let mut decoder = Dialect::of(context.row, "").decoder(context);
+    decoder.feed(body);
+    decoder.end();
+    decoder.into_result()
 }
 
 /// The reply in our own fixture called `name`, as `model` gave it.
 fn reply(name: &str, model: &str) -> Reply {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires/responses");
-    let body = std::fs::read(folder.join(name).join("body.sse")).unwrap();
-    let mut context = ErrorContext::new(row("openai").unwrap());
-    model.clone_into(&mut context.model);
-    let mut decoder = Dialect::of(context.row, "").decoder(context);
-    decoder.feed(&body);
-    decoder.end();
-    decoder.into_result().unwrap()
+    let body = std::fs::read(folder().join(name).join("body.sse")).unwrap();
+    decoded(&body, model).unwrap()
 }
 
 #[test]
 fn a_request() {
     let talk = [
         Message::user("hi"),
-        Message::Assistant(Assistant {
-            text: "I look.".into(),
-            calls: vec![call("a", ""), call(&"b".repeat(70), "{\"path\":1}")],
-            provider_state: None,
-        }),
+        Message::Assistant(Assistant::new(
+            "I look.",
+            vec![call("a", ""), call(&"b".repeat(70), "{\"path\":1}")],
+        )),
         result("a", "src"),
         result(&"b".repeat(70), ""),
         Message::System {
@@ -203,27 +188,14 @@ fn encrypted_reasoning_goes_back_before_its_item_and_to_nobody_else() {
         let body = sent(provider, model, &talk).to_string();
         assert!(!body.contains("ZW5jcnlwdGVk"), "{provider} {model}");
     }
-    let offer = Offer::none();
-    let info = ModelRegistry::default().facts("openai", "gpt-5.5");
-    let request = Request {
-        info: &info,
-        model: "gpt-5.5",
-        system: "",
-        messages: &talk,
-        offer: &offer,
-        may_call: true,
-        effort: Effort::Low,
-        effort_chosen: false,
-        cache_key: "",
-        on_connect: None,
-        options: CallOptions::default(),
-    };
-    let chat = Dialect::of(row("openai").unwrap(), "").over(Wire::Completions);
-    let body = String::from_utf8(chat.body(&request)).unwrap();
-    assert!(
-        !body.contains("ZW5jcnlwdGVk") && !body.contains("responses"),
-        "{body}"
+    let chat = Wire::Completions;
+    let body = asked(
+        ("openai", "gpt-5.5"),
+        &talk,
+        &Offer::none(),
+        |dialect, request| json_of(dialect.over(chat), &request).to_string(),
     );
+    assert_lacks(&body, &["ZW5jcnlwdGVk", "responses"]);
 }
 
 #[test]
@@ -248,19 +220,14 @@ fn reasoning_whose_item_is_gone_does_not_go_back() {
 
 #[test]
 fn every_own_body_that_is_a_reply_goes_back_with_its_text_and_calls() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires/responses");
     let mut tried = 0;
-    for case in std::fs::read_dir(folder).unwrap() {
+    for case in std::fs::read_dir(folder()).unwrap() {
         let case = case.unwrap().path();
         let Ok(body) = std::fs::read(case.join("body.sse")) else {
             continue;
         };
-        let context = ErrorContext::new(row("openai").unwrap());
-        let model = context.model.clone();
-        let mut decoder = Dialect::of(context.row, "").decoder(context);
-        decoder.feed(&body);
-        decoder.end();
-        let Ok(reply) = decoder.into_result() else {
+        let model = ErrorContext::new(row("openai").unwrap()).model;
+        let Ok(reply) = decoded(&body, &model) else {
             continue;
         };
         let (text, calls) = (reply.text.clone(), reply.calls.clone());

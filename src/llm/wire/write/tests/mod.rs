@@ -1,10 +1,14 @@
 //! Request bodies of every dialect.
 
+mod effort;
+mod responses;
+
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::base::testing::assert_lacks;
 use crate::chat::image::Image;
 use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput, User};
 use crate::formats::image::ImageKind;
@@ -15,22 +19,45 @@ use crate::llm::wire::{Dialect, Wire};
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
 
+/// A tool called "tree" with this description and schema.
+fn tool(about: &str, schema: &str) -> Offered {
+    Offered {
+        name: "tree".into(),
+        about_json: Value::from(about).to_string().into(),
+        params_json: schema.to_owned().into(),
+        phrases: Phrases::BuiltIn(&[]),
+    }
+}
+
 fn offer() -> Offer {
     let foreign = r#"{"$schema":"x","properties":{"q":{"type":"string"}}}"#.to_owned();
-    Offer::new(vec![
-        Offered {
-            name: "tree".into(),
-            about_json: r#""Show the tree.""#.into(),
-            params_json: SCHEMA.into(),
-            phrases: Phrases::BuiltIn(&[]),
-        },
-        Offered {
-            name: "ask".into(),
-            about_json: r#""Ask.""#.into(),
-            params_json: object_schema(&RawValue::from_string(foreign).unwrap()).into(),
-            phrases: Phrases::BuiltIn(&[]),
-        },
-    ])
+    let foreign = object_schema(&RawValue::from_string(foreign).unwrap());
+    let ask = Offered {
+        name: "ask".into(),
+        ..tool("Ask.", &foreign)
+    };
+    Offer::new(vec![tool("Show the tree.", SCHEMA), ask])
+}
+
+/// Calls `with` with the dialect of a provider and a request to one of its models.
+fn asked<T>(
+    (provider, model): (&str, &str),
+    messages: &[Message],
+    offer: &Offer,
+    with: impl FnOnce(Dialect, Request<'_>) -> T,
+) -> T {
+    let info = ModelRegistry::default().facts(provider, model);
+    let request = Request {
+        system: "be brief",
+        effort: Effort::High,
+        cache_key: "marvin-1",
+        ..Request::new(model, &info, messages, offer)
+    };
+    with(Dialect::of(row(provider).unwrap(), ""), request)
+}
+
+fn json_of(dialect: Dialect, request: &Request<'_>) -> Value {
+    serde_json::from_slice(&dialect.body(request)).unwrap()
 }
 
 fn keep(provider: &str, json: &str) -> Option<ProviderState> {
@@ -55,12 +82,7 @@ fn talk(provider: &str) -> Vec<Message> {
                         r#"{"extra_content":{"google":{"thought_signature":"S"}}}"#,
                     ),
                 },
-                ToolCall {
-                    id: "b".into(),
-                    name: "tree".into(),
-                    args: String::new(),
-                    provider_state: None,
-                },
+                ToolCall::new("b", "tree", ""),
             ],
             provider_state: keep(
                 provider,
@@ -83,44 +105,27 @@ fn answer(id: &str, failed: bool) -> Message {
 }
 
 fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> String {
-    text_with(provider, model, messages, offer, None)
+    asked((provider, model), messages, offer, |dialect, request| {
+        String::from_utf8(dialect.body(&request)).unwrap()
+    })
 }
 
-/// The body for the effort that the user chose.
-fn text_with(
-    provider: &str,
-    model: &str,
-    messages: &[Message],
-    offer: &Offer,
-    chosen: Option<Effort>,
-) -> String {
-    let options = CallOptions::default();
-    text_with_options(provider, model, messages, offer, (chosen, options))
-}
-
-fn text_with_options(
-    provider: &str,
-    model: &str,
-    messages: &[Message],
-    offer: &Offer,
-    (chosen, options): (Option<Effort>, CallOptions),
-) -> String {
-    let info = ModelRegistry::default().facts(provider, model);
-    let request = Request {
-        info: &info,
-        model,
-        system: "be brief",
-        messages,
-        offer,
-        may_call: true,
-        effort: chosen.unwrap_or(Effort::High),
-        effort_chosen: chosen.is_some(),
-        cache_key: "marvin-1",
-        on_connect: None,
-        options,
-    };
-    let dialect = Dialect::of(row(provider).unwrap(), "");
-    String::from_utf8(dialect.body(&request)).unwrap()
+/// The body of a request without tools and with the effort that the user chose.
+fn with_effort(provider: &str, model: &str, effort: Effort) -> Value {
+    let talk = [Message::user("hi")];
+    asked(
+        (provider, model),
+        &talk,
+        &Offer::none(),
+        |dialect, request| {
+            let request = Request {
+                effort,
+                effort_chosen: true,
+                ..request
+            };
+            json_of(dialect, &request)
+        },
+    )
 }
 
 fn body(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Value {
@@ -166,10 +171,7 @@ fn a_chat_completion_request() {
 #[test]
 fn q36_what_must_go_back_goes_nowhere_else() {
     let sent = text("openai-compat", "m", &talk("gemini"), &offer());
-    assert!(
-        !sent.contains("extra_content") && !sent.contains("reasoning_content"),
-        "{sent}"
-    );
+    assert_lacks(&sent, &["extra_content", "reasoning_content"]);
     assert!(!text("mistral", "m", &talk("gemini"), &offer()).contains("stream_options"));
 }
 
@@ -185,9 +187,7 @@ fn no_tools_means_no_tools_member() {
 fn a_chosen_effort_goes_to_each_wire_that_has_one() {
     let sent = |provider, model, path: &str| {
         Effort::ALL.map(|effort| {
-            let talk = [Message::user("hi")];
-            let json = text_with(provider, model, &talk, &Offer::none(), Some(effort));
-            let body: Value = serde_json::from_str(&json).unwrap();
+            let body = with_effort(provider, model, effort);
             body.pointer(path).cloned().unwrap_or_default()
         })
     };
@@ -204,8 +204,7 @@ fn a_chosen_effort_goes_to_each_wire_that_has_one() {
         ("mistral", "magistral-medium-latest"),
         ("anthropic", "claude-3-5-haiku-20241022"),
     ] {
-        let talk = [Message::user("hi")];
-        let body = text_with(provider, model, &talk, &Offer::none(), Some(Effort::High));
+        let body = with_effort(provider, model, Effort::High).to_string();
         let told = ["effort", "thinking", "reasoning"];
         assert!(
             !told.iter().any(|word| body.contains(word)),
@@ -344,15 +343,7 @@ fn arguments_that_are_text_of_an_object_become_the_object() {
     let with = |args: &str| {
         let talk = vec![
             Message::user("hi"),
-            Message::Assistant(Assistant {
-                calls: vec![ToolCall {
-                    id: "a".into(),
-                    name: "tree".into(),
-                    args: args.into(),
-                    provider_state: None,
-                }],
-                ..Assistant::default()
-            }),
+            Message::Assistant(Assistant::new("", vec![ToolCall::new("a", "tree", args)])),
             answer("a", false),
         ];
         body("ollama", "m", &talk, &Offer::none())["messages"][2]["tool_calls"][0]["function"]["arguments"].clone()
@@ -373,29 +364,15 @@ fn a_body_fits_into_the_room_made_for_it() {
     let messages: Vec<Message> = (0..200)
         .map(|_| Message::user("What does \"turn.rs\" do?\nAnswer in one sentence, please."))
         .collect();
-    let info = ModelRegistry::default().facts("openai", "m");
-    let request = Request {
-        info: &info,
-        model: "m",
-        system: "be brief",
-        messages: &messages,
-        offer: &offer,
-        may_call: true,
-        effort: Effort::High,
-        effort_chosen: false,
-        cache_key: "marvin-1",
-        on_connect: None,
-        options: CallOptions::default(),
-    };
     for provider in ["openai", "openai-compat", "anthropic", "ollama"] {
-        let body = Dialect::of(row(provider).unwrap(), "").body(&request);
-        let room = super::expected_bytes(&request);
-        assert!(body.len() <= room, "{provider}: {} of {room}", body.len());
-        assert!(
-            body.len() > room * 2 / 3,
-            "{provider}: {} of {room}",
-            body.len()
-        );
+        let (len, room) = asked((provider, "m"), &messages, &offer, |dialect, request| {
+            (
+                dialect.body(&request).len(),
+                super::expected_bytes(&request),
+            )
+        });
+        assert!(len <= room, "{provider}: {len} of {room}");
+        assert!(len > room * 2 / 3, "{provider}: {len} of {room}");
     }
 }
 
@@ -437,9 +414,13 @@ fn auxiliary(provider: &str, model: &str) -> Value {
         limit: None,
         waited: Duration::ZERO,
     };
-    let messages = [Message::user("hi")];
-    let text = text_with_options(provider, model, &messages, &Offer::none(), (None, options));
-    let mut body: Value = serde_json::from_str(&text).unwrap();
+    let talk = [Message::user("hi")];
+    let mut body = asked(
+        (provider, model),
+        &talk,
+        &Offer::none(),
+        |dialect, request| json_of(dialect, &Request { options, ..request }),
+    );
     for member in ["messages", "input", "instructions", "system"] {
         body.as_object_mut().unwrap().remove(member);
     }
@@ -521,25 +502,18 @@ fn every_wire_writes_images_its_own_way() {
     let url = format!("data:image/png;base64,{DATA}");
     let old = "before\n[image old.png, 640x480, 4 bytes]";
     let body = |provider: &str, model: &str, wire: Option<Wire>| -> Value {
-        let offer = Offer::none();
-        let info = ModelRegistry::default().facts(provider, model);
-        let messages = with_images();
-        let request = Request {
-            info: &info,
-            model,
-            system: "",
-            messages: &messages,
-            offer: &offer,
-            may_call: true,
-            effort: Effort::Low,
-            effort_chosen: false,
-            cache_key: "",
-            options: CallOptions::default(),
-            on_connect: None,
-        };
-        let dialect = Dialect::of(row(provider).unwrap(), "");
-        let dialect = wire.map_or(dialect, |wire| dialect.over(wire));
-        serde_json::from_slice(&dialect.body(&request)).unwrap()
+        asked(
+            (provider, model),
+            &with_images(),
+            &Offer::none(),
+            |dialect, request| {
+                let request = Request {
+                    system: "",
+                    ..request
+                };
+                json_of(wire.map_or(dialect, |wire| dialect.over(wire)), &request)
+            },
+        )
     };
     for (provider, model) in [("gemini", "gemini-2.5-flash"), ("groq", "llama-4-scout")] {
         assert_eq!(

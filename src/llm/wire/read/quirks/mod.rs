@@ -1,0 +1,395 @@
+//! Deviations of providers from the streaming protocol, one test each.
+
+mod calls;
+mod errors;
+
+use proptest::prelude::*;
+
+use super::{Decoder, Progress};
+use crate::base::testing::assert_has;
+use crate::chat::usage::Tokens;
+use crate::llm::catalog::row;
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::provider::{Delta, FinishReason, Reply};
+use crate::llm::wire::{ErrorContext, Wire};
+
+fn decoder(wire: Wire, name: &str) -> Decoder {
+    Decoder::new(wire, ErrorContext::new(row(name).unwrap()))
+}
+
+/// Decodes `body` as `name` sends it, in reads of `size` bytes.
+fn read_in(wire: Wire, name: &str, body: &[u8], size: usize) -> Result<Reply, Failure> {
+    let mut decoder = decoder(wire, name);
+    for bytes in body.chunks(size) {
+        if decoder.feed(bytes) != Progress::More {
+            break;
+        }
+    }
+    finish(decoder)
+}
+
+/// The outcome when the body ends here.
+fn finish(mut decoder: Decoder) -> Result<Reply, Failure> {
+    decoder.end();
+    decoder.into_result()
+}
+
+fn read_as(wire: Wire, name: &str, body: &str) -> Result<Reply, Failure> {
+    let whole = read_in(wire, name, body.as_bytes(), usize::MAX);
+    let bytes = read_in(wire, name, body.as_bytes(), 1);
+    match (&whole, &bytes) {
+        (Ok(one), Ok(two)) => {
+            let seen = |reply: &Reply| (reply.calls.len(), reply.finish.clone(), reply.usage);
+            assert_eq!((said(one), seen(one)), (said(two), seen(two)));
+        }
+        (Err(one), Err(two)) => assert_eq!(
+            (&one.kind, one.problem.one_line(), &one.partial.text),
+            (&two.kind, two.problem.one_line(), &two.partial.text)
+        ),
+        other => panic!("{other:?}"),
+    }
+    whole
+}
+
+fn read(body: &str) -> Result<Reply, Failure> {
+    read_as(Wire::Completions, "openai-compat", body)
+}
+
+fn compatible() -> Decoder {
+    decoder(Wire::Completions, "openai-compat")
+}
+
+fn ollama(body: &str) -> Result<Reply, Failure> {
+    read_as(Wire::Ollama, "ollama", body)
+}
+
+fn anthropic(body: &str) -> Result<Reply, Failure> {
+    read_as(Wire::Anthropic, "anthropic", body)
+}
+
+fn kind(outcome: Result<Reply, Failure>) -> FailureKind {
+    outcome.unwrap_err().kind
+}
+
+fn text(outcome: Result<Reply, Failure>) -> String {
+    outcome.unwrap().text
+}
+
+/// Text and thinking.
+fn said(reply: &Reply) -> (&str, &str) {
+    (&reply.text, &reply.thinking)
+}
+
+/// Chunks with these choices, `[DONE]` at the end.
+fn chunks(choices: &[&str]) -> String {
+    let mut body: String = choices
+        .iter()
+        .map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n"))
+        .collect();
+    body.push_str("data: [DONE]\n\n");
+    body
+}
+
+fn delta(delta: &str) -> String {
+    format!("{{\"index\":0,\"delta\":{delta}}}")
+}
+
+const TEXT: &str = r#"{"delta":{"content":"Hi"}}"#;
+const STOP: &str = r#"{"delta":{},"finish_reason":"stop"}"#;
+
+#[test]
+fn q04_no_end_marker_but_a_finish_reason() {
+    let body = format!("data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"choices\":[{STOP}]}}");
+    assert_eq!(text(read(&body)), "Hi");
+    let mut decoder = compatible();
+    decoder.feed((body + "\n\n").as_bytes());
+    assert!(decoder.is_complete());
+}
+
+#[test]
+fn q06_the_end_marker_ends_the_reading() {
+    let mut decoder = compatible();
+    let body = chunks(&[TEXT]) + "data: junk\n\n";
+    assert_eq!(decoder.feed(body.as_bytes()), Progress::Done);
+    assert_eq!(decoder.feed(b"more junk"), Progress::Done);
+    assert_eq!(finish(decoder).unwrap().text, "Hi");
+}
+
+#[test]
+fn a_server_that_ignores_stream_is_understood() {
+    let body = "\n{\n \"choices\": [{\"message\": {\"content\": \"Hi\", \"tool_calls\": [{\"id\": \"a\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]}, \"finish_reason\": \"stop\"}]\n}";
+    let reply = read(body).unwrap();
+    assert_eq!((reply.text.as_str(), reply.calls.len()), ("Hi", 1));
+    assert_eq!(kind(read("{\"choices\":[{\"message\"")), FailureKind::Cut);
+    let native = "{\n\"message\":{\"content\":\"Hi\"},\n\"done\":true}";
+    assert_eq!(text(ollama(native)), "Hi");
+    let lines = "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n{\"choices\":[{\"delta\":{\"content\":\"b\"},\"finish_reason\":\"stop\"}]}\n";
+    assert_eq!(text(read(lines)), "ab");
+}
+
+#[test]
+fn q17_choices_may_be_empty_null_or_missing() {
+    let body = "data: {\"choices\":[],\"prompt_filter_results\":[]}\n\ndata: {\"choices\":null}\n\ndata: {\"id\":1}\n\n";
+    assert_eq!(text(read(&(body.to_owned() + &chunks(&[TEXT])))), "Hi");
+    assert_eq!(text(read("{}")), "");
+}
+
+#[test]
+fn q18_the_last_usage_counts_wherever_it_is() {
+    let tokens = |input, output| {
+        Some(Tokens {
+            input,
+            output,
+            ..Tokens::default()
+        })
+    };
+    for (chunk, want) in [
+        (
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#,
+            tokens(3, 4),
+        ),
+        (
+            r#"{"choices":[],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":4}}}"#,
+            tokens(3, 4),
+        ),
+        (
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":null}}"#,
+            tokens(3, 0),
+        ),
+        (
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":17}}"#,
+            tokens(3, 14),
+        ),
+        (
+            r#"{"choices":[],"usage":{"prompt_tokens":null,"completion_tokens":null}}"#,
+            tokens(1, 1),
+        ),
+        (r#"{"choices":[],"usage":null}"#, tokens(1, 1)),
+        (r#"{"choices":[],"usage":"many"}"#, tokens(1, 1)),
+    ] {
+        let early = r#"data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
+        let body = format!("{early}\n\ndata: {chunk}\n\ndata: [DONE]\n\n");
+        assert_eq!(read(&body).unwrap().usage, want, "{chunk}");
+    }
+    assert_eq!(read(&chunks(&[TEXT])).unwrap().usage, None);
+}
+
+#[test]
+fn q21_thinking_is_kept_apart_wherever_it_stands() {
+    for piece in [
+        r#"{"reasoning_content":"hm"}"#,
+        r#"{"reasoning":"hm","reasoning_content":null}"#,
+        r#"{"reasoning":"hm","reasoning_content":"hm"}"#,
+        r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}"#,
+        r#"{"content":"<think>hm</think>\n\n"}"#,
+        r#"{"content":"<thought>hm</thought>"}"#,
+    ] {
+        let reply = read(&chunks(&[&delta(piece), TEXT, STOP])).unwrap();
+        assert_eq!(said(&reply), ("Hi", "hm"), "{piece}");
+    }
+    let body =
+        "{\"message\":{\"thinking\":\"hm\"}}\n{\"message\":{\"content\":\"Hi\"},\"done\":true}\n";
+    let reply = ollama(body).unwrap();
+    assert_eq!(said(&reply), ("Hi", "hm"));
+}
+
+#[test]
+fn deltas_come_in_their_order_and_together() {
+    let mut decoder = compatible();
+    let pieces = [
+        r#"{"reasoning":"a"}"#,
+        r#"{"reasoning":"b"}"#,
+        r#"{"content":"c"}"#,
+        r#"{"content":"d"}"#,
+    ]
+    .map(delta);
+    let body = chunks(&pieces.each_ref().map(String::as_str));
+    decoder.feed(body.as_bytes());
+    let seen: Vec<Delta<'_>> = decoder.deltas().collect();
+    assert_eq!(seen, [Delta::Thinking("ab"), Delta::Text("cd")]);
+    assert_eq!(decoder.deltas().count(), 0);
+}
+
+#[test]
+fn q22_empty_and_null_content_say_nothing() {
+    let pieces = [
+        r#"{"role":"assistant","content":""}"#,
+        r#"{"content":null}"#,
+        "{}",
+    ]
+    .map(delta);
+    let mut decoder = decoder(Wire::Completions, "gemini");
+    let body = chunks(&[&pieces[0], &pieces[1], &pieces[2], STOP]);
+    decoder.feed(body.as_bytes());
+    decoder.end();
+    assert_eq!(decoder.deltas().count(), 0);
+    let reply = decoder.into_result().unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.finish),
+        ("", FinishReason::Done)
+    );
+    let refusal = chunks(&[&delta(r#"{"refusal":"I will not."}"#), STOP]);
+    assert_eq!(
+        read(&refusal).unwrap().finish,
+        FinishReason::Refused("I will not.".into())
+    );
+}
+
+#[test]
+fn text_that_only_its_encoding_breaks_is_mended() {
+    let body =
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
+    let reply = read_in(Wire::Completions, "openai-compat", body, usize::MAX).unwrap();
+    assert_eq!(reply.text, "a\u{fffd}b ");
+}
+
+#[test]
+fn anthropic_streams_blocks() {
+    let body = [
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#,
+        r#"{"type":"ping"}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"S"}}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Hi"}}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"x\""}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":":1}"}}"#,
+        r#"{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"b","name":"g","input":{}}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]
+    .map(|data| format!("event: x\ndata: {data}\n\n"))
+    .concat();
+    let reply = anthropic(&body).unwrap();
+    assert_eq!(said(&reply), ("Hi", "hm"));
+    let calls: Vec<(&str, &str)> = reply
+        .calls
+        .iter()
+        .map(|c| (c.id.as_str(), c.args.as_str()))
+        .collect();
+    assert_eq!(calls, [("a", "{\"x\":1}"), ("b", "{}")]);
+    assert_eq!(reply.finish, FinishReason::Done);
+    assert_eq!(
+        reply.usage.map(|usage| (usage.input, usage.output)),
+        Some((15, 7))
+    );
+    assert_eq!(
+        reply.provider_state.unwrap().json,
+        r#"{"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"S"}]}"#
+    );
+    let (cut, _) = body
+        .split_once("event: x\ndata: {\"type\":\"message_delta\"")
+        .unwrap();
+    let failure = anthropic(cut).unwrap_err();
+    assert_eq!(
+        (failure.kind, failure.partial.calls.len()),
+        (FailureKind::Cut, 0)
+    );
+}
+
+#[test]
+fn anthropic_errors_and_whole_messages() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    assert_eq!(kind(anthropic(error)), FailureKind::Server);
+    let whole = r#"{"type":"message","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"f","input":{"x":1}}],"stop_reason":"max_tokens","usage":{"input_tokens":1,"output_tokens":2}}"#;
+    let reply = anthropic(whole).unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.calls.len(), reply.finish),
+        ("Hi", 1, FinishReason::Length)
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_decoder_panic(
+        pieces in proptest::collection::vec(
+            prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..20),
+                proptest::sample::select(vec![
+                    "data: ", "\n\n", "\n", "\r", "{", "}", "[", "]", ":", ",", "\"", "null", "1", "event: error\n", "[DONE]",
+                    "\"choices\":[", "\"delta\":{", "\"tool_calls\":[", "\"function\":{", "\"arguments\":", "\"content\":",
+                    "\"error\":", "\"message\":", "\"done\":true", "\"type\":", "\"content_block_start\"", "<think>", "\\ud83d",
+                    "{\"type\":\"response.output_text.delta\",", "{\"type\":\"response.output_item.done\",\"item\":{", "\"delta\":\"a\"}",
+                    "\"output_index\":1,", "\"type\":\"message\",", "\"type\":\"reasoning\",", "\"type\":\"function_call\",",
+                    "{\"type\":\"response.completed\",\"response\":{\"output\":[{",
+                ]).prop_map(|text| text.as_bytes().to_vec()),
+            ],
+            0..40,
+        ),
+        size in 1usize..50,
+    ) {
+        let body = pieces.concat();
+        for (wire, name) in [(Wire::Completions, "gemini"), (Wire::Ollama, "ollama"), (Wire::Anthropic, "anthropic"), (Wire::Responses, "openai")] {
+            let _ = read_in(wire, name, &body, size);
+        }
+    }
+}
+
+#[test]
+fn members_that_come_twice_and_nothing_in_lists_are_read_past() {
+    let end = "data: [DONE]\n\n";
+    for chunk in [
+        r#"{"choices":[{"delta":{"content":"A","content":"A"}}]}"#,
+        r#"{"usage":null,"choices":[null,{"delta":{"content":"A"}}],"usage":null}"#,
+        r#"{"choices":[{"delta":{"content":["A",null,{"type":"text","text":""}]}}]}"#,
+    ] {
+        let reply = read(&format!("data: {chunk}\n\n{end}")).unwrap();
+        assert_eq!(reply.text, "A", "{chunk}");
+    }
+    let calls = r#"{"choices":[{"delta":{"tool_calls":[null,{"id":"a","function":{"name":"tree","arguments":null}}]}}]}"#;
+    let reply = read(&format!("data: {calls}\n\n{end}")).unwrap();
+    assert_eq!((reply.calls.len(), &*reply.calls[0].args), (1, "{}"));
+    let line = r#"{"message":{"tool_calls":[null,{"function":{"name":"tree","arguments":{}}}]},"done":true}"#;
+    let reply = ollama(line).unwrap();
+    assert_eq!(reply.calls.len(), 1);
+    let message = r#"{"type":"message","content":[null,{"type":"text","text":"A"}],"stop_reason":"end_turn"}"#;
+    let reply = anthropic(message).unwrap();
+    assert_eq!(reply.text, "A");
+}
+
+#[test]
+fn answers_in_one_piece_are_read_wherever_a_server_puts_them() {
+    let ollama = |body: &str| ollama(body).unwrap();
+    let compatible = |body: &str| read(body).unwrap();
+    for (reply, text, thinking) in [
+        (
+            compatible(r#"{"choices":[{"text":"hi","finish_reason":"stop"}]}"#),
+            "hi",
+            "",
+        ),
+        (compatible(r#"{"content":"hi","stop":true}"#), "hi", ""),
+        (
+            compatible(r#"{"choices":[{"message":{"content":"hi","thinking":"hm"}}]}"#),
+            "hi",
+            "hm",
+        ),
+        (
+            ollama(
+                r#"{"message":{"role":"assistant","content":"hi","thinking":"hm"},"done":true,"eval_count":3}"#,
+            ),
+            "hi",
+            "hm",
+        ),
+        (ollama(r#"{"content":"hi","done":true}"#), "hi", ""),
+        (
+            ollama("{\n \"message\": {\"content\": \"hi\"},\n \"done\": true\n}\n"),
+            "hi",
+            "",
+        ),
+        (
+            ollama(r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#),
+            "hi",
+            "",
+        ),
+    ] {
+        assert_eq!(said(&reply), (text, thinking));
+    }
+    for body in [
+        r#"{"message":{"tool_calls":[{"function":{"name":"tree","arguments":{"path":"a"}}}]},"done":true}"#,
+        r#"{"message":{"tool_calls":[{"function":{"name":"tree","arguments":"{\"path\":\"a\"}"}}]},"done":true}"#,
+    ] {
+        assert_eq!(ollama(body).calls[0].args, r#"{"path":"a"}"#);
+    }
+}
