@@ -7,6 +7,7 @@ use marvin::testing::text::{ColorMode, Theme};
 use marvin::testing::yaml;
 use serde_json::json;
 
+use crate::support::conversation::says;
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
@@ -52,7 +53,7 @@ fn replies_and_arguments_of_brackets_end() {
         let start = Instant::now();
         let output = Home::new().ask(&server.url("/v1"), "hi").run();
         sane(&output, start, bracket);
-        assert!(output.errors().contains("MARVIN_COST"));
+        output.stderr_has(&["MARVIN_COST"]);
         for (body, status) in [
             (format!("data: {}\n\n", repeated(bracket)), 200),
             (
@@ -70,8 +71,7 @@ fn replies_and_arguments_of_brackets_end() {
             } else {
                 "application/json"
             };
-            let server =
-                Server::answering(move |_, _| Answer::text(kind, body.clone()).with_status(status));
+            let server = Server::always(Answer::text(kind, body.clone()).with_status(status));
             let start = Instant::now();
             let output = Home::new().ask(&server.url("/v1"), "hi").run();
             sane(&output, start, bracket);
@@ -81,7 +81,7 @@ fn replies_and_arguments_of_brackets_end() {
 
 #[test]
 fn files_of_brackets_end() {
-    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let server = Server::always(says("ok"));
     for bracket in BRACKETS {
         let many = repeated(bracket);
         let home = Home::new();
@@ -149,7 +149,7 @@ fn pages_and_answers_of_brackets_end() {
     let home = Home::new();
     let fetched = |tool: &str, kind: &'static str, body: String| {
         let about = format!("{tool} {}", &body[..20]);
-        let server = Server::answering(move |_, _| Answer::text(kind, body.clone()));
+        let server = Server::always(Answer::text(kind, body.clone()));
         let start = Instant::now();
         let output = home
             .marvin()
@@ -186,7 +186,7 @@ fn pages_and_answers_of_brackets_end() {
     }
     for bracket in ["[", "{\"a\":", "<div class=result>"] {
         let body = repeated(bracket);
-        let server = Server::answering(move |_, _| Answer::text("application/json", body.clone()));
+        let server = Server::always(Answer::text("application/json", body.clone()));
         for (tool, arg, service) in [
             ("search_movies", "query=a", "OMDB"),
             ("search_arxiv", "query=a", "ARXIV"),
