@@ -214,15 +214,21 @@ fn an_empty_arxiv_page_is_requested_again() {
 
 #[test]
 fn a_bad_arxiv_response_is_not_an_empty_result() {
-    for (status, body, expected) in [
-        (200, "Rate exceeded.", "Rate exceeded"),
-        (503, "<html><body>busy</body></html>", "failed (503)"),
-        (200, "{}", "cannot be read"),
-    ] {
-        let server = Server::always(Answer::text("text/plain", body).with_status(status));
-        refused(&server.url(""), "search_arxiv", json!({"query": "x"})).assert_has(&[expected]);
-        assert_eq!(server.requests().len(), 2, "{body}");
-    }
+    // Side by side, because each asks again after three seconds.
+    std::thread::scope(|scope| {
+        for (status, body, expected) in [
+            (200, "Rate exceeded.", "Rate exceeded"),
+            (503, "<html><body>busy</body></html>", "failed (503)"),
+            (200, "{}", "cannot be read"),
+        ] {
+            scope.spawn(move || {
+                let server = Server::always(Answer::text("text/plain", body).with_status(status));
+                refused(&server.url(""), "search_arxiv", json!({"query": "x"}))
+                    .assert_has(&[expected]);
+                assert_eq!(server.requests().len(), 2, "{body}");
+            });
+        }
+    });
     let server = Server::start();
     for query in ["", "()", &"x ".repeat(50_000)] {
         refused(&server.url(""), "search_arxiv", json!({"query": query}));

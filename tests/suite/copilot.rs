@@ -280,6 +280,7 @@ fn its_models_are_listed() {
 fn falling_back(home: &Home, server: &Server, script: &str) -> Marvin {
     marvin(home, script)
         .with_model(server)
+        .env("MARVIN_RETRIES", "0")
         .line("--non-interactive --prompt hi")
 }
 
@@ -315,6 +316,7 @@ fn text_that_leaves_a_local_provider_is_announced() {
     let (home, server) = (Home::new(), failing());
     let done = marvin(&home, &answering())
         .env("OLLAMA_URL", server.url(""))
+        .env("MARVIN_RETRIES", "0")
         .line("--non-interactive --provider ollama --prompt hi")
         .run()
         .expect(0);
@@ -436,6 +438,7 @@ fn flow(home: &Home, server: &Server, script: &str) -> Marvin {
     marvin(home, script)
         .env("OLLAMA_URL", server.url(""))
         .env("OLLAMA_MODEL", "gemma4:e2b")
+        .env("MARVIN_RETRIES", "0")
         .env("MARVIN_REPLY_LOCATION_ENABLED", "false")
         .args(["--plain", "--provider", "ollama"])
         .stdin("hi\nquit\n")

@@ -175,6 +175,7 @@ fn the_other_schemes_proxy_loopback_and_spared_hosts_are_left_alone() {
         home.ask("http://provider.test/v1", "hi")
             .env("HTTP_PROXY", &all)
             .env(variable, "example.org,.test")
+            .env("MARVIN_RETRIES", "0")
             .fails(&["cannot be reached"]);
     }
     assert!(wrong.seen().is_empty());
@@ -216,6 +217,7 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
             .ask("http://provider.test/v1", "hi")
             .arg("--verbose")
             .env("HTTP_PROXY", &value)
+            .env("MARVIN_RETRIES", "0")
             .run()
             .expect(status);
         assert!(
@@ -230,8 +232,12 @@ fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
         );
     }
     for (proxy, expected) in [(&shut, "(407)"), (&gone, "the proxy answered 502")] {
-        let run = home.ask("https://provider.test/v1", "hi");
-        let output = run.env("HTTPS_PROXY", proxy.url(&who)).run().expect(1);
+        let output = home
+            .ask("https://provider.test/v1", "hi")
+            .env("HTTPS_PROXY", proxy.url(&who))
+            .env("MARVIN_RETRIES", "0")
+            .run()
+            .expect(1);
         assert!(output.errors().contains(expected), "{}", output.errors());
         assert!(!output.errors().contains(secret) && !output.errors().contains(&basic));
     }
@@ -285,6 +291,7 @@ fn the_end_is_told_to_the_topic_and_never_what_was_said() {
         .expect(0);
     telling(&home, &format!("http://{}/v1", refused()), &ntfy.url(""))
         .arg("--ntfy=my-topic")
+        .env("MARVIN_RETRIES", "0")
         .run()
         .expect(1);
     let (output, failed) = (ntfy.request(0), ntfy.request(1));

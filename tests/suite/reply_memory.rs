@@ -274,7 +274,7 @@ fn a_model_that_is_down_at_the_end_is_told_and_the_next_session_remembers() {
             "summariser" => down.clone(),
             stage => ollama_says(body, &answer(stage, &last_message(body))),
         });
-        let mut running = marvin(&home, &server).spawn();
+        let mut running = marvin(&home, &server).env("MARVIN_RETRIES", "0").spawn();
         say(&mut running, "hello again");
         let done = running.wait().expect(0);
         let said = done.output();
@@ -282,7 +282,7 @@ fn a_model_that_is_down_at_the_end_is_told_and_the_next_session_remembers() {
         assert_eq!(said.matches(line).count(), 1, "{said}");
     }
     let server = free("");
-    let mut running = marvin(&home, &server).spawn();
+    let mut running = marvin(&home, &server).env("MARVIN_RETRIES", "0").spawn();
     say(&mut running, "this is row-one");
     drop(server);
     running.wait().expect(0).stderr_has(&["not remembered yet"]);
